@@ -1,0 +1,36 @@
+# Everything the project needs is installed by its own targets; `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install lint types contracts unit test clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+install: $(STAMP) ## Build .venv from the pinned constraints
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,test]'
+	touch $@
+
+lint: $(STAMP) ## Check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP) ## Check types (mypy --strict)
+	$(BIN)/mypy
+
+contracts: $(STAMP) ## Check the order of layers
+	$(BIN)/lint-imports --no-cache
+
+unit: $(STAMP) ## Run the tests
+	$(BIN)/pytest -q -n 2 tests/unit tests/property tests/integration
+
+test: lint types contracts unit ## Lint, types, import contracts and all tests
+
+clean: ## Remove what the targets made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

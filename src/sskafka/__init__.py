@@ -1,0 +1,20 @@
+"""SSKafka: Kafka for Python people.
+
+``Broker`` runs a broker inside this process; it is imported on first use, so that ``import sskafka`` stays cheap.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sskafka.embedded import Broker
+
+__version__ = "0.1.0"
+__all__ = ["Broker", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Broker":
+        from sskafka.embedded import Broker  # noqa: PLC0415
+
+        return Broker
+    raise AttributeError(f"module 'sskafka' has no attribute {name!r}")

@@ -1,0 +1,166 @@
+"""The header of a record batch (format v2), read and patched in place.
+
+    offset  size  field
+         0     8  base offset              patched by the leader, outside the CRC
+         8     4  length                   bytes after this field
+        12     4  partition leader epoch   patched by the leader, outside the CRC
+        16     1  magic                    2
+        17     4  CRC-32C                  of everything from byte 21 on
+        21     2  attributes               bits 0-2 compression, 3 LogAppendTime, 4 transactional, 5 control
+        23     4  last offset delta
+        27     8  base timestamp
+        35     8  max timestamp
+        43     8  producer id
+        51     2  producer epoch
+        53     4  base sequence
+        57     4  record count
+        61     -  records
+
+Nothing here looks behind the header: produce and fetch move batches as bytes.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from sskafka.model.buffers import Buffer
+
+HEADER_BYTES = 61
+LOG_OVERHEAD_BYTES = 12  # base offset and length: what stands before the bytes that `length` counts
+MAGIC = 2
+NO_PRODUCER_ID = -1
+NO_SEQUENCE = -1
+NO_TIMESTAMP = -1
+
+COMPRESSION_MASK = 0x07
+LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+DELETE_HORIZON = 0x40
+
+_HEADER = Struct(">qiibIhiqqqhii")
+_OFFSET_AND_LENGTH = Struct(">qi")
+_INT64 = Struct(">q")
+_INT32 = Struct(">i")
+_UINT32 = Struct(">I")
+_INT16 = Struct(">h")
+_EPOCH_AT, _CRC_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 12, 17, 21, 35
+
+
+class CorruptBatchError(Exception):
+    """Bytes that cannot be a batch: wrong length, magic or checksum."""
+
+
+class BatchHeader(NamedTuple):
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size_bytes(self) -> int:
+        return LOG_OVERHEAD_BYTES + self.length
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequences are int32 and wrap to 0."""
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
+
+    @property
+    def compression(self) -> int:
+        return self.attributes & COMPRESSION_MASK
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def has_producer_id(self) -> bool:
+        return self.producer_id > NO_PRODUCER_ID
+
+
+def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
+    """The header at `position`; raises struct.error when fewer than 61 bytes are left."""
+    return BatchHeader._make(_HEADER.unpack_from(buffer, position))
+
+
+def write_header(buffer: bytearray | memoryview, header: BatchHeader, position: int = 0) -> None:
+    _HEADER.pack_into(buffer, position, *header)
+
+
+def iter_headers(buffer: Buffer) -> Iterator[tuple[int, BatchHeader]]:
+    """Positions and headers of the batches in `buffer`; raises CorruptBatchError where they do not fill it exactly."""
+    position, end = 0, len(buffer)
+    while position < end:
+        if end - position < HEADER_BYTES:
+            raise CorruptBatchError(f"{end - position} bytes at the end are too few for a batch header")
+        header = read_header(buffer, position)
+        check_structure(header, end - position)
+        yield position, header
+        position += header.size_bytes
+
+
+def check_structure(header: BatchHeader, available_bytes: int) -> None:
+    """What the CRC does not cover, or what it is needed for: magic, length, and counts that agree."""
+    if header.magic != MAGIC:
+        raise CorruptBatchError(f"magic {header.magic} is not {MAGIC}")
+    if header.length < HEADER_BYTES - LOG_OVERHEAD_BYTES:
+        raise CorruptBatchError(f"batch length {header.length} is shorter than a batch header")
+    if header.length + LOG_OVERHEAD_BYTES > available_bytes:
+        raise CorruptBatchError(
+            f"batch of {header.length + LOG_OVERHEAD_BYTES} bytes, but only {available_bytes} are there"
+        )
+
+
+def crc_matches(buffer: Buffer, header: BatchHeader, position: int = 0) -> bool:
+    end = position + LOG_OVERHEAD_BYTES + header.length
+    return bool(crc32c(memoryview(buffer)[position + _ATTRIBUTES_AT : end]) == header.crc)
+
+
+def assign_offset(buffer: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int) -> None:
+    """What the leader writes into a produced batch; neither field is under the CRC."""
+    _INT64.pack_into(buffer, position, base_offset)
+    _INT32.pack_into(buffer, position + _EPOCH_AT, leader_epoch)
+
+
+def set_append_time(buffer: bytearray | memoryview, position: int, header: BatchHeader, timestamp_ms: int) -> None:
+    """Stamp the batch with LogAppendTime; its CRC is made anew."""
+    _INT16.pack_into(buffer, position + _ATTRIBUTES_AT, header.attributes | LOG_APPEND_TIME)
+    _INT64.pack_into(buffer, position + _MAX_TIMESTAMP_AT, timestamp_ms)
+    write_crc(buffer, position, header.size_bytes)
+
+
+def write_crc(buffer: bytearray | memoryview, position: int, size_bytes: int) -> None:
+    crc = crc32c(memoryview(buffer)[position + _ATTRIBUTES_AT : position + size_bytes])
+    _UINT32.pack_into(buffer, position + _CRC_AT, crc)
+
+
+def read_offset_and_size(buffer: Buffer, position: int = 0) -> tuple[int, int]:
+    """Base offset and whole size of the batch at `position`: enough to walk a segment."""
+    base_offset, length = _OFFSET_AND_LENGTH.unpack_from(buffer, position)
+    return base_offset, length + LOG_OVERHEAD_BYTES
