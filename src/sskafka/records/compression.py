@@ -1,0 +1,172 @@
+"""The five codecs of record batches.
+
+Kafka's frames differ a little from what the codecs' own libraries write by default:
+
+    gzip    a gzip stream
+    snappy  xerial framing: [82 'SNAPPY' 0][version 1][compatible 1] then ([int32 size][raw snappy block])...
+            librdkafka also sends one bare raw block; both are read, xerial is written
+    lz4     an LZ4 frame whose blocks are independent of each other: the Java client refuses linked ones
+    zstd    a zstd frame
+
+What comes out is bounded by the caller: a small batch may unfold to gigabytes.
+"""
+
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from struct import Struct
+
+import cramjam
+
+from sskafka.model.buffers import Buffer
+from sskafka.records.batch import CorruptBatchError
+
+DECOMPRESSED_BYTES_MAX = 256 * 1024 * 1024
+
+_INT32 = Struct(">i")
+_LZ4_BLOCK_SIZE = Struct("<I")
+
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+_XERIAL_BLOCK_BYTES = 32 * 1024
+
+_LZ4_HEADER = b"\x04\x22\x4d\x18\x60\x40\x82"  # magic; version 1, independent blocks; blocks of 64 KB; header checksum
+_LZ4_BLOCK_BYTES = 64 * 1024
+_LZ4_STORED = 0x80000000  # this block did not shrink and is kept as it is
+_LZ4_END = bytes(4)
+
+_CAPACITY_MIN = 64 * 1024
+_CAPACITY_GROWTH = 4
+
+
+class Compression(IntEnum):
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+    @classmethod
+    def named(cls, name: str) -> "Compression":
+        """The codec that settings call `name`; 'uncompressed' is the topic setting's word for none."""
+        try:
+            return cls.NONE if name.lower() == "uncompressed" else cls[name.upper()]
+        except KeyError:
+            names = ", ".join(codec.name.lower() for codec in cls)
+            raise ValueError(f"there is no compression {name!r}; choose one of {names}") from None
+
+
+class DecompressedTooLargeError(CorruptBatchError):
+    """The compressed bytes unfold to more than the caller allows."""
+
+    def __init__(self, codec: Compression, max_bytes: int) -> None:
+        super().__init__(f"{codec.name.lower()} data unfolds to more than the {max_bytes} bytes allowed")
+
+
+def codec_of(attributes_compression: int) -> Compression:
+    """The codec a batch names in its attributes."""
+    try:
+        return Compression(attributes_compression)
+    except ValueError:
+        raise CorruptBatchError(f"compression type {attributes_compression} is unknown") from None
+
+
+def compress(codec: Compression, data: Buffer) -> Buffer:
+    match codec:
+        case Compression.NONE:
+            return data
+        case Compression.GZIP:
+            return memoryview(cramjam.gzip.compress(data))
+        case Compression.SNAPPY:
+            return b"".join(_snappy_pieces(data))
+        case Compression.LZ4:
+            return b"".join(_lz4_pieces(data))
+        case Compression.ZSTD:
+            return memoryview(cramjam.zstd.compress(data, level=3))
+
+
+def decompress(codec: Compression, data: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> Buffer:
+    """Raises CorruptBatchError for bytes that the codec did not write, DecompressedTooLargeError above `max_bytes`."""
+    try:
+        match codec:
+            case Compression.NONE:
+                return data
+            case Compression.GZIP:
+                return _decompress_growing(cramjam.gzip.decompress_into, codec, data, max_bytes)
+            case Compression.SNAPPY:
+                return _decompress_snappy(data, max_bytes)
+            case Compression.LZ4:
+                return _decompress_growing(cramjam.lz4.decompress_into, codec, data, max_bytes)
+            case Compression.ZSTD:
+                return _decompress_growing(cramjam.zstd.decompress_into, codec, data, max_bytes)
+    except cramjam.DecompressionError as error:
+        raise CorruptBatchError(f"the {codec.name.lower()} data cannot be read: {error}") from error
+
+
+def _decompress_growing(
+    decompress_into: Callable[[Buffer, bytearray], int], codec: Compression, data: Buffer, max_bytes: int
+) -> memoryview:
+    """Streams do not say how long they get, so the room grows until they fit or the bound is reached."""
+    capacity = min(max(len(data) * _CAPACITY_GROWTH, _CAPACITY_MIN), max_bytes)
+    while True:
+        room = bytearray(capacity)
+        try:
+            return memoryview(room)[: decompress_into(data, room)]
+        except cramjam.DecompressionError as error:
+            if "whole buffer" not in str(error):  # the stream itself is bad; room would not help
+                raise
+        if capacity == max_bytes:
+            raise DecompressedTooLargeError(codec, max_bytes)
+        capacity = min(capacity * _CAPACITY_GROWTH, max_bytes)
+
+
+def _snappy_pieces(data: Buffer) -> Iterator[Buffer]:
+    yield _XERIAL_HEADER
+    view = memoryview(data)
+    for start in range(0, len(view), _XERIAL_BLOCK_BYTES):
+        block = cramjam.snappy.compress_raw(view[start : start + _XERIAL_BLOCK_BYTES])
+        yield _INT32.pack(len(block))
+        yield memoryview(block)
+
+
+def _decompress_snappy(data: Buffer, max_bytes: int) -> Buffer:
+    view = memoryview(data)
+    if view[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
+        return _decompress_snappy_block(view, max_bytes)
+    unfolded = bytearray()
+    for block in _xerial_blocks(view):
+        unfolded += _decompress_snappy_block(block, max_bytes - len(unfolded))
+    return unfolded
+
+
+def _xerial_blocks(view: memoryview) -> Iterator[memoryview]:
+    position = len(_XERIAL_HEADER)
+    while position < len(view):
+        if len(view) - position < _INT32.size:
+            raise CorruptBatchError("the snappy data ends inside a block size")
+        (size,) = _INT32.unpack_from(view, position)
+        position += _INT32.size
+        if not 0 <= size <= len(view) - position:
+            raise CorruptBatchError(f"a snappy block of {size} bytes, but only {len(view) - position} are left")
+        yield view[position : position + size]
+        position += size
+
+
+def _decompress_snappy_block(block: memoryview, max_bytes: int) -> Buffer:
+    if cramjam.snappy.decompress_raw_len(block) > max_bytes:
+        raise DecompressedTooLargeError(Compression.SNAPPY, max_bytes)
+    return memoryview(cramjam.snappy.decompress_raw(block))
+
+
+def _lz4_pieces(data: Buffer) -> Iterator[Buffer]:
+    yield _LZ4_HEADER
+    view = memoryview(data)
+    for start in range(0, len(view), _LZ4_BLOCK_BYTES):
+        plain = view[start : start + _LZ4_BLOCK_BYTES]
+        block = memoryview(cramjam.lz4.compress_block(plain, store_size=False))
+        if len(block) < len(plain):
+            yield _LZ4_BLOCK_SIZE.pack(len(block))
+            yield block
+        else:
+            yield _LZ4_BLOCK_SIZE.pack(len(plain) | _LZ4_STORED)
+            yield plain
+    yield _LZ4_END

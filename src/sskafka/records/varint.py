@@ -1,0 +1,59 @@
+"""Zigzag varints, the number format inside record batches.
+
+A signed number is folded so that small magnitudes stay small (0, -1, 1, -2 -> 0, 1, 2, 3) and then written seven bits
+a byte, lowest first, with the top bit set on every byte but the last: at most 5 bytes for int32, 10 for int64.
+"""
+
+from sskafka.records.batch import CorruptBatchError
+
+INT32_BYTES_MAX = 5
+INT64_BYTES_MAX = 10
+
+
+def zigzag(value: int) -> int:
+    return (value << 1) ^ (value >> 63)
+
+
+def _encode_folded(folded: int) -> bytes:
+    encoded = bytearray()
+    while folded > 0x7F:
+        encoded.append((folded & 0x7F) | 0x80)
+        folded >>= 7
+    encoded.append(folded)
+    return bytes(encoded)
+
+
+# Deltas and lengths are nearly always small: a look-up beats the loop five times over.
+_SMALL_MIN, _SMALL_MAX = -64, 2048
+_SMALL = {value: _encode_folded(zigzag(value)) for value in range(_SMALL_MIN, _SMALL_MAX)}
+
+
+def encode_varint(value: int) -> bytes:
+    """`value`, an int64 at most, as a zigzag varint."""
+    return _SMALL.get(value) or _encode_folded(zigzag(value))
+
+
+def read_varint(data: bytes, position: int, bytes_max: int = INT32_BYTES_MAX) -> tuple[int, int]:
+    """The number at `position` and the position behind it. Nearly all have one or two bytes: the short way."""
+    try:
+        low = data[position]
+        if low < 0x80:
+            return (low >> 1) ^ -(low & 1), position + 1
+        high = data[position + 1]
+    except IndexError:
+        raise CorruptBatchError(f"the data ends inside the varint at byte {position}") from None
+    if high < 0x80:
+        folded = (low & 0x7F) | (high << 7)
+        return (folded >> 1) ^ -(folded & 1), position + 2
+    return _read_long(data, position, bytes_max)
+
+
+def _read_long(data: bytes, position: int, bytes_max: int) -> tuple[int, int]:
+    folded = shift = 0
+    for at in range(position, min(position + bytes_max, len(data))):
+        byte = data[at]
+        folded |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (folded >> 1) ^ -(folded & 1), at + 1
+        shift += 7
+    raise CorruptBatchError(f"the varint at byte {position} has no end within {bytes_max} bytes")
