@@ -59,7 +59,7 @@ def payload(batch: Buffer, header: BatchHeader, position: int = 0, max_bytes: in
 
 
 def _decode_record(data: bytes, at: int, base_offset: int, base_timestamp: int) -> tuple[Record, int]:
-    """One record and the position behind it. Numbers of one byte, nearly all of them, are read in place for speed."""
+    """One record and the position behind it."""
     length, at = read_varint(data, at)
     end = at + length
     if length < 0 or end > len(data):

@@ -1,0 +1,90 @@
+import gzip
+
+import cramjam
+import pytest
+from aiokafka.codec import lz4_decode, snappy_decode, snappy_encode, zstd_decode
+
+from sskafka.records.batch import CorruptBatchError
+from sskafka.records.compression import Compression, DecompressedTooLargeError, compress, decompress
+
+CODECS = [codec for codec in Compression if codec is not Compression.NONE]
+SAMPLES = [
+    b"",
+    b"a",
+    bytes(range(256)) * 4,
+    b"repeat " * 50_000,
+    bytes((i * i * 7919 >> 5) & 0xFF for i in range(70_000)),
+]
+
+
+@pytest.mark.parametrize("codec", Compression)
+@pytest.mark.parametrize("data", SAMPLES, ids=len)
+def test_round_trip(codec: Compression, data: bytes) -> None:
+    assert bytes(decompress(codec, bytes(compress(codec, data)), len(data) or 1)) == data
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_views_are_taken_as_well_as_bytes(codec: Compression) -> None:
+    data = memoryview(bytearray(b"some data " * 100))
+    assert bytes(decompress(codec, memoryview(compress(codec, data)))) == data
+
+
+@pytest.mark.parametrize("data", SAMPLES[1:], ids=len)
+def test_other_libraries_read_what_we_write(data: bytes) -> None:
+    assert gzip.decompress(compress(Compression.GZIP, data)) == data
+    assert bytes(snappy_decode(bytes(compress(Compression.SNAPPY, data)))) == data
+    assert bytes(lz4_decode(bytes(compress(Compression.LZ4, data)))) == data
+    assert bytes(zstd_decode(bytes(compress(Compression.ZSTD, data)))) == data
+
+
+def test_lz4_blocks_are_independent_as_java_wants_them() -> None:
+    flags = compress(Compression.LZ4, b"data")[4]
+    assert flags >> 6 == 1, "frame version"
+    assert flags & 0x20, "block independence"
+
+
+def test_snappy_is_read_raw_and_in_both_framings() -> None:
+    data = b"snap " * 20_000
+    assert bytes(decompress(Compression.SNAPPY, bytes(cramjam.snappy.compress_raw(data)))) == data
+    assert bytes(decompress(Compression.SNAPPY, bytes(snappy_encode(data, xerial_compatible=True)))) == data
+
+
+def test_linked_lz4_blocks_are_read() -> None:
+    data = bytes(range(256)) * 1000
+    assert bytes(decompress(Compression.LZ4, bytes(cramjam.lz4.compress(data)))) == data
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_bound_holds_to_the_byte(codec: Compression) -> None:
+    packed = bytes(compress(codec, bytes(1_000_000)))
+    assert len(decompress(codec, packed, 1_000_000)) == 1_000_000
+    with pytest.raises(DecompressedTooLargeError, match=f"{codec.name.lower()} data unfolds to more than"):
+        decompress(codec, packed, 999_999)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("data", [b"", b"\xff" * 40, b"neither this nor that"])
+def test_rubbish_is_corrupt(codec: Compression, data: bytes) -> None:
+    with pytest.raises(CorruptBatchError):
+        decompress(codec, data)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_cut_streams_are_corrupt(codec: Compression) -> None:
+    packed = bytes(compress(codec, bytes(range(256)) * 10))
+    with pytest.raises(CorruptBatchError):
+        decompress(codec, packed[: len(packed) // 2])
+
+
+def test_a_xerial_block_size_that_lies_is_corrupt() -> None:
+    header = bytes(compress(Compression.SNAPPY, b""))
+    for tail in (b"\x00\x00", b"\x00\x00\x00\x09abc", b"\xff\xff\xff\xff"):
+        with pytest.raises(CorruptBatchError):
+            decompress(Compression.SNAPPY, header + tail)
+
+
+def test_names() -> None:
+    assert Compression.named("zstd") is Compression.ZSTD
+    assert Compression.named("uncompressed") is Compression.NONE
+    with pytest.raises(ValueError, match="no compression 'rar'; choose one of none, gzip"):
+        Compression.named("rar")
