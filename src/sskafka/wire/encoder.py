@@ -1,0 +1,189 @@
+"""Writes the source of an encoder for one version of a message.
+
+The source is one flat function `encode(message) -> bytes` that collects parts in a list and joins them: structs are
+inlined, fields of fixed size that stand beside each other are written by one `struct`.
+"""
+
+import struct
+from contextlib import AbstractContextManager
+from typing import Any
+
+from sskafka.wire.errors import UnencodableMessageError
+from sskafka.wire.layout import Field, Layout, layout_of
+from sskafka.wire.schema import STRING, UUID, Primitive
+from sskafka.wire.source import SourceWriter
+from sskafka.wire.varint import encode_uvarint
+
+
+def _refuse_value(field: str, value: object) -> None:
+    raise UnencodableMessageError(f"{field} is {value!r}, but this version does not carry it")
+
+
+def _refuse_null(field: str) -> None:
+    raise UnencodableMessageError(f"{field} cannot be null in this version")
+
+
+def _refuse_uuid(field: str, value: bytes) -> None:
+    raise UnencodableMessageError(f"{field} has {len(value)} bytes, a uuid has 16")
+
+
+_GLOBALS = {
+    "uvarint": encode_uvarint,
+    "pack": struct.pack,
+    "pack_int16": struct.Struct(">h").pack,
+    "pack_int32": struct.Struct(">i").pack,
+    "refuse_value": _refuse_value,
+    "refuse_null": _refuse_null,
+    "refuse_uuid": _refuse_uuid,
+}
+
+
+def write_encoder(cls: type[Any], version: int, flexible: bool) -> SourceWriter:
+    return _EncoderWriter(version, flexible).write(cls)
+
+
+class _EncoderWriter:
+    def __init__(self, version: int, flexible: bool) -> None:
+        self._version = version
+        self._flexible = flexible
+        self._out = SourceWriter(_GLOBALS)
+        self._add = "add"
+
+    def write(self, cls: type[Any]) -> SourceWriter:
+        with self._out.block("def encode(message):"):
+            self._out.line("parts = []")
+            self._out.line("add = parts.append")
+            self._struct(cls, "message")
+            self._out.line("return b''.join(parts)")
+        return self._out
+
+    def _emit(self, expression: str) -> None:
+        self._out.line(f"{self._add}({expression})")
+
+    def _struct(self, cls: type[Any], source: str) -> None:
+        layout = layout_of(cls, self._version)
+        for field in layout.absent:
+            self._refuse_unless_default(field, source)
+        for run in layout.runs():
+            if run[0].is_fixed:
+                self._fixed_run(run, source)
+            else:
+                self._field(run[0], source)
+        if self._flexible:
+            self._tagged_section(layout, source)
+
+    def _refuse_unless_default(self, field: Field, source: str) -> None:
+        if field.is_ignorable:
+            return
+        value = f"{source}.{field.name}"
+        with self._out.block(f"if {self._differs(field, value)}:"):
+            self._out.line(f"refuse_value({field.name!r}, {value})")
+
+    def _differs(self, field: Field, value: str) -> str:
+        if field.default is None:
+            return f"{value} is not None"
+        return f"{value} != {self._out.constant('default', field.default)}"
+
+    def _fixed_run(self, run: tuple[Field, ...], source: str) -> None:
+        for field in run:
+            if field.element == UUID:
+                self._check_uuid(field, f"{source}.{field.name}")
+        packer = self._out.packer(
+            "".join(field.element.format for field in run if isinstance(field.element, Primitive))
+        )
+        self._emit(f"{packer}({', '.join(f'{source}.{field.name}' for field in run)})")
+
+    def _check_uuid(self, field: Field, value: str) -> None:
+        """`struct` would pad or cut it without a word."""
+        with self._out.block(f"if len({value}) != 16:"):
+            self._out.line(f"refuse_uuid({field.name!r}, {value})")
+
+    def _field(self, field: Field, source: str) -> None:
+        value = self._out.fresh("v")
+        self._out.line(f"{value} = {source}.{field.name}")
+        if field.is_array:
+            self._array(field, value)
+        elif field.is_struct:
+            self._struct_field(field, value)
+        else:
+            self._primitive(field, value)
+
+    def _primitive(self, field: Field, value: str) -> None:
+        assert isinstance(field.element, Primitive)
+        if field.element.is_fixed:
+            if field.element == UUID:
+                self._check_uuid(field, value)
+            self._emit(f"{self._out.packer(field.element.format)}({value})")
+            return
+        with self._unless_null(field, value, short=field.element == STRING):
+            if field.element == STRING:
+                self._out.line(f"{value} = {value}.encode()")
+            self._length(value, short=field.element == STRING)
+            self._emit(value)
+
+    def _length(self, value: str, short: bool) -> None:
+        if self._flexible:
+            self._emit(f"uvarint(len({value}) + 1)")
+        else:
+            self._emit(f"pack_int{16 if short else 32}(len({value}))")
+
+    def _unless_null(self, field: Field, value: str, short: bool) -> AbstractContextManager[None]:
+        """Handles None; the returned block handles the rest."""
+        with self._out.block(f"if {value} is None:"):
+            if not field.is_nullable(self._version):
+                self._out.line(f"refuse_null({field.name!r})")
+            elif self._flexible:
+                self._emit(r"b'\0'")
+            else:
+                self._emit(repr(b"\xff\xff" if short else b"\xff\xff\xff\xff"))
+        return self._out.block("else:")
+
+    def _array(self, field: Field, value: str) -> None:
+        with self._unless_null(field, value, short=False):
+            self._length(value, short=False)
+            element = field.element
+            if isinstance(element, Primitive) and element.is_fixed and element != UUID:
+                self._emit(f"pack(f'>{{len({value})}}{element.format}', *{value})")
+                return
+            item = self._out.fresh("e")
+            with self._out.block(f"for {item} in {value}:"):
+                if isinstance(element, Primitive):
+                    self._primitive(field._replace(is_array=False, nullable=None), item)
+                else:
+                    self._struct(element, item)
+
+    def _struct_field(self, field: Field, value: str) -> None:
+        assert isinstance(field.element, type)
+        if field.nullable is None:
+            self._struct(field.element, value)
+            return
+        with self._out.block(f"if {value} is None:"):
+            self._emit(r"b'\xff'") if field.is_nullable(self._version) else self._out.line(
+                f"refuse_null({field.name!r})"
+            )
+        with self._out.block("else:"):
+            self._emit(r"b'\1'")
+            self._struct(field.element, value)
+
+    def _tagged_section(self, layout: Layout, source: str) -> None:
+        if not layout.tagged:
+            self._emit(r"b'\0'")
+            return
+        tagged = self._out.fresh("tagged")
+        self._out.line(f"{tagged} = []")
+        for field in layout.tagged:
+            with self._out.block(f"if {self._differs(field, f'{source}.{field.name}')}:"):
+                self._tagged_field(field, source, tagged)
+        self._emit(f"uvarint(len({tagged}))")
+        with self._out.block(f"if {tagged}:"):
+            self._emit(f"b''.join({tagged})")
+
+    def _tagged_field(self, field: Field, source: str, tagged: str) -> None:
+        parts, outer = self._out.fresh("parts"), self._add
+        self._out.line(f"{parts} = []")
+        self._add = f"{parts}.append"
+        self._field(field, source)
+        self._add = outer
+        self._out.line(f"{parts} = b''.join({parts})")
+        assert field.tag is not None
+        self._out.line(f"{tagged}.append({encode_uvarint(field.tag)!r} + uvarint(len({parts})) + {parts})")

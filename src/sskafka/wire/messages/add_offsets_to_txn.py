@@ -1,0 +1,24 @@
+"""AddOffsetsToTxn: enrol the offsets of a group in a transaction."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sskafka.wire.schema import Int16, Int32, Int64, String, request, response
+
+
+@dataclass(slots=True)
+class AddOffsetsToTxnRequest:
+    SCHEMA: ClassVar = request(25, versions=(0, 4), flexible_from=3)
+
+    transactional_id: String = ""
+    producer_id: Int64 = 0
+    producer_epoch: Int16 = 0
+    group_id: String = ""
+
+
+@dataclass(slots=True)
+class AddOffsetsToTxnResponse:
+    SCHEMA: ClassVar = response(25, versions=(0, 4), flexible_from=3)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0

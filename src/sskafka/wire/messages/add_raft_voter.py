@@ -1,0 +1,35 @@
+"""AddRaftVoter: add a voter to the metadata quorum."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import Bool, Int16, Int32, String, UInt16, Uuid, request, response, since
+
+
+@dataclass(slots=True)
+class Listener:
+    name: String = ""
+    host: String = ""
+    port: UInt16 = 0
+
+
+@dataclass(slots=True)
+class AddRaftVoterRequest:
+    SCHEMA: ClassVar = request(80, versions=(0, 1), flexible_from=0)
+
+    cluster_id: String | None = ""
+    timeout_ms: Int32 = 0
+    voter_id: Int32 = 0
+    voter_directory_id: Uuid = ZERO_UUID
+    listeners: list[Listener] = field(default_factory=list)
+    ack_when_committed: Annotated[Bool, since(1)] = True
+
+
+@dataclass(slots=True)
+class AddRaftVoterResponse:
+    SCHEMA: ClassVar = response(80, versions=(0, 1), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = ""

@@ -1,0 +1,24 @@
+"""AllocateProducerIds: a broker takes a block of producer ids from the controller."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sskafka.wire.schema import Int16, Int32, Int64, request, response
+
+
+@dataclass(slots=True)
+class AllocateProducerIdsRequest:
+    SCHEMA: ClassVar = request(67, versions=(0, 0), flexible_from=0)
+
+    broker_id: Int32 = 0
+    broker_epoch: Int64 = -1
+
+
+@dataclass(slots=True)
+class AllocateProducerIdsResponse:
+    SCHEMA: ClassVar = response(67, versions=(0, 0), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    producer_id_start: Int64 = 0
+    producer_id_len: Int32 = 0

@@ -1,0 +1,51 @@
+"""AlterPartitionReassignments: start or cancel the move of partitions to other brokers."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Bool, Int16, Int32, String, ignorable, request, response, since
+
+
+@dataclass(slots=True)
+class ReassignablePartition:
+    partition_index: Int32 = 0
+    replicas: list[Int32] | None = None
+
+
+@dataclass(slots=True)
+class ReassignableTopic:
+    name: String = ""
+    partitions: list[ReassignablePartition] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AlterPartitionReassignmentsRequest:
+    SCHEMA: ClassVar = request(45, versions=(0, 1), flexible_from=0)
+
+    timeout_ms: Int32 = 60000
+    allow_replication_factor_change: Annotated[Bool, since(1)] = True
+    topics: list[ReassignableTopic] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ReassignablePartitionResponse:
+    partition_index: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = ""
+
+
+@dataclass(slots=True)
+class ReassignableTopicResponse:
+    name: String = ""
+    partitions: list[ReassignablePartitionResponse] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AlterPartitionReassignmentsResponse:
+    SCHEMA: ClassVar = response(45, versions=(0, 1), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    allow_replication_factor_change: Annotated[Bool, since(1), ignorable] = True
+    error_code: Int16 = 0
+    error_message: String | None = ""
+    responses: list[ReassignableTopicResponse] = field(default_factory=list)

@@ -1,0 +1,45 @@
+"""AlterReplicaLogDirs: move replicas between the log directories of a broker."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.wire.schema import Int16, Int32, String, request, response
+
+
+@dataclass(slots=True)
+class AlterReplicaLogDirTopic:
+    name: String = ""
+    partitions: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AlterReplicaLogDir:
+    path: String = ""
+    topics: list[AlterReplicaLogDirTopic] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AlterReplicaLogDirsRequest:
+    SCHEMA: ClassVar = request(34, versions=(1, 2), flexible_from=2)
+
+    dirs: list[AlterReplicaLogDir] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AlterReplicaLogDirPartitionResult:
+    partition_index: Int32 = 0
+    error_code: Int16 = 0
+
+
+@dataclass(slots=True)
+class AlterReplicaLogDirTopicResult:
+    topic_name: String = ""
+    partitions: list[AlterReplicaLogDirPartitionResult] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AlterReplicaLogDirsResponse:
+    SCHEMA: ClassVar = response(34, versions=(1, 2), flexible_from=2)
+
+    throttle_time_ms: Int32 = 0
+    results: list[AlterReplicaLogDirTopicResult] = field(default_factory=list)

@@ -1,0 +1,44 @@
+"""AlterUserScramCredentials: set or delete SCRAM credentials of users."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.wire.schema import Bytes, Int8, Int16, Int32, String, request, response
+
+
+@dataclass(slots=True)
+class ScramCredentialDeletion:
+    name: String = ""
+    mechanism: Int8 = 0
+
+
+@dataclass(slots=True)
+class ScramCredentialUpsertion:
+    name: String = ""
+    mechanism: Int8 = 0
+    iterations: Int32 = 0
+    salt: Bytes = b""
+    salted_password: Bytes = b""
+
+
+@dataclass(slots=True)
+class AlterUserScramCredentialsRequest:
+    SCHEMA: ClassVar = request(51, versions=(0, 0), flexible_from=0)
+
+    deletions: list[ScramCredentialDeletion] = field(default_factory=list)
+    upsertions: list[ScramCredentialUpsertion] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AlterUserScramCredentialsResult:
+    user: String = ""
+    error_code: Int16 = 0
+    error_message: String | None = ""
+
+
+@dataclass(slots=True)
+class AlterUserScramCredentialsResponse:
+    SCHEMA: ClassVar = response(51, versions=(0, 0), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    results: list[AlterUserScramCredentialsResult] = field(default_factory=list)

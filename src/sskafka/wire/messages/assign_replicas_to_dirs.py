@@ -1,0 +1,60 @@
+"""AssignReplicasToDirs: a broker tells the controller in which log directory its replicas are."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import Int16, Int32, Int64, Uuid, request, response
+
+
+@dataclass(slots=True)
+class RequestPartitionData:
+    partition_index: Int32 = 0
+
+
+@dataclass(slots=True)
+class RequestTopicData:
+    topic_id: Uuid = ZERO_UUID
+    partitions: list[RequestPartitionData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class RequestDirectoryData:
+    id: Uuid = ZERO_UUID
+    topics: list[RequestTopicData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AssignReplicasToDirsRequest:
+    SCHEMA: ClassVar = request(73, versions=(0, 0), flexible_from=0)
+
+    broker_id: Int32 = 0
+    broker_epoch: Int64 = -1
+    directories: list[RequestDirectoryData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ResponsePartitionData:
+    partition_index: Int32 = 0
+    error_code: Int16 = 0
+
+
+@dataclass(slots=True)
+class ResponseTopicData:
+    topic_id: Uuid = ZERO_UUID
+    partitions: list[ResponsePartitionData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ResponseDirectoryData:
+    id: Uuid = ZERO_UUID
+    topics: list[ResponseTopicData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AssignReplicasToDirsResponse:
+    SCHEMA: ClassVar = response(73, versions=(0, 0), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    directories: list[ResponseDirectoryData] = field(default_factory=list)

@@ -1,0 +1,46 @@
+"""BrokerRegistration: a broker that starts announces itself to the controller."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, UInt16, Uuid, ignorable, request, response, since
+
+
+@dataclass(slots=True)
+class Listener:
+    name: String = ""
+    host: String = ""
+    port: UInt16 = 0
+    security_protocol: Int16 = 0
+
+
+@dataclass(slots=True)
+class Feature:
+    name: String = ""
+    min_supported_version: Int16 = 0
+    max_supported_version: Int16 = 0
+
+
+@dataclass(slots=True)
+class BrokerRegistrationRequest:
+    SCHEMA: ClassVar = request(62, versions=(0, 4), flexible_from=0)
+
+    broker_id: Int32 = 0
+    cluster_id: String = ""
+    incarnation_id: Uuid = ZERO_UUID
+    listeners: list[Listener] = field(default_factory=list)
+    features: list[Feature] = field(default_factory=list)
+    rack: String | None = ""
+    is_migrating_zk_broker: Annotated[Bool, since(1)] = False
+    log_dirs: Annotated[list[Uuid], since(2), ignorable] = field(default_factory=list)
+    previous_broker_epoch: Annotated[Int64, since(3), ignorable] = -1
+
+
+@dataclass(slots=True)
+class BrokerRegistrationResponse:
+    SCHEMA: ClassVar = response(62, versions=(0, 4), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    broker_epoch: Int64 = -1

@@ -1,0 +1,47 @@
+"""ConsumerGroupHeartbeat: membership of a KIP-848 consumer group in one API: join, report, be assigned, leave."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import Int16, Int32, String, Uuid, request, response, since
+
+
+@dataclass(slots=True)
+class TopicPartitions:
+    topic_id: Uuid = ZERO_UUID
+    partitions: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ConsumerGroupHeartbeatRequest:
+    SCHEMA: ClassVar = request(68, versions=(0, 1), flexible_from=0)
+
+    group_id: String = ""
+    member_id: String = ""
+    member_epoch: Int32 = 0
+    instance_id: String | None = None
+    rack_id: String | None = None
+    rebalance_timeout_ms: Int32 = -1
+    subscribed_topic_names: list[String] | None = None
+    subscribed_topic_regex: Annotated[String | None, since(1)] = None
+    server_assignor: String | None = None
+    topic_partitions: list[TopicPartitions] | None = None
+
+
+@dataclass(slots=True)
+class Assignment:
+    topic_partitions: list[TopicPartitions] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ConsumerGroupHeartbeatResponse:
+    SCHEMA: ClassVar = response(68, versions=(0, 1), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = None
+    member_id: String | None = None
+    member_epoch: Int32 = 0
+    heartbeat_interval_ms: Int32 = 0
+    assignment: Assignment | None = None

@@ -1,0 +1,34 @@
+"""What consumers of classic groups tell each other through JoinGroup and SyncGroup.
+
+The bytes start with an int16, the version. A version newer than ours is read as ours: later fields only follow.
+"""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import NEVER, Bytes, Int32, String, data, ignorable, since
+
+
+@dataclass(slots=True)
+class TopicPartition:
+    topic: String = ""
+    partitions: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ConsumerProtocolSubscription:
+    SCHEMA: ClassVar = data(versions=(0, 3), flexible_from=NEVER)
+
+    topics: list[String] = field(default_factory=list)
+    user_data: Bytes | None = None
+    owned_partitions: Annotated[list[TopicPartition], since(1), ignorable] = field(default_factory=list)
+    generation_id: Annotated[Int32, since(2), ignorable] = -1
+    rack_id: Annotated[String | None, since(3), ignorable] = None
+
+
+@dataclass(slots=True)
+class ConsumerProtocolAssignment:
+    SCHEMA: ClassVar = data(versions=(0, 3), flexible_from=NEVER)
+
+    assigned_partitions: list[TopicPartition] = field(default_factory=list)
+    user_data: Bytes | None = None

@@ -1,0 +1,42 @@
+"""ControllerRegistration: a controller that starts announces itself to the active one."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import Bool, Int16, Int32, String, UInt16, Uuid, request, response
+
+
+@dataclass(slots=True)
+class Listener:
+    name: String = ""
+    host: String = ""
+    port: UInt16 = 0
+    security_protocol: Int16 = 0
+
+
+@dataclass(slots=True)
+class Feature:
+    name: String = ""
+    min_supported_version: Int16 = 0
+    max_supported_version: Int16 = 0
+
+
+@dataclass(slots=True)
+class ControllerRegistrationRequest:
+    SCHEMA: ClassVar = request(70, versions=(0, 0), flexible_from=0)
+
+    controller_id: Int32 = 0
+    incarnation_id: Uuid = ZERO_UUID
+    zk_migration_ready: Bool = False
+    listeners: list[Listener] = field(default_factory=list)
+    features: list[Feature] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ControllerRegistrationResponse:
+    SCHEMA: ClassVar = response(70, versions=(0, 0), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = ""

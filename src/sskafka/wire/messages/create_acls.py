@@ -1,0 +1,38 @@
+"""CreateAcls: add access rules."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.wire.schema import Int8, Int16, Int32, String, request, response
+
+
+@dataclass(slots=True)
+class AclCreation:
+    resource_type: Int8 = 0
+    resource_name: String = ""
+    resource_pattern_type: Int8 = 3
+    principal: String = ""
+    host: String = ""
+    operation: Int8 = 0
+    permission_type: Int8 = 0
+
+
+@dataclass(slots=True)
+class CreateAclsRequest:
+    SCHEMA: ClassVar = request(30, versions=(1, 3), flexible_from=2)
+
+    creations: list[AclCreation] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AclCreationResult:
+    error_code: Int16 = 0
+    error_message: String | None = ""
+
+
+@dataclass(slots=True)
+class CreateAclsResponse:
+    SCHEMA: ClassVar = response(30, versions=(1, 3), flexible_from=2)
+
+    throttle_time_ms: Int32 = 0
+    results: list[AclCreationResult] = field(default_factory=list)

@@ -1,0 +1,39 @@
+"""CreateDelegationToken: issue a token that stands for a principal."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Bytes, Int16, Int32, Int64, String, request, response, since
+
+
+@dataclass(slots=True)
+class CreatableRenewers:
+    principal_type: String = ""
+    principal_name: String = ""
+
+
+@dataclass(slots=True)
+class CreateDelegationTokenRequest:
+    SCHEMA: ClassVar = request(38, versions=(1, 3), flexible_from=2)
+
+    owner_principal_type: Annotated[String | None, since(3)] = ""
+    owner_principal_name: Annotated[String | None, since(3)] = ""
+    renewers: list[CreatableRenewers] = field(default_factory=list)
+    max_lifetime_ms: Int64 = 0
+
+
+@dataclass(slots=True)
+class CreateDelegationTokenResponse:
+    SCHEMA: ClassVar = response(38, versions=(1, 3), flexible_from=2)
+
+    error_code: Int16 = 0
+    principal_type: String = ""
+    principal_name: String = ""
+    token_requester_principal_type: Annotated[String, since(3)] = ""
+    token_requester_principal_name: Annotated[String, since(3)] = ""
+    issue_timestamp_ms: Int64 = 0
+    expiry_timestamp_ms: Int64 = 0
+    max_timestamp_ms: Int64 = 0
+    token_id: String = ""
+    hmac: Bytes = b""
+    throttle_time_ms: Int32 = 0

@@ -1,0 +1,42 @@
+"""CreatePartitions: give topics more partitions."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.wire.schema import Bool, Int16, Int32, String, request, response
+
+
+@dataclass(slots=True)
+class CreatePartitionsAssignment:
+    broker_ids: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class CreatePartitionsTopic:
+    name: String = ""
+    count: Int32 = 0
+    assignments: list[CreatePartitionsAssignment] | None = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class CreatePartitionsRequest:
+    SCHEMA: ClassVar = request(37, versions=(0, 3), flexible_from=2)
+
+    topics: list[CreatePartitionsTopic] = field(default_factory=list)
+    timeout_ms: Int32 = 0
+    validate_only: Bool = False
+
+
+@dataclass(slots=True)
+class CreatePartitionsTopicResult:
+    name: String = ""
+    error_code: Int16 = 0
+    error_message: String | None = None
+
+
+@dataclass(slots=True)
+class CreatePartitionsResponse:
+    SCHEMA: ClassVar = response(37, versions=(0, 3), flexible_from=2)
+
+    throttle_time_ms: Int32 = 0
+    results: list[CreatePartitionsTopicResult] = field(default_factory=list)

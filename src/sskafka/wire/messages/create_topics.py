@@ -1,0 +1,66 @@
+"""CreateTopics: make topics, with automatic or given replica assignments."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, Uuid, ignorable, request, response, since, tagged
+
+
+@dataclass(slots=True)
+class CreatableReplicaAssignment:
+    partition_index: Int32 = 0
+    broker_ids: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class CreatableTopicConfig:
+    name: String = ""
+    value: String | None = ""
+
+
+@dataclass(slots=True)
+class CreatableTopic:
+    name: String = ""
+    num_partitions: Int32 = 0
+    replication_factor: Int16 = 0
+    assignments: list[CreatableReplicaAssignment] = field(default_factory=list)
+    configs: list[CreatableTopicConfig] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class CreateTopicsRequest:
+    SCHEMA: ClassVar = request(19, versions=(2, 7), flexible_from=5)
+
+    topics: list[CreatableTopic] = field(default_factory=list)
+    timeout_ms: Int32 = 60000
+    validate_only: Bool = False
+
+
+@dataclass(slots=True)
+class CreatableTopicConfigs:
+    name: String = ""
+    value: String | None = ""
+    read_only: Bool = False
+    config_source: Int8 = -1
+    is_sensitive: Bool = False
+
+
+@dataclass(slots=True)
+class CreatableTopicResult:
+    name: String = ""
+    topic_id: Annotated[Uuid, since(7), ignorable] = ZERO_UUID
+    error_code: Int16 = 0
+    error_message: String | None = ""
+    topic_config_error_code: Annotated[Int16, tagged(0, since=5), ignorable] = 0
+    num_partitions: Annotated[Int32, since(5), ignorable] = -1
+    replication_factor: Annotated[Int16, since(5), ignorable] = -1
+    configs: Annotated[list[CreatableTopicConfigs] | None, since(5), ignorable] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class CreateTopicsResponse:
+    SCHEMA: ClassVar = response(19, versions=(2, 7), flexible_from=5)
+
+    throttle_time_ms: Int32 = 0
+    topics: list[CreatableTopicResult] = field(default_factory=list)

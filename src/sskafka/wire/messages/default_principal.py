@@ -1,0 +1,15 @@
+"""The principal that Envelope carries."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sskafka.wire.schema import Bool, String, data
+
+
+@dataclass(slots=True)
+class DefaultPrincipalData:
+    SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0)
+
+    type: String = ""
+    name: String = ""
+    token_authenticated: Bool = False

@@ -1,0 +1,27 @@
+"""DeleteGroups: remove groups that have no members."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.wire.schema import Int16, Int32, String, request, response
+
+
+@dataclass(slots=True)
+class DeleteGroupsRequest:
+    SCHEMA: ClassVar = request(42, versions=(0, 2), flexible_from=2)
+
+    groups_names: list[String] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DeletableGroupResult:
+    group_id: String = ""
+    error_code: Int16 = 0
+
+
+@dataclass(slots=True)
+class DeleteGroupsResponse:
+    SCHEMA: ClassVar = response(42, versions=(0, 2), flexible_from=2)
+
+    throttle_time_ms: Int32 = 0
+    results: list[DeletableGroupResult] = field(default_factory=list)

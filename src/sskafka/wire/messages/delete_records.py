@@ -1,0 +1,47 @@
+"""DeleteRecords: drop the records of a partition below an offset."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.wire.schema import Int16, Int32, Int64, String, request, response
+
+
+@dataclass(slots=True)
+class DeleteRecordsPartition:
+    partition_index: Int32 = 0
+    offset: Int64 = 0
+
+
+@dataclass(slots=True)
+class DeleteRecordsTopic:
+    name: String = ""
+    partitions: list[DeleteRecordsPartition] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DeleteRecordsRequest:
+    SCHEMA: ClassVar = request(21, versions=(0, 2), flexible_from=2)
+
+    topics: list[DeleteRecordsTopic] = field(default_factory=list)
+    timeout_ms: Int32 = 0
+
+
+@dataclass(slots=True)
+class DeleteRecordsPartitionResult:
+    partition_index: Int32 = 0
+    low_watermark: Int64 = 0
+    error_code: Int16 = 0
+
+
+@dataclass(slots=True)
+class DeleteRecordsTopicResult:
+    name: String = ""
+    partitions: list[DeleteRecordsPartitionResult] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DeleteRecordsResponse:
+    SCHEMA: ClassVar = response(21, versions=(0, 2), flexible_from=2)
+
+    throttle_time_ms: Int32 = 0
+    topics: list[DeleteRecordsTopicResult] = field(default_factory=list)

@@ -1,0 +1,38 @@
+"""DeleteShareGroupOffsets: drop the start offsets of a share group."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import Int16, Int32, String, Uuid, request, response
+
+
+@dataclass(slots=True)
+class DeleteShareGroupOffsetsRequestTopic:
+    topic_name: String = ""
+
+
+@dataclass(slots=True)
+class DeleteShareGroupOffsetsRequest:
+    SCHEMA: ClassVar = request(92, versions=(0, 0), flexible_from=0)
+
+    group_id: String = ""
+    topics: list[DeleteShareGroupOffsetsRequestTopic] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DeleteShareGroupOffsetsResponseTopic:
+    topic_name: String = ""
+    topic_id: Uuid = ZERO_UUID
+    error_code: Int16 = 0
+    error_message: String | None = None
+
+
+@dataclass(slots=True)
+class DeleteShareGroupOffsetsResponse:
+    SCHEMA: ClassVar = response(92, versions=(0, 0), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = None
+    responses: list[DeleteShareGroupOffsetsResponseTopic] = field(default_factory=list)

@@ -1,0 +1,46 @@
+"""DeleteShareGroupState: drop the stored state of share partitions."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import Int16, Int32, String, Uuid, request, response
+
+
+@dataclass(slots=True)
+class PartitionData:
+    partition: Int32 = 0
+
+
+@dataclass(slots=True)
+class DeleteStateData:
+    topic_id: Uuid = ZERO_UUID
+    partitions: list[PartitionData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DeleteShareGroupStateRequest:
+    SCHEMA: ClassVar = request(86, versions=(0, 0), flexible_from=0)
+
+    group_id: String = ""
+    topics: list[DeleteStateData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class PartitionResult:
+    partition: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = None
+
+
+@dataclass(slots=True)
+class DeleteStateResult:
+    topic_id: Uuid = ZERO_UUID
+    partitions: list[PartitionResult] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DeleteShareGroupStateResponse:
+    SCHEMA: ClassVar = response(86, versions=(0, 0), flexible_from=0)
+
+    results: list[DeleteStateResult] = field(default_factory=list)

@@ -1,0 +1,38 @@
+"""DeleteTopics: remove topics by name or id."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import Int16, Int32, String, Uuid, ignorable, nullable, request, response, since, until
+
+
+@dataclass(slots=True)
+class DeleteTopicState:
+    name: String | None = None
+    topic_id: Uuid = ZERO_UUID
+
+
+@dataclass(slots=True)
+class DeleteTopicsRequest:
+    SCHEMA: ClassVar = request(20, versions=(1, 6), flexible_from=4)
+
+    topics: Annotated[list[DeleteTopicState], since(6)] = field(default_factory=list)
+    topic_names: Annotated[list[String], until(5), ignorable] = field(default_factory=list)
+    timeout_ms: Int32 = 0
+
+
+@dataclass(slots=True)
+class DeletableTopicResult:
+    name: Annotated[String | None, nullable(since=6)] = ""
+    topic_id: Annotated[Uuid, since(6), ignorable] = ZERO_UUID
+    error_code: Int16 = 0
+    error_message: Annotated[String | None, since(5), ignorable] = None
+
+
+@dataclass(slots=True)
+class DeleteTopicsResponse:
+    SCHEMA: ClassVar = response(20, versions=(1, 6), flexible_from=4)
+
+    throttle_time_ms: Int32 = 0
+    responses: list[DeletableTopicResult] = field(default_factory=list)

@@ -1,0 +1,49 @@
+"""DescribeClientQuotas: the quotas of users, client ids and addresses that match a filter."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.wire.schema import Bool, Float64, Int8, Int16, Int32, String, request, response
+
+
+@dataclass(slots=True)
+class ComponentData:
+    entity_type: String = ""
+    match_type: Int8 = 0
+    match: String | None = ""
+
+
+@dataclass(slots=True)
+class DescribeClientQuotasRequest:
+    SCHEMA: ClassVar = request(48, versions=(0, 1), flexible_from=1)
+
+    components: list[ComponentData] = field(default_factory=list)
+    strict: Bool = False
+
+
+@dataclass(slots=True)
+class EntityData:
+    entity_type: String = ""
+    entity_name: String | None = ""
+
+
+@dataclass(slots=True)
+class ValueData:
+    key: String = ""
+    value: Float64 = 0.0
+
+
+@dataclass(slots=True)
+class EntryData:
+    entity: list[EntityData] = field(default_factory=list)
+    values: list[ValueData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DescribeClientQuotasResponse:
+    SCHEMA: ClassVar = response(48, versions=(0, 1), flexible_from=1)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = ""
+    entries: list[EntryData] | None = field(default_factory=list)

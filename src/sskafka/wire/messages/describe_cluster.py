@@ -1,0 +1,38 @@
+"""DescribeCluster: id, brokers and controller of the cluster."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, request, response, since
+
+
+@dataclass(slots=True)
+class DescribeClusterRequest:
+    SCHEMA: ClassVar = request(60, versions=(0, 2), flexible_from=0)
+
+    include_cluster_authorized_operations: Bool = False
+    endpoint_type: Annotated[Int8, since(1)] = 1
+    include_fenced_brokers: Annotated[Bool, since(2)] = False
+
+
+@dataclass(slots=True)
+class DescribeClusterBroker:
+    broker_id: Int32 = 0
+    host: String = ""
+    port: Int32 = 0
+    rack: String | None = None
+    is_fenced: Annotated[Bool, since(2)] = False
+
+
+@dataclass(slots=True)
+class DescribeClusterResponse:
+    SCHEMA: ClassVar = response(60, versions=(0, 2), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = None
+    endpoint_type: Annotated[Int8, since(1)] = 1
+    cluster_id: String = ""
+    controller_id: Int32 = -1
+    brokers: list[DescribeClusterBroker] = field(default_factory=list)
+    cluster_authorized_operations: Int32 = -2147483648

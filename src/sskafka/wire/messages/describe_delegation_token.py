@@ -1,0 +1,48 @@
+"""DescribeDelegationToken: the delegation tokens of owners."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Bytes, Int16, Int32, Int64, String, request, response, since
+
+
+@dataclass(slots=True)
+class DescribeDelegationTokenOwner:
+    principal_type: String = ""
+    principal_name: String = ""
+
+
+@dataclass(slots=True)
+class DescribeDelegationTokenRequest:
+    SCHEMA: ClassVar = request(41, versions=(1, 3), flexible_from=2)
+
+    owners: list[DescribeDelegationTokenOwner] | None = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DescribedDelegationTokenRenewer:
+    principal_type: String = ""
+    principal_name: String = ""
+
+
+@dataclass(slots=True)
+class DescribedDelegationToken:
+    principal_type: String = ""
+    principal_name: String = ""
+    token_requester_principal_type: Annotated[String, since(3)] = ""
+    token_requester_principal_name: Annotated[String, since(3)] = ""
+    issue_timestamp: Int64 = 0
+    expiry_timestamp: Int64 = 0
+    max_timestamp: Int64 = 0
+    token_id: String = ""
+    hmac: Bytes = b""
+    renewers: list[DescribedDelegationTokenRenewer] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DescribeDelegationTokenResponse:
+    SCHEMA: ClassVar = response(41, versions=(1, 3), flexible_from=2)
+
+    error_code: Int16 = 0
+    tokens: list[DescribedDelegationToken] = field(default_factory=list)
+    throttle_time_ms: Int32 = 0

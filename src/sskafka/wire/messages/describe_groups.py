@@ -1,0 +1,44 @@
+"""DescribeGroups: state and members of classic groups."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Bool, Bytes, Int16, Int32, String, ignorable, request, response, since
+
+
+@dataclass(slots=True)
+class DescribeGroupsRequest:
+    SCHEMA: ClassVar = request(15, versions=(0, 6), flexible_from=5)
+
+    groups: list[String] = field(default_factory=list)
+    include_authorized_operations: Annotated[Bool, since(3)] = False
+
+
+@dataclass(slots=True)
+class DescribedGroupMember:
+    member_id: String = ""
+    group_instance_id: Annotated[String | None, since(4), ignorable] = None
+    client_id: String = ""
+    client_host: String = ""
+    member_metadata: Bytes = b""
+    member_assignment: Bytes = b""
+
+
+@dataclass(slots=True)
+class DescribedGroup:
+    error_code: Int16 = 0
+    error_message: Annotated[String | None, since(6)] = None
+    group_id: String = ""
+    group_state: String = ""
+    protocol_type: String = ""
+    protocol_data: String = ""
+    members: list[DescribedGroupMember] = field(default_factory=list)
+    authorized_operations: Annotated[Int32, since(3)] = -2147483648
+
+
+@dataclass(slots=True)
+class DescribeGroupsResponse:
+    SCHEMA: ClassVar = response(15, versions=(0, 6), flexible_from=5)
+
+    throttle_time_ms: Annotated[Int32, since(1), ignorable] = 0
+    groups: list[DescribedGroup] = field(default_factory=list)

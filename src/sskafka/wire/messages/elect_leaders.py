@@ -1,0 +1,43 @@
+"""ElectLeaders: ask for the election of preferred, or of unclean, leaders."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Int8, Int16, Int32, String, request, response, since
+
+
+@dataclass(slots=True)
+class TopicPartitions:
+    topic: String = ""
+    partitions: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ElectLeadersRequest:
+    SCHEMA: ClassVar = request(43, versions=(0, 2), flexible_from=2)
+
+    election_type: Annotated[Int8, since(1)] = 0
+    topic_partitions: list[TopicPartitions] | None = field(default_factory=list)
+    timeout_ms: Int32 = 60000
+
+
+@dataclass(slots=True)
+class PartitionResult:
+    partition_id: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = ""
+
+
+@dataclass(slots=True)
+class ReplicaElectionResult:
+    topic: String = ""
+    partition_result: list[PartitionResult] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ElectLeadersResponse:
+    SCHEMA: ClassVar = response(43, versions=(0, 2), flexible_from=2)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Annotated[Int16, since(1)] = 0
+    replica_election_results: list[ReplicaElectionResult] = field(default_factory=list)

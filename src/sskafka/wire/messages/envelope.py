@@ -1,0 +1,23 @@
+"""Envelope: a broker forwards a request of a client to the controller, with its principal."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sskafka.wire.schema import Bytes, Int16, request, response
+
+
+@dataclass(slots=True)
+class EnvelopeRequest:
+    SCHEMA: ClassVar = request(58, versions=(0, 0), flexible_from=0)
+
+    request_data: Bytes = b""
+    request_principal: Bytes | None = b""
+    client_host_address: Bytes = b""
+
+
+@dataclass(slots=True)
+class EnvelopeResponse:
+    SCHEMA: ClassVar = response(58, versions=(0, 0), flexible_from=0)
+
+    response_data: Bytes | None = None
+    error_code: Int16 = 0

@@ -1,0 +1,23 @@
+"""ExpireDelegationToken: end a delegation token, now or at a time."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sskafka.wire.schema import Bytes, Int16, Int32, Int64, request, response
+
+
+@dataclass(slots=True)
+class ExpireDelegationTokenRequest:
+    SCHEMA: ClassVar = request(40, versions=(1, 2), flexible_from=2)
+
+    hmac: Bytes = b""
+    expiry_time_period_ms: Int64 = 0
+
+
+@dataclass(slots=True)
+class ExpireDelegationTokenResponse:
+    SCHEMA: ClassVar = response(40, versions=(1, 2), flexible_from=2)
+
+    error_code: Int16 = 0
+    expiry_timestamp_ms: Int64 = 0
+    throttle_time_ms: Int32 = 0

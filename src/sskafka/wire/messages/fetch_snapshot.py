@@ -1,0 +1,78 @@
+"""FetchSnapshot: read a snapshot of the metadata log in slices."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import Int16, Int32, Int64, Records, String, UInt16, Uuid, ignorable, request, response, tagged
+
+
+@dataclass(slots=True)
+class SnapshotId:
+    end_offset: Int64 = 0
+    epoch: Int32 = 0
+
+
+@dataclass(slots=True)
+class RequestPartitionSnapshot:
+    partition: Int32 = 0
+    current_leader_epoch: Int32 = 0
+    snapshot_id: SnapshotId = field(default_factory=SnapshotId)
+    position: Int64 = 0
+    replica_directory_id: Annotated[Uuid, tagged(0, since=1), ignorable] = ZERO_UUID
+
+
+@dataclass(slots=True)
+class RequestTopicSnapshot:
+    name: String = ""
+    partitions: list[RequestPartitionSnapshot] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class FetchSnapshotRequest:
+    SCHEMA: ClassVar = request(59, versions=(0, 1), flexible_from=0)
+
+    cluster_id: Annotated[String | None, tagged(0)] = None
+    replica_id: Int32 = -1
+    max_bytes: Int32 = 0x7FFF_FFFF
+    topics: list[RequestTopicSnapshot] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LeaderIdAndEpoch:
+    leader_id: Int32 = 0
+    leader_epoch: Int32 = 0
+
+
+@dataclass(slots=True)
+class ResponsePartitionSnapshot:
+    index: Int32 = 0
+    error_code: Int16 = 0
+    snapshot_id: SnapshotId = field(default_factory=SnapshotId)
+    current_leader: Annotated[LeaderIdAndEpoch, tagged(0)] = field(default_factory=LeaderIdAndEpoch)
+    size: Int64 = 0
+    position: Int64 = 0
+    unaligned_records: Records = b""
+
+
+@dataclass(slots=True)
+class ResponseTopicSnapshot:
+    name: String = ""
+    partitions: list[ResponsePartitionSnapshot] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class NodeEndpoint:
+    node_id: Int32 = 0
+    host: String = ""
+    port: UInt16 = 0
+
+
+@dataclass(slots=True)
+class FetchSnapshotResponse:
+    SCHEMA: ClassVar = response(59, versions=(0, 1), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    topics: list[ResponseTopicSnapshot] = field(default_factory=list)
+    node_endpoints: Annotated[list[NodeEndpoint], tagged(0, since=1)] = field(default_factory=list)

@@ -1,0 +1,24 @@
+"""Heartbeat: a member of a classic group is alive, and learns of rebalances."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Int16, Int32, String, ignorable, request, response, since
+
+
+@dataclass(slots=True)
+class HeartbeatRequest:
+    SCHEMA: ClassVar = request(12, versions=(0, 4), flexible_from=4)
+
+    group_id: String = ""
+    generation_id: Int32 = 0
+    member_id: String = ""
+    group_instance_id: Annotated[String | None, since(3)] = None
+
+
+@dataclass(slots=True)
+class HeartbeatResponse:
+    SCHEMA: ClassVar = response(12, versions=(0, 4), flexible_from=4)
+
+    throttle_time_ms: Annotated[Int32, since(1), ignorable] = 0
+    error_code: Int16 = 0

@@ -1,0 +1,26 @@
+"""InitProducerId: a producer gets its id and epoch; older producers with its transactional id are fenced."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Int16, Int32, Int64, String, request, response, since
+
+
+@dataclass(slots=True)
+class InitProducerIdRequest:
+    SCHEMA: ClassVar = request(22, versions=(0, 5), flexible_from=2)
+
+    transactional_id: String | None = ""
+    transaction_timeout_ms: Int32 = 0
+    producer_id: Annotated[Int64, since(3)] = -1
+    producer_epoch: Annotated[Int16, since(3)] = -1
+
+
+@dataclass(slots=True)
+class InitProducerIdResponse:
+    SCHEMA: ClassVar = response(22, versions=(0, 5), flexible_from=2)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    producer_id: Int64 = -1
+    producer_epoch: Int16 = 0

@@ -1,0 +1,48 @@
+"""InitializeShareGroupState: start the stored state of share partitions."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import Int16, Int32, Int64, String, Uuid, request, response
+
+
+@dataclass(slots=True)
+class PartitionData:
+    partition: Int32 = 0
+    state_epoch: Int32 = 0
+    start_offset: Int64 = 0
+
+
+@dataclass(slots=True)
+class InitializeStateData:
+    topic_id: Uuid = ZERO_UUID
+    partitions: list[PartitionData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class InitializeShareGroupStateRequest:
+    SCHEMA: ClassVar = request(83, versions=(0, 0), flexible_from=0)
+
+    group_id: String = ""
+    topics: list[InitializeStateData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class PartitionResult:
+    partition: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = None
+
+
+@dataclass(slots=True)
+class InitializeStateResult:
+    topic_id: Uuid = ZERO_UUID
+    partitions: list[PartitionResult] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class InitializeShareGroupStateResponse:
+    SCHEMA: ClassVar = response(83, versions=(0, 0), flexible_from=0)
+
+    results: list[InitializeStateResult] = field(default_factory=list)

@@ -1,0 +1,28 @@
+"""ListConfigResources: the resources of given types that have settings."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Int8, Int16, Int32, String, ignorable, request, response, since
+
+
+@dataclass(slots=True)
+class ListConfigResourcesRequest:
+    SCHEMA: ClassVar = request(74, versions=(0, 1), flexible_from=0)
+
+    resource_types: Annotated[list[Int8], since(1)] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ConfigResource:
+    resource_name: String = ""
+    resource_type: Annotated[Int8, since(1), ignorable] = 16
+
+
+@dataclass(slots=True)
+class ListConfigResourcesResponse:
+    SCHEMA: ClassVar = response(74, versions=(0, 1), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    config_resources: list[ConfigResource] = field(default_factory=list)

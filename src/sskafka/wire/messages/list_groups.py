@@ -1,0 +1,31 @@
+"""ListGroups: the groups that a broker coordinates."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Int16, Int32, String, ignorable, request, response, since
+
+
+@dataclass(slots=True)
+class ListGroupsRequest:
+    SCHEMA: ClassVar = request(16, versions=(0, 5), flexible_from=3)
+
+    states_filter: Annotated[list[String], since(4)] = field(default_factory=list)
+    types_filter: Annotated[list[String], since(5)] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ListedGroup:
+    group_id: String = ""
+    protocol_type: String = ""
+    group_state: Annotated[String, since(4), ignorable] = ""
+    group_type: Annotated[String, since(5), ignorable] = ""
+
+
+@dataclass(slots=True)
+class ListGroupsResponse:
+    SCHEMA: ClassVar = response(16, versions=(0, 5), flexible_from=3)
+
+    throttle_time_ms: Annotated[Int32, since(1), ignorable] = 0
+    error_code: Int16 = 0
+    groups: list[ListedGroup] = field(default_factory=list)

@@ -1,0 +1,52 @@
+"""ListOffsets: the offset of a partition at a timestamp, or at one of its ends."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Int8, Int16, Int32, Int64, String, ignorable, request, response, since
+
+
+@dataclass(slots=True)
+class ListOffsetsPartition:
+    partition_index: Int32 = 0
+    current_leader_epoch: Annotated[Int32, since(4), ignorable] = -1
+    timestamp: Int64 = 0
+
+
+@dataclass(slots=True)
+class ListOffsetsTopic:
+    name: String = ""
+    partitions: list[ListOffsetsPartition] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ListOffsetsRequest:
+    SCHEMA: ClassVar = request(2, versions=(1, 11), flexible_from=6)
+
+    replica_id: Int32 = 0
+    isolation_level: Annotated[Int8, since(2)] = 0
+    topics: list[ListOffsetsTopic] = field(default_factory=list)
+    timeout_ms: Annotated[Int32, since(10), ignorable] = 0
+
+
+@dataclass(slots=True)
+class ListOffsetsPartitionResponse:
+    partition_index: Int32 = 0
+    error_code: Int16 = 0
+    timestamp: Int64 = -1
+    offset: Int64 = -1
+    leader_epoch: Annotated[Int32, since(4)] = -1
+
+
+@dataclass(slots=True)
+class ListOffsetsTopicResponse:
+    name: String = ""
+    partitions: list[ListOffsetsPartitionResponse] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ListOffsetsResponse:
+    SCHEMA: ClassVar = response(2, versions=(1, 11), flexible_from=6)
+
+    throttle_time_ms: Annotated[Int32, since(2), ignorable] = 0
+    topics: list[ListOffsetsTopicResponse] = field(default_factory=list)

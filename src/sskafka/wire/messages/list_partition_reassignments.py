@@ -1,0 +1,44 @@
+"""ListPartitionReassignments: the moves of partitions that are under way."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.wire.schema import Int16, Int32, String, request, response
+
+
+@dataclass(slots=True)
+class ListPartitionReassignmentsTopics:
+    name: String = ""
+    partition_indexes: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ListPartitionReassignmentsRequest:
+    SCHEMA: ClassVar = request(46, versions=(0, 0), flexible_from=0)
+
+    timeout_ms: Int32 = 60000
+    topics: list[ListPartitionReassignmentsTopics] | None = None
+
+
+@dataclass(slots=True)
+class OngoingPartitionReassignment:
+    partition_index: Int32 = 0
+    replicas: list[Int32] = field(default_factory=list)
+    adding_replicas: list[Int32] = field(default_factory=list)
+    removing_replicas: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class OngoingTopicReassignment:
+    name: String = ""
+    partitions: list[OngoingPartitionReassignment] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ListPartitionReassignmentsResponse:
+    SCHEMA: ClassVar = response(46, versions=(0, 0), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = ""
+    topics: list[OngoingTopicReassignment] = field(default_factory=list)

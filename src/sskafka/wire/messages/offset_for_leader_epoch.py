@@ -1,0 +1,49 @@
+"""OffsetForLeaderEpoch: where a leader epoch ends in the log of a partition."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Int16, Int32, Int64, String, ignorable, request, response, since
+
+
+@dataclass(slots=True)
+class OffsetForLeaderPartition:
+    partition: Int32 = 0
+    current_leader_epoch: Int32 = -1
+    leader_epoch: Int32 = 0
+
+
+@dataclass(slots=True)
+class OffsetForLeaderTopic:
+    topic: String = ""
+    partitions: list[OffsetForLeaderPartition] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class OffsetForLeaderEpochRequest:
+    SCHEMA: ClassVar = request(23, versions=(2, 4), flexible_from=4)
+
+    replica_id: Annotated[Int32, since(3), ignorable] = -2
+    topics: list[OffsetForLeaderTopic] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class EpochEndOffset:
+    error_code: Int16 = 0
+    partition: Int32 = 0
+    leader_epoch: Int32 = -1
+    end_offset: Int64 = -1
+
+
+@dataclass(slots=True)
+class OffsetForLeaderTopicResult:
+    topic: String = ""
+    partitions: list[EpochEndOffset] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class OffsetForLeaderEpochResponse:
+    SCHEMA: ClassVar = response(23, versions=(2, 4), flexible_from=4)
+
+    throttle_time_ms: Int32 = 0
+    topics: list[OffsetForLeaderTopicResult] = field(default_factory=list)

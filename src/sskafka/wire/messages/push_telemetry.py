@@ -1,0 +1,26 @@
+"""PushTelemetry: a client delivers its metrics."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import Bool, Bytes, Int8, Int16, Int32, Uuid, request, response
+
+
+@dataclass(slots=True)
+class PushTelemetryRequest:
+    SCHEMA: ClassVar = request(72, versions=(0, 0), flexible_from=0)
+
+    client_instance_id: Uuid = ZERO_UUID
+    subscription_id: Int32 = 0
+    terminating: Bool = False
+    compression_type: Int8 = 0
+    metrics: Bytes = b""
+
+
+@dataclass(slots=True)
+class PushTelemetryResponse:
+    SCHEMA: ClassVar = response(72, versions=(0, 0), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0

@@ -1,0 +1,25 @@
+"""RemoveRaftVoter: remove a voter from the metadata quorum."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import Int16, Int32, String, Uuid, request, response
+
+
+@dataclass(slots=True)
+class RemoveRaftVoterRequest:
+    SCHEMA: ClassVar = request(81, versions=(0, 0), flexible_from=0)
+
+    cluster_id: String | None = ""
+    voter_id: Int32 = 0
+    voter_directory_id: Uuid = ZERO_UUID
+
+
+@dataclass(slots=True)
+class RemoveRaftVoterResponse:
+    SCHEMA: ClassVar = response(81, versions=(0, 0), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = ""

@@ -1,0 +1,23 @@
+"""RenewDelegationToken: let a delegation token live longer."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sskafka.wire.schema import Bytes, Int16, Int32, Int64, request, response
+
+
+@dataclass(slots=True)
+class RenewDelegationTokenRequest:
+    SCHEMA: ClassVar = request(39, versions=(1, 2), flexible_from=2)
+
+    hmac: Bytes = b""
+    renew_period_ms: Int64 = 0
+
+
+@dataclass(slots=True)
+class RenewDelegationTokenResponse:
+    SCHEMA: ClassVar = response(39, versions=(1, 2), flexible_from=2)
+
+    error_code: Int16 = 0
+    expiry_timestamp_ms: Int64 = 0
+    throttle_time_ms: Int32 = 0

@@ -1,0 +1,23 @@
+"""SaslAuthenticate: one step of a SASL exchange."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Bytes, Int16, Int64, String, ignorable, request, response, since
+
+
+@dataclass(slots=True)
+class SaslAuthenticateRequest:
+    SCHEMA: ClassVar = request(36, versions=(0, 2), flexible_from=2)
+
+    auth_bytes: Bytes = b""
+
+
+@dataclass(slots=True)
+class SaslAuthenticateResponse:
+    SCHEMA: ClassVar = response(36, versions=(0, 2), flexible_from=2)
+
+    error_code: Int16 = 0
+    error_message: String | None = ""
+    auth_bytes: Bytes = b""
+    session_lifetime_ms: Annotated[Int64, since(1), ignorable] = 0

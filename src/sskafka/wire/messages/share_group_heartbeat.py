@@ -1,0 +1,42 @@
+"""ShareGroupHeartbeat: membership of a share group in one API: join, report, be assigned, leave."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import Int16, Int32, String, Uuid, request, response
+
+
+@dataclass(slots=True)
+class ShareGroupHeartbeatRequest:
+    SCHEMA: ClassVar = request(76, versions=(1, 1), flexible_from=0)
+
+    group_id: String = ""
+    member_id: String = ""
+    member_epoch: Int32 = 0
+    rack_id: String | None = None
+    subscribed_topic_names: list[String] | None = None
+
+
+@dataclass(slots=True)
+class TopicPartitions:
+    topic_id: Uuid = ZERO_UUID
+    partitions: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Assignment:
+    topic_partitions: list[TopicPartitions] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ShareGroupHeartbeatResponse:
+    SCHEMA: ClassVar = response(76, versions=(1, 1), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = None
+    member_id: String | None = None
+    member_epoch: Int32 = 0
+    heartbeat_interval_ms: Int32 = 0
+    assignment: Assignment | None = None

@@ -1,0 +1,125 @@
+"""StreamsGroupHeartbeat: membership of a Kafka Streams group in one API: join, report tasks, be assigned, leave."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, Int64, String, UInt16, request, response
+
+
+@dataclass(slots=True)
+class KeyValue:
+    key: String = ""
+    value: String = ""
+
+
+@dataclass(slots=True)
+class TopicInfo:
+    name: String = ""
+    partitions: Int32 = 0
+    replication_factor: Int16 = 0
+    topic_configs: list[KeyValue] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class CopartitionGroup:
+    source_topics: list[Int16] = field(default_factory=list)
+    source_topic_regex: list[Int16] = field(default_factory=list)
+    repartition_source_topics: list[Int16] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Subtopology:
+    subtopology_id: String = ""
+    source_topics: list[String] = field(default_factory=list)
+    source_topic_regex: list[String] = field(default_factory=list)
+    state_changelog_topics: list[TopicInfo] = field(default_factory=list)
+    repartition_sink_topics: list[String] = field(default_factory=list)
+    repartition_source_topics: list[TopicInfo] = field(default_factory=list)
+    copartition_groups: list[CopartitionGroup] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Topology:
+    epoch: Int32 = 0
+    subtopologies: list[Subtopology] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class TaskIds:
+    subtopology_id: String = ""
+    partitions: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Endpoint:
+    host: String = ""
+    port: UInt16 = 0
+
+
+@dataclass(slots=True)
+class TaskOffset:
+    subtopology_id: String = ""
+    partition: Int32 = 0
+    offset: Int64 = 0
+
+
+@dataclass(slots=True)
+class StreamsGroupHeartbeatRequest:
+    SCHEMA: ClassVar = request(88, versions=(0, 0), flexible_from=0)
+
+    group_id: String = ""
+    member_id: String = ""
+    member_epoch: Int32 = 0
+    endpoint_information_epoch: Int32 = 0
+    instance_id: String | None = None
+    rack_id: String | None = None
+    rebalance_timeout_ms: Int32 = -1
+    topology: Topology | None = None
+    active_tasks: list[TaskIds] | None = None
+    standby_tasks: list[TaskIds] | None = None
+    warmup_tasks: list[TaskIds] | None = None
+    process_id: String | None = None
+    user_endpoint: Endpoint | None = None
+    client_tags: list[KeyValue] | None = None
+    task_offsets: list[TaskOffset] | None = None
+    task_end_offsets: list[TaskOffset] | None = None
+    shutdown_application: Bool = False
+
+
+@dataclass(slots=True)
+class Status:
+    status_code: Int8 = 0
+    status_detail: String = ""
+
+
+@dataclass(slots=True)
+class TopicPartition:
+    topic: String = ""
+    partitions: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class EndpointToPartitions:
+    user_endpoint: Endpoint = field(default_factory=Endpoint)
+    active_partitions: list[TopicPartition] = field(default_factory=list)
+    standby_partitions: list[TopicPartition] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class StreamsGroupHeartbeatResponse:
+    SCHEMA: ClassVar = response(88, versions=(0, 0), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = None
+    member_id: String = ""
+    member_epoch: Int32 = 0
+    heartbeat_interval_ms: Int32 = 0
+    acceptable_recovery_lag: Int32 = 0
+    task_offset_interval_ms: Int32 = 0
+    status: list[Status] | None = field(default_factory=list)
+    active_tasks: list[TaskIds] | None = None
+    standby_tasks: list[TaskIds] | None = None
+    warmup_tasks: list[TaskIds] | None = None
+    endpoint_information_epoch: Int32 = 0
+    partitions_by_user_endpoint: list[EndpointToPartitions] | None = None

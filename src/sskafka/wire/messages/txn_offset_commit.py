@@ -1,0 +1,54 @@
+"""TxnOffsetCommit: store how far a group has read, as part of a transaction."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Int16, Int32, Int64, String, ignorable, request, response, since
+
+
+@dataclass(slots=True)
+class TxnOffsetCommitRequestPartition:
+    partition_index: Int32 = 0
+    committed_offset: Int64 = 0
+    committed_leader_epoch: Annotated[Int32, since(2), ignorable] = -1
+    committed_metadata: String | None = ""
+
+
+@dataclass(slots=True)
+class TxnOffsetCommitRequestTopic:
+    name: String = ""
+    partitions: list[TxnOffsetCommitRequestPartition] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class TxnOffsetCommitRequest:
+    SCHEMA: ClassVar = request(28, versions=(0, 5), flexible_from=3)
+
+    transactional_id: String = ""
+    group_id: String = ""
+    producer_id: Int64 = 0
+    producer_epoch: Int16 = 0
+    generation_id: Annotated[Int32, since(3)] = -1
+    member_id: Annotated[String, since(3)] = ""
+    group_instance_id: Annotated[String | None, since(3)] = None
+    topics: list[TxnOffsetCommitRequestTopic] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class TxnOffsetCommitResponsePartition:
+    partition_index: Int32 = 0
+    error_code: Int16 = 0
+
+
+@dataclass(slots=True)
+class TxnOffsetCommitResponseTopic:
+    name: String = ""
+    partitions: list[TxnOffsetCommitResponsePartition] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class TxnOffsetCommitResponse:
+    SCHEMA: ClassVar = response(28, versions=(0, 5), flexible_from=3)
+
+    throttle_time_ms: Int32 = 0
+    topics: list[TxnOffsetCommitResponseTopic] = field(default_factory=list)

@@ -1,0 +1,22 @@
+"""UnregisterBroker: forget a broker that will not come back."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sskafka.wire.schema import Int16, Int32, String, request, response
+
+
+@dataclass(slots=True)
+class UnregisterBrokerRequest:
+    SCHEMA: ClassVar = request(64, versions=(0, 0), flexible_from=0)
+
+    broker_id: Int32 = 0
+
+
+@dataclass(slots=True)
+class UnregisterBrokerResponse:
+    SCHEMA: ClassVar = response(64, versions=(0, 0), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = ""

@@ -1,0 +1,40 @@
+"""UpdateFeatures: raise or lower the feature levels that the cluster has finalized."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, ignorable, request, response, since, until
+
+
+@dataclass(slots=True)
+class FeatureUpdateKey:
+    feature: String = ""
+    max_version_level: Int16 = 0
+    allow_downgrade: Annotated[Bool, until(0)] = False
+    upgrade_type: Annotated[Int8, since(1)] = 1
+
+
+@dataclass(slots=True)
+class UpdateFeaturesRequest:
+    SCHEMA: ClassVar = request(57, versions=(0, 2), flexible_from=0)
+
+    timeout_ms: Int32 = 60000
+    feature_updates: list[FeatureUpdateKey] = field(default_factory=list)
+    validate_only: Annotated[Bool, since(1)] = False
+
+
+@dataclass(slots=True)
+class UpdatableFeatureResult:
+    feature: String = ""
+    error_code: Int16 = 0
+    error_message: String | None = ""
+
+
+@dataclass(slots=True)
+class UpdateFeaturesResponse:
+    SCHEMA: ClassVar = response(57, versions=(0, 2), flexible_from=0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: String | None = ""
+    results: Annotated[list[UpdatableFeatureResult], until(1), ignorable] = field(default_factory=list)

@@ -1,0 +1,78 @@
+"""Vote: a candidate of the metadata quorum asks a voter for its vote, or for a pre-vote."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.schema import (
+    Bool,
+    Int16,
+    Int32,
+    Int64,
+    String,
+    UInt16,
+    Uuid,
+    ignorable,
+    request,
+    response,
+    since,
+    tagged,
+)
+
+
+@dataclass(slots=True)
+class RequestPartitionData:
+    partition_index: Int32 = 0
+    replica_epoch: Int32 = 0
+    replica_id: Int32 = 0
+    replica_directory_id: Annotated[Uuid, since(1), ignorable] = ZERO_UUID
+    voter_directory_id: Annotated[Uuid, since(1), ignorable] = ZERO_UUID
+    last_offset_epoch: Int32 = 0
+    last_offset: Int64 = 0
+    pre_vote: Annotated[Bool, since(2)] = False
+
+
+@dataclass(slots=True)
+class RequestTopicData:
+    topic_name: String = ""
+    partitions: list[RequestPartitionData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class VoteRequest:
+    SCHEMA: ClassVar = request(52, versions=(0, 2), flexible_from=0)
+
+    cluster_id: String | None = None
+    voter_id: Annotated[Int32, since(1), ignorable] = -1
+    topics: list[RequestTopicData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ResponsePartitionData:
+    partition_index: Int32 = 0
+    error_code: Int16 = 0
+    leader_id: Int32 = 0
+    leader_epoch: Int32 = 0
+    vote_granted: Bool = False
+
+
+@dataclass(slots=True)
+class ResponseTopicData:
+    topic_name: String = ""
+    partitions: list[ResponsePartitionData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class NodeEndpoint:
+    node_id: Int32 = 0
+    host: String = ""
+    port: UInt16 = 0
+
+
+@dataclass(slots=True)
+class VoteResponse:
+    SCHEMA: ClassVar = response(52, versions=(0, 2), flexible_from=0)
+
+    error_code: Int16 = 0
+    topics: list[ResponseTopicData] = field(default_factory=list)
+    node_endpoints: Annotated[list[NodeEndpoint], tagged(0, since=1)] = field(default_factory=list)

@@ -1,0 +1,54 @@
+"""WriteTxnMarkers: the transaction coordinator has leaders write the outcome into their logs."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, Int64, String, ignorable, request, response, since
+
+
+@dataclass(slots=True)
+class WritableTxnMarkerTopic:
+    name: String = ""
+    partition_indexes: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class WritableTxnMarker:
+    producer_id: Int64 = 0
+    producer_epoch: Int16 = 0
+    transaction_result: Bool = False
+    topics: list[WritableTxnMarkerTopic] = field(default_factory=list)
+    coordinator_epoch: Int32 = 0
+    transaction_version: Annotated[Int8, since(2), ignorable] = 0
+
+
+@dataclass(slots=True)
+class WriteTxnMarkersRequest:
+    SCHEMA: ClassVar = request(27, versions=(1, 2), flexible_from=1)
+
+    markers: list[WritableTxnMarker] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class WritableTxnMarkerPartitionResult:
+    partition_index: Int32 = 0
+    error_code: Int16 = 0
+
+
+@dataclass(slots=True)
+class WritableTxnMarkerTopicResult:
+    name: String = ""
+    partitions: list[WritableTxnMarkerPartitionResult] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class WritableTxnMarkerResult:
+    producer_id: Int64 = 0
+    topics: list[WritableTxnMarkerTopicResult] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class WriteTxnMarkersResponse:
+    SCHEMA: ClassVar = response(27, versions=(1, 2), flexible_from=1)
+
+    markers: list[WritableTxnMarkerResult] = field(default_factory=list)

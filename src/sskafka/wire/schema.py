@@ -1,0 +1,158 @@
+"""The notation for Kafka's messages: one dataclass a message, for all of its versions.
+
+    @dataclass(slots=True)
+    class FetchTopic:                                                # a nested struct: a plain dataclass
+        topic: Annotated[String, until(12), ignorable] = ""          # on the wire in versions up to 12
+        topic_id: Annotated[Uuid, since(13), ignorable] = ZERO_UUID  # on the wire in versions 13 and later
+        partitions: list[FetchPartition] = field(default_factory=list)
+
+    @dataclass(slots=True)
+    class FetchRequest:
+        SCHEMA: ClassVar = request(1, versions=(4, 18), flexible_from=12)
+        cluster_id: Annotated[String | None, tagged(0, since=12), ignorable] = None
+        max_wait_ms: Int32 = 0
+        topics: list[FetchTopic] = field(default_factory=list)
+
+To type checkers `Int32` is an int and `String` a str; the rest of an annotation says how the field travels:
+
+- `since`, `until`, `between`: the versions that carry the field. Elsewhere decoding leaves the default, and encoding
+  refuses any other value, unless the field is `ignorable`: then the value is dropped.
+- `| None`: the field may be null; `nullable(...)` limits that to some versions.
+- `tagged`: the field travels in the tagged section of its struct, and only when it differs from its default.
+
+Every field has a default and fields stand in wire order. Structs are defined before they are used; annotations are read
+as objects, so message modules do without `from __future__ import annotations`.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, ClassVar, NamedTuple, Protocol, TypeAlias
+
+from sskafka.model.buffers import Buffer
+
+VERSION_MAX = 0x7FFF
+NEVER = VERSION_MAX + 1
+"""The `flexible_from` of messages that have no flexible version."""
+
+
+class Primitive(NamedTuple):
+    """A wire type below structs and arrays. Those of fixed size have a `struct` format, the others carry a length."""
+
+    name: str
+    format: str = ""
+    size_bytes: int = 0
+
+    @property
+    def is_fixed(self) -> bool:
+        return self.size_bytes > 0
+
+
+UUID = Primitive("uuid", "16s", 16)
+STRING = Primitive("string")
+BYTES = Primitive("bytes")
+RECORDS = Primitive("records")
+
+Int8: TypeAlias = Annotated[int, Primitive("int8", "b", 1)]
+Int16: TypeAlias = Annotated[int, Primitive("int16", "h", 2)]
+UInt16: TypeAlias = Annotated[int, Primitive("uint16", "H", 2)]
+Int32: TypeAlias = Annotated[int, Primitive("int32", "i", 4)]
+UInt32: TypeAlias = Annotated[int, Primitive("uint32", "I", 4)]
+Int64: TypeAlias = Annotated[int, Primitive("int64", "q", 8)]
+Float64: TypeAlias = Annotated[float, Primitive("float64", "d", 8)]
+Bool: TypeAlias = Annotated[bool, Primitive("bool", "?", 1)]
+Uuid: TypeAlias = Annotated[bytes, UUID]
+String: TypeAlias = Annotated[str, STRING]
+Bytes: TypeAlias = Annotated[bytes, BYTES]
+Records: TypeAlias = Annotated[Buffer, RECORDS]
+"""Decoded without a copy: a slice of the buffer that the message came in."""
+
+
+class Versions(NamedTuple):
+    """A range of versions, both ends included."""
+
+    first: int
+    last: int
+
+    def __contains__(self, version: object) -> bool:
+        return isinstance(version, int) and self.first <= version <= self.last
+
+
+ALL_VERSIONS = Versions(0, VERSION_MAX)
+
+
+class Nullable(NamedTuple):
+    versions: Versions
+
+
+class Tagged(NamedTuple):
+    tag: int
+    since: int
+
+
+class Ignorable(Enum):
+    IGNORABLE = True
+
+
+ignorable = Ignorable.IGNORABLE
+
+
+def since(version: int) -> Versions:
+    return Versions(version, VERSION_MAX)
+
+
+def until(version: int) -> Versions:
+    return Versions(0, version)
+
+
+def between(first: int, last: int) -> Versions:
+    return Versions(first, last)
+
+
+def nullable(*, since: int = 0, until: int = VERSION_MAX) -> Nullable:
+    return Nullable(Versions(since, until))
+
+
+def tagged(tag: int, *, since: int = 0) -> Tagged:
+    return Tagged(tag, since)
+
+
+class Kind(Enum):
+    REQUEST = "request"
+    RESPONSE = "response"
+    DATA = "data"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSchema:
+    """What holds for a message as a whole. `key` is None for data that no key announces."""
+
+    kind: Kind
+    key: int | None
+    versions: Versions
+    flexible_from: int
+
+    def is_flexible(self, version: int) -> bool:
+        return version >= self.flexible_from
+
+
+class Message(Protocol):
+    """Any dataclass in this notation that is encoded by itself."""
+
+    SCHEMA: ClassVar[MessageSchema]
+
+
+def request(key: int, *, versions: tuple[int, int], flexible_from: int) -> MessageSchema:
+    return _schema(Kind.REQUEST, key, versions, flexible_from)
+
+
+def response(key: int, *, versions: tuple[int, int], flexible_from: int) -> MessageSchema:
+    return _schema(Kind.RESPONSE, key, versions, flexible_from)
+
+
+def data(*, versions: tuple[int, int], flexible_from: int, key: int | None = None) -> MessageSchema:
+    """What is stored rather than sent: records of internal topics, control records, subscriptions."""
+    return _schema(Kind.DATA, key, versions, flexible_from)
+
+
+def _schema(kind: Kind, key: int | None, versions: tuple[int, int], flexible_from: int) -> MessageSchema:
+    return MessageSchema(kind, key, Versions(*versions), flexible_from)

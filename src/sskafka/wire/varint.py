@@ -1,0 +1,57 @@
+"""Unsigned varints: seven bits a byte, lowest first, the top bit set on all but the last byte.
+
+Kafka uses them for every length, count and tag of a flexible version. A length is sent as length + 1: 0 means null.
+"""
+
+from sskafka.model.buffers import Buffer
+from sskafka.wire.errors import MalformedMessageError
+
+UVARINT_MAX = 0xFFFF_FFFF
+
+# Nearly all lengths are short: looking them up beats computing them.
+_SHORT = tuple(bytes((value,)) for value in range(0x80)) + tuple(
+    bytes((value & 0x7F | 0x80, value >> 7)) for value in range(0x80, 0x400)
+)
+_SHORT_COUNT = len(_SHORT)
+
+
+def encode_uvarint(value: int) -> bytes:
+    if 0 <= value < _SHORT_COUNT:
+        return _SHORT[value]
+    if not 0 <= value <= UVARINT_MAX:
+        raise ValueError(f"{value} is not an unsigned 32-bit number")
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def decode_uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
+    """The value at `position` and the position after it; raises IndexError where the buffer ends before it does."""
+    byte = buffer[position]
+    if byte < 0x80:
+        return byte, position + 1
+    value, shift = byte & 0x7F, 7
+    while shift < 35:
+        position += 1
+        byte = buffer[position]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position + 1
+        shift += 7
+    raise MalformedMessageError("a varint is longer than five bytes")
+
+
+def skip_tagged_fields(buffer: Buffer, position: int) -> int:
+    """The position after a section of tagged fields, none of which is known here."""
+    count, position = decode_uvarint(buffer, position)
+    end = len(buffer)
+    for _ in range(count):
+        _tag, position = decode_uvarint(buffer, position)
+        size, position = decode_uvarint(buffer, position)
+        position += size
+        if position > end:
+            raise MalformedMessageError(f"a tagged field of {size} bytes is longer than what is left")
+    return position
