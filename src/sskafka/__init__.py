@@ -6,7 +6,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sskafka.embedded import Broker
+    from sskafka.embedded import EmbeddedBroker as Broker
 
 __version__ = "0.1.0"
 __all__ = ["Broker", "__version__"]
@@ -14,7 +14,7 @@ __all__ = ["Broker", "__version__"]
 
 def __getattr__(name: str) -> Any:
     if name == "Broker":
-        from sskafka.embedded import Broker  # noqa: PLC0415
+        from sskafka.embedded import EmbeddedBroker  # noqa: PLC0415
 
-        return Broker
+        return EmbeddedBroker
     raise AttributeError(f"module 'sskafka' has no attribute {name!r}")

@@ -1,0 +1,99 @@
+"""A broker inside this process, for tests, notebooks and programs that want no second process.
+
+    with sskafka.Broker() as broker:
+        producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
+
+It runs on a thread of its own with its own event loop, on a free port, in a temporary directory that goes away
+with it; `directory=` keeps the data instead.
+"""
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, TypeVar
+
+from sskafka.broker import Broker, new_event_loop
+from sskafka.model.settings import Settings
+
+T = TypeVar("T")
+
+START_TIMEOUT_S = 30
+
+
+class EmbeddedBroker:
+    """A broker on its own thread; `settings` takes Kafka's names, e.g. ``{"num.partitions": 3}``."""
+
+    def __init__(
+        self, settings: Mapping[str, object] | None = None, *, directory: str | None = None, port: int = 0
+    ) -> None:
+        self._overrides = {key: _as_text(value) for key, value in (settings or {}).items()}
+        self._directory = directory
+        self._port = port
+        self._cleanup = ExitStack()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._broker: Broker | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients connect to: ``host:port``."""
+        return self._running().bootstrap_servers
+
+    def start(self) -> "EmbeddedBroker":
+        """Returns when the broker answers; raises what kept it from starting."""
+        directory = self._directory
+        if directory is None:
+            directory = self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="sskafka-"))
+        self._broker = Broker(Settings.resolve(file={}, environment={}, overrides=self._settings_for(directory)))
+        self._loop = new_event_loop()
+        thread = threading.Thread(target=self._loop.run_forever, name="sskafka-broker", daemon=True)
+        thread.start()
+        self._cleanup.callback(self._end_thread, thread)
+        try:
+            self._call(self._broker.start)
+        except BaseException:
+            self._cleanup.close()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Flush, close the logs cleanly and end the thread; a second call does nothing."""
+        if self._broker is not None:
+            try:
+                self._call(self._broker.stop)
+            finally:
+                self._broker = None
+                self._cleanup.close()
+
+    def __enter__(self) -> "EmbeddedBroker":
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _settings_for(self, directory: str) -> dict[str, str]:
+        listener = f"PLAINTEXT://127.0.0.1:{self._port}"
+        return {"node.id": "1", "listeners": listener, "log.dirs": directory, **self._overrides}
+
+    def _running(self) -> Broker:
+        if self._broker is None:
+            raise RuntimeError("the broker is not running: use `with sskafka.Broker() as broker:` or call start()")
+        return self._broker
+
+    def _call(self, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(function(), self._loop).result(START_TIMEOUT_S)
+
+    def _end_thread(self, thread: threading.Thread) -> None:
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        thread.join()
+        self._loop.close()
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

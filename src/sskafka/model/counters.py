@@ -1,0 +1,121 @@
+"""Plain counters for the hot path, named as Kafka's metrics when they are collected.
+
+A counter is an attribute that the code adds to; nothing is computed until `samples` is called.
+Latencies go into buckets that double from one microsecond on, so that recording one is a shift and an add.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_LATENCY_BUCKETS = 28  # 2**27 us is more than two minutes
+
+
+class Sample(NamedTuple):
+    name: str
+    labels: tuple[tuple[str, str], ...]
+    value: float
+
+
+class TopicCounters:
+    """What went in and out of one topic on this broker."""
+
+    __slots__ = (
+        "bytes_in",
+        "bytes_out",
+        "bytes_rejected",
+        "failed_fetch_requests",
+        "failed_produce_requests",
+        "fetch_requests",
+        "messages_in",
+        "produce_requests",
+    )
+
+    def __init__(self) -> None:
+        self.messages_in = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.bytes_rejected = 0
+        self.produce_requests = 0
+        self.fetch_requests = 0
+        self.failed_produce_requests = 0
+        self.failed_fetch_requests = 0
+
+    def samples(self, topic: str) -> Iterator[Sample]:
+        labels = (("topic", topic),)
+        for metric, attribute in _TOPIC_METRICS:
+            yield Sample(f"kafka_server_brokertopicmetrics_{metric}_total", labels, getattr(self, attribute))
+
+
+_TOPIC_METRICS = (
+    ("messagesin", "messages_in"),
+    ("bytesin", "bytes_in"),
+    ("bytesout", "bytes_out"),
+    ("bytesrejected", "bytes_rejected"),
+    ("totalproducerequests", "produce_requests"),
+    ("totalfetchrequests", "fetch_requests"),
+    ("failedproducerequests", "failed_produce_requests"),
+    ("failedfetchrequests", "failed_fetch_requests"),
+)
+
+
+class RequestCounters:
+    """Requests of one API: how many, how they failed, how long they took from first byte read to answer ready."""
+
+    __slots__ = ("errors", "latency_buckets", "name", "request_bytes", "requests", "total_time_ns")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.requests = 0
+        self.request_bytes = 0
+        self.errors = 0
+        self.total_time_ns = 0
+        self.latency_buckets = [0] * _LATENCY_BUCKETS
+
+    def observe(self, elapsed_ns: int) -> None:
+        self.total_time_ns += elapsed_ns
+        bucket = (elapsed_ns // 1000).bit_length()
+        self.latency_buckets[bucket if bucket < _LATENCY_BUCKETS else -1] += 1
+
+    def percentile_us(self, fraction: float) -> int:
+        """The upper edge of the bucket in which this fraction of the answers lies; 0 before the first."""
+        total = sum(self.latency_buckets)
+        seen = 0
+        for exponent, count in enumerate(self.latency_buckets):
+            seen += count
+            if total and seen >= fraction * total:
+                return 1 << exponent
+        return 0
+
+    def samples(self) -> Iterator[Sample]:
+        labels = (("request", self.name),)
+        yield Sample("kafka_network_requestmetrics_requests_total", labels, self.requests)
+        yield Sample("kafka_network_requestmetrics_errors_total", labels, self.errors)
+        yield Sample("kafka_network_requestmetrics_requestbytes_total", labels, self.request_bytes)
+        yield Sample("kafka_network_requestmetrics_totaltimems_total", labels, self.total_time_ns / 1e6)
+        for percent in (50, 95, 99):
+            quantile = (*labels, ("quantile", f"0.{percent}"))
+            yield Sample("kafka_network_requestmetrics_totaltimems", quantile, self.percentile_us(percent / 100) / 1000)
+
+
+class ConnectionCounters:
+    """The network side of one broker."""
+
+    __slots__ = ("bytes_received", "bytes_sent", "closed", "opened", "reaped", "refused")
+
+    def __init__(self) -> None:
+        self.opened = 0
+        self.closed = 0
+        self.refused = 0
+        self.reaped = 0
+        self.bytes_received = 0
+        self.bytes_sent = 0
+
+    def samples(self) -> Iterator[Sample]:
+        prefix = "kafka_server_socket_server_metrics_"
+        yield Sample(prefix + "connection_count", (), self.opened - self.closed)
+        yield Sample(prefix + "connection_creation_total", (), self.opened)
+        yield Sample(prefix + "connection_close_total", (), self.closed)
+        yield Sample(prefix + "connection_refused_total", (), self.refused)
+        yield Sample(prefix + "expired_connections_killed_count", (), self.reaped)
+        yield Sample(prefix + "incoming_byte_total", (), self.bytes_received)
+        yield Sample(prefix + "outgoing_byte_total", (), self.bytes_sent)

@@ -1,0 +1,18 @@
+"""Who leads a partition and who is in sync, as the cluster's metadata has it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Leadership:
+    leader_id: int
+    leader_epoch: int
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+    def is_led_by(self, broker_id: int) -> bool:
+        return self.leader_id == broker_id
+
+    def has_enough_in_sync(self, min_insync_replicas: int) -> bool:
+        return len(self.isr) >= min(min_insync_replicas, len(self.replicas))

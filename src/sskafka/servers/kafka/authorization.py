@@ -1,0 +1,43 @@
+"""The one place that decides who may do what.
+
+Every request passes `Authorizer.allows` before its handler runs (may this principal speak this API to the
+cluster at all?), and handlers pass each topic they touch through it again. Codes are Kafka's ACL numbers.
+"""
+
+from enum import IntEnum
+from typing import Protocol
+
+
+class Operation(IntEnum):
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+
+
+class ResourceType(IntEnum):
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+
+
+CLUSTER_NAME = "kafka-cluster"
+ANONYMOUS = "User:ANONYMOUS"
+
+
+class Authorizer(Protocol):
+    def allows(self, principal: str, operation: Operation, resource_type: ResourceType, name: str) -> bool: ...
+
+
+class AllowAll:
+    """What Kafka does while no authorizer is configured."""
+
+    def allows(self, principal: str, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+        return True

@@ -1,0 +1,410 @@
+"""One client connection: bytes in, requests dispatched in order, responses out in the same order.
+
+    socket -> shared receive buffer -> frames -> Api.handle -> responses -> one write
+                    |                                 |
+          large frame: a buffer of its own     parked: a slot keeps its place
+
+Rules
+- Every complete frame in the buffer is handled before anything is written, then all answers leave in one write.
+- The receive buffer is shared by all connections of the loop: only the unfinished tail of a frame is kept per
+  connection, and a handler must not hold on to its frame.
+- A slow reader stops being read from: responses pile up neither in memory (file slices are read when the socket
+  takes them) nor in number.
+- A malformed frame ends its connection and nothing else.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from struct import error as StructError  # noqa: N812
+from time import perf_counter_ns
+from typing import TYPE_CHECKING
+
+from sskafka.model.buffers import Buffer
+from sskafka.servers.kafka.authorization import ANONYMOUS, CLUSTER_NAME, Authorizer, ResourceType
+from sskafka.servers.kafka.frames import API_VERSIONS_KEY, REQUEST_START, SIZE, skip_tags, unsupported_frame
+from sskafka.servers.kafka.registry import Api
+from sskafka.servers.kafka.request import Part, Request, Response
+from sskafka.storage.errors import StorageError
+from sskafka.storage.file_slice import FileSlice
+from sskafka.wire.codec import MalformedMessageError
+
+if TYPE_CHECKING:
+    from sskafka.servers.kafka.listener import Listener
+
+log = logging.getLogger(__name__)
+
+LARGE_FRAME_BYTES = 64 * 1024
+WRITE_CHUNK_BYTES = 1024 * 1024
+WRITE_BUFFER_HIGH_BYTES = 2 * 1024 * 1024
+PARKED_MAX = 1024  # answers waiting on one connection before it is no longer read from
+
+_GONE = memoryview(b"")  # stands in for the frame of a parked request, whose buffer others use by then
+_parse_size = SIZE.unpack_from
+_parse_start = REQUEST_START.unpack_from
+
+
+class ResponseSlot:
+    """The place of a parked request in its connection's order of answers."""
+
+    __slots__ = ("_api", "_connection", "_received_ns", "on_abandoned", "response")
+
+    def __init__(self, connection: "Connection", api: Api, received_ns: int) -> None:
+        self._connection = connection
+        self._api = api
+        self._received_ns = received_ns
+        self.response: Response | None = None
+        self.on_abandoned: Callable[[], None] | None = None
+        """Set by whoever parked the request: called when the client has gone away before the answer."""
+
+    def complete(self, response: Response) -> None:
+        assert self.response is None, "a request is answered once"
+        self.response = response
+        self._api.counters.observe(perf_counter_ns() - self._received_ns)
+        self._connection.settle()
+
+    def fail(self, error: Exception) -> None:
+        self._api.counters.errors += 1
+        self._connection.abort_after(error, self._api)
+
+
+class Connection(asyncio.BufferedProtocol):
+    __slots__ = (
+        "_api",
+        "_frame",
+        "_frame_filled",
+        "_frame_size",
+        "_listener",
+        "_out",
+        "_reading_cold",
+        "_reading_paused",
+        "_slots",
+        "_tail",
+        "_transport",
+        "_write_paused",
+        "authorizer",
+        "closed",
+        "last_active_tick",
+        "peer",
+        "principal",
+    )
+
+    def __init__(self, listener: "Listener") -> None:
+        self._listener = listener
+        self._transport: asyncio.Transport | None = None
+        self._tail = b""
+        self._frame: bytearray | None = None
+        self._frame_size = 0
+        self._frame_filled = 0
+        self._api: Api | None = None
+        self._slots: deque[ResponseSlot | Response] = deque()  # parked requests, and answers behind them
+        self._out: deque[Part] = deque()
+        self._write_paused = False
+        self._reading_paused = False
+        self._reading_cold = False
+        self.closed = False
+        self.last_active_tick = listener.tick
+        self.peer = ""
+        self.principal = ANONYMOUS
+        self.authorizer: Authorizer = listener.authorizer
+
+    @property
+    def listener_name(self) -> str:
+        return self._listener.name
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is on its way in or out."""
+        return not self._slots and not self._out
+
+    # -- the transport's calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        peer = transport.get_extra_info("peername")
+        self.peer = f"{peer[0]}:{peer[1]}" if peer else "local"
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
+        if not self._listener.admit(self, peer[0] if peer else ""):
+            transport.abort()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.closed = True
+        slots, self._slots = self._slots, deque()
+        for slot in slots:
+            if isinstance(slot, ResponseSlot) and slot.on_abandoned is not None:
+                slot.on_abandoned()
+        self._out.clear()
+        self._return_frame()
+        self._listener.forget(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        if self._frame is not None:
+            return memoryview(self._frame)[self._frame_filled : self._frame_size]
+        shared = self._listener.receive_view
+        tail = self._tail
+        if not tail:
+            return shared
+        shared[: len(tail)] = tail
+        return shared[len(tail) :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.last_active_tick = self._listener.tick
+        self._listener.counters.bytes_received += nbytes
+        try:
+            if self._frame is None:
+                self._handle_shared(len(self._tail) + nbytes)
+            else:
+                self._handle_large(nbytes)
+        except (MalformedMessageError, StructError, IndexError, UnicodeDecodeError) as error:
+            self._refuse(f"malformed request: {error}")
+        except Exception as error:
+            self.abort_after(error, self._api)
+        if self._out:
+            self.flush()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self._write_paused = True
+        self._pause_reading()
+
+    def resume_writing(self) -> None:
+        self._write_paused = False
+        self.flush()
+        self._maybe_resume_reading()
+
+    # -- requests in
+
+    def _handle_shared(self, end: int) -> None:
+        view = self._listener.receive_view
+        position = 0
+        received_ns = perf_counter_ns()
+        while end - position >= 4:
+            (size,) = _parse_size(view, position)
+            frame_start = position + 4
+            frame_end = frame_start + size
+            if not 8 <= size <= self._listener.request_bytes_max:
+                self._refuse_size(size)
+                return
+            if frame_end > end:
+                if size > LARGE_FRAME_BYTES:
+                    self._start_large(view[frame_start:end], size)
+                    return
+                break
+            self._dispatch(view[frame_start:frame_end], received_ns)
+            position = frame_end
+        self._tail = bytes(view[position:end]) if position < end else b""
+
+    def _start_large(self, beginning: memoryview, size: int) -> None:
+        frame = self._listener.memory.borrow(size)
+        if frame is None:
+            self._wait_for_memory(bytes(beginning), size)
+            return
+        frame[: len(beginning)] = beginning
+        self._tail = b""
+        self._frame, self._frame_size, self._frame_filled = frame, size, len(beginning)
+
+    def _wait_for_memory(self, beginning: bytes, size: int) -> None:
+        """Too many large requests are on their way in already: read no more until one is done."""
+        self._pause_reading()
+
+        def retry() -> None:
+            if self.closed:
+                return
+            self._start_large(memoryview(beginning), size)
+            if self._frame is not None:
+                self._maybe_resume_reading()
+
+        self._listener.memory.wait(retry)
+
+    def _handle_large(self, nbytes: int) -> None:
+        self._frame_filled += nbytes
+        if self._frame_filled < self._frame_size:
+            return
+        assert self._frame is not None
+        try:
+            self._dispatch(memoryview(self._frame)[: self._frame_size], perf_counter_ns())
+        finally:
+            self._return_frame()
+
+    def _return_frame(self) -> None:
+        if self._frame is not None:
+            frame, self._frame = self._frame, None
+            self._listener.memory.give_back(frame)
+
+    def _dispatch(self, frame: memoryview, received_ns: int) -> None:
+        key, version, correlation_id, client_id_length = _parse_start(frame, 0)
+        api = self._listener.apis.get(key)
+        if api is None or not api.min_version <= version <= api.max_version:
+            self._answer_unsupported(key, version, correlation_id, frame, received_ns)
+            return
+        self._api = api
+        counters = api.counters
+        counters.requests += 1
+        counters.request_bytes += len(frame)
+        position = 10
+        client_id = None
+        if client_id_length >= 0:
+            position += client_id_length
+            client_id = str(frame[10:position], "utf-8")
+        if version >= api.flexible_from:
+            position = skip_tags(frame, position)
+        operation = api.cluster_operation
+        if operation is not None and not self.authorizer.allows(
+            self.principal, operation, ResourceType.CLUSTER, CLUSTER_NAME
+        ):
+            self._refuse(f"{self.principal} may not call {api.name}")
+            return
+        response = api.handle(Request(self, version, correlation_id, client_id, frame, position, received_ns))
+        if response is not None:
+            counters.observe(perf_counter_ns() - received_ns)
+            self._answer(response)
+
+    def _answer_unsupported(
+        self, key: int, version: int, correlation_id: int, frame: memoryview, received_ns: int
+    ) -> None:
+        if key == API_VERSIONS_KEY:
+            api = self._listener.apis[API_VERSIONS_KEY]
+            response = api.handle(Request(self, version, correlation_id, None, frame, len(frame), received_ns))
+        else:
+            response = unsupported_frame(key, version, correlation_id)
+        if response is None:
+            self._refuse(f"API key {key} version {version} is not served")
+        else:
+            self._answer(response)
+
+    # -- answers out
+
+    def reserve(self, request: Request) -> ResponseSlot:
+        assert self._api is not None
+        slot = ResponseSlot(self, self._api, request.received_ns)
+        request.frame = _GONE
+        self._slots.append(slot)
+        if len(self._slots) >= PARKED_MAX:
+            self._pause_reading()
+        return slot
+
+    def settle(self) -> None:
+        """Move the answers that are ready, up to the first that is not, to the output."""
+        slots = self._slots
+        while slots:
+            head = slots[0]
+            response = head.response if isinstance(head, ResponseSlot) else head
+            if response is None:
+                break
+            slots.popleft()
+            self._put_out(response)
+        if self._out:
+            self._listener.flush_soon(self)
+        if self._reading_paused and len(slots) < PARKED_MAX:
+            self._maybe_resume_reading()
+
+    def _answer(self, response: Response) -> None:
+        if self._slots:
+            self._slots.append(response)
+        else:
+            self._put_out(response)
+
+    def _put_out(self, response: Response) -> None:
+        if isinstance(response, bytes):
+            self._out.append(response)
+        else:
+            self._out.extend(response)
+
+    def flush(self) -> None:
+        """Write what is ready until the socket is full; file slices are read here and no earlier."""
+        out = self._out
+        while out and not self._write_paused and not self._reading_cold and not self.closed:
+            chunk: list[Buffer] = []
+            size = 0
+            while out and size < WRITE_CHUNK_BYTES:
+                part = out.popleft()
+                data = part if isinstance(part, bytes) else self._read_slice(part)
+                if data is None:
+                    break
+                chunk.append(data)
+                size += len(data)
+            self._write(chunk, size)
+
+    def _write(self, chunk: list[Buffer], size: int) -> None:
+        if not chunk or self._transport is None:
+            return
+        self._listener.counters.bytes_sent += size
+        if len(chunk) == 1:
+            self._transport.write(chunk[0])
+        else:
+            self._transport.writelines(chunk)
+
+    def _read_slice(self, part: FileSlice) -> Buffer | None:
+        """The next bytes of a file slice, at most a chunk; None when they must come from the disk first."""
+        if part.length > WRITE_CHUNK_BYTES:
+            self._out.appendleft(part.part(WRITE_CHUNK_BYTES, part.length))
+            part = part.part(0, WRITE_CHUNK_BYTES)
+        try:
+            data = part.read_now()
+        except (OSError, StorageError) as error:
+            self._out.clear()
+            self._refuse(f"the log could not be read while it was being sent: {error}")
+            return None
+        if data is None:
+            self._read_cold(part)
+        return data
+
+    def _read_cold(self, part: FileSlice) -> None:
+        self._reading_cold = True
+
+        def done(data: Buffer | None) -> None:
+            self._reading_cold = False
+            if data is None:
+                self._out.clear()
+                self._refuse("the log could not be read while it was being sent")
+            elif not self.closed:
+                self._out.appendleft(bytes(data))
+                self.flush()
+
+        self._listener.read_in_background(part, done)
+
+    # -- back-pressure and ends
+
+    def _pause_reading(self) -> None:
+        if not self._reading_paused and self._transport is not None:
+            self._reading_paused = True
+            self._transport.pause_reading()
+
+    def _maybe_resume_reading(self) -> None:
+        if (
+            self._reading_paused
+            and not self._write_paused
+            and not self.closed
+            and len(self._slots) < PARKED_MAX
+            and self._transport is not None
+        ):
+            self._reading_paused = False
+            self._transport.resume_reading()
+
+    def _refuse_size(self, size: int) -> None:
+        limit = self._listener.request_bytes_max
+        self._refuse(f"a request of {size} bytes is outside 8..{limit} (socket.request.max.bytes)")
+
+    def _refuse(self, reason: str) -> None:
+        """End the connection, but not before the answers to the requests ahead of the bad one have left."""
+        log.info("closing the connection from %s: %s", self.peer, reason)
+        self._listener.counters.refused += 1
+        self.flush()
+        self.closed = True
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort_after(self, error: Exception, api: Api | None) -> None:
+        name = api.name if api else "a request"
+        log.error("closing the connection from %s: %s failed", self.peer, name, exc_info=error)
+        self.close()
+
+    def close(self) -> None:
+        """End the connection at once."""
+        self.closed = True
+        if self._transport is not None:
+            self._transport.abort()

@@ -1,0 +1,41 @@
+"""The one table from the errors of the layers below to Kafka's error codes."""
+
+import logging
+
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.replication import errors as replication
+from sskafka.storage import errors as storage
+
+log = logging.getLogger(__name__)
+
+_CODES: dict[type[Exception], ErrorCode] = {
+    replication.UnknownPartitionError: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    replication.UnknownTopicIdError: ErrorCode.UNKNOWN_TOPIC_ID,
+    replication.NotLeaderError: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    replication.FencedLeaderEpochError: ErrorCode.FENCED_LEADER_EPOCH,
+    replication.UnknownLeaderEpochError: ErrorCode.UNKNOWN_LEADER_EPOCH,
+    replication.NotEnoughReplicasError: ErrorCode.NOT_ENOUGH_REPLICAS,
+    replication.ReplicaOfflineError: ErrorCode.KAFKA_STORAGE_ERROR,
+    storage.OffsetOutOfRangeError: ErrorCode.OFFSET_OUT_OF_RANGE,
+    storage.RecordTooLargeError: ErrorCode.MESSAGE_TOO_LARGE,
+    storage.InvalidRecordError: ErrorCode.INVALID_RECORD,
+    storage.InvalidTimestampError: ErrorCode.INVALID_TIMESTAMP,
+    storage.OutOfOrderSequenceError: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    storage.InvalidProducerEpochError: ErrorCode.INVALID_PRODUCER_EPOCH,
+    storage.InvalidTransactionStateError: ErrorCode.INVALID_TXN_STATE,
+    storage.TransactionCoordinatorFencedError: ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+    storage.CorruptBatchError: ErrorCode.CORRUPT_MESSAGE,
+    storage.StorageError: ErrorCode.KAFKA_STORAGE_ERROR,
+}
+
+
+def error_code_of(error: Exception) -> tuple[ErrorCode, str | None]:
+    """The code for the client and a message for its user; an error nobody planned for is logged with its trace."""
+    if isinstance(error, KafkaError):
+        return error.code, error.message or None
+    for kind in type(error).__mro__:
+        code = _CODES.get(kind)
+        if code is not None:
+            return code, str(error)
+    log.error("a request failed in a way nobody planned for", exc_info=error)
+    return ErrorCode.UNKNOWN_SERVER_ERROR, f"{type(error).__name__}: {error}"

@@ -1,0 +1,170 @@
+"""PRODUCE: batches as bytes into the partitions' logs, and the answer when they are as safe as the client asked.
+
+    acks=0    no answer; a failure closes the connection, which is all the client will ever notice
+    acks=1    answer when the leader's log has it (on the disk, where flush.messages made a flush due)
+    acks=-1   answer when the high watermark has passed it, or with REQUEST_TIMED_OUT; the batch stays written
+
+Appending never waits: the next request on the connection is dispatched while this one's answer is parked.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+from sskafka.model.clock import Clock
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.replication.partition import ACKS_ALL, Partition
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.connection import ResponseSlot
+from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.request import Request, Response
+from sskafka.wire.produce import ProduceRequestView, decode_produce_request, encode_produce_response
+
+NO_OFFSET = -1
+
+Row = tuple[int, int, int, int, int, str | None]
+"""Partition, error code, base offset, append time, log start offset, error message: as the codec takes them."""
+Results = list[tuple[str | bytes, list[Row]]]
+
+
+class Wait(NamedTuple):
+    """A row of the answer that is right only once its partition has reached `end_offset`."""
+
+    partition: Partition
+    end_offset: int
+    rows: list[Row]
+    position: int
+
+
+class Appended(NamedTuple):
+    results: Results
+    waits: list[Wait]
+    failed: bool
+
+
+class ProduceHandler:
+    def __init__(self, replicas: ReplicaManager, clock: Clock, timers: TimerWheel) -> None:
+        self._replicas = replicas
+        self._clock = clock
+        self._timers = timers
+
+    def handle(self, request: Request) -> Response | None:
+        produce = decode_produce_request(request.frame, request.position, request.version)
+        appended = self._append_all(request, produce)
+        if produce.acks == 0:
+            if appended.failed:
+                request.connection.close()
+            return None
+        if appended.waits:
+            parked = ParkedProduce(request, request.park(), produce.acks, appended)
+            parked.wait(self._timers, produce.timeout_ms)
+            return None
+        return encode_produce_response(request.version, request.correlation_id, appended.results)
+
+    def _append_all(self, request: Request, produce: ProduceRequestView) -> Appended:
+        acks = produce.acks
+        now_ms = self._clock.now_ms()
+        results: Results = []
+        waits: list[Wait] = []
+        failed = False
+        for topic, entries in produce.topics:
+            rows: list[Row] = []
+            results.append((topic, rows))
+            for index, records in entries:
+                try:
+                    partition = self._find(request, topic, index)
+                    info = partition.append(_checked(records, acks), acks, now_ms)
+                except Exception as error:  # each partition fails for itself
+                    failed = True
+                    rows.append(_failure(index, error))
+                    self._count_failure(topic)
+                    continue
+                counters = partition.counters
+                counters.produce_requests += 1
+                if not info.duplicate:
+                    counters.messages_in += info.last_offset - info.base_offset + 1
+                    counters.bytes_in += len(records)  # type: ignore[arg-type]
+                end_offset = info.last_offset + 1
+                reached = partition.watermarks.high_watermark if acks == ACKS_ALL else partition.log.ready_offset
+                if end_offset > reached:
+                    waits.append(Wait(partition, end_offset, rows, len(rows)))
+                rows.append((index, 0, info.base_offset, info.append_time_ms, info.log_start_offset, None))
+        return Appended(results, waits, failed)
+
+    def _find(self, request: Request, topic: str | bytes, index: int) -> Partition:
+        partition = self._replicas.find(topic, index)
+        if not request.may_on_topic(Operation.WRITE, partition.topic_partition.topic):
+            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return partition
+
+    def _count_failure(self, topic: str | bytes) -> None:
+        counters = self._replicas.counters_of(topic)
+        if counters is not None:
+            counters.produce_requests += 1
+            counters.failed_produce_requests += 1
+
+
+class ParkedProduce:
+    """A produce request whose batches are written, waiting for them to be safe enough."""
+
+    __slots__ = ("_acks", "_correlation_id", "_results", "_slot", "_timer", "_version", "_waits")
+
+    def __init__(self, request: Request, slot: ResponseSlot, acks: int, appended: Appended) -> None:
+        self._version = request.version
+        self._correlation_id = request.correlation_id
+        self._slot = slot
+        self._acks = acks
+        self._results = appended.results
+        self._waits = dict(enumerate(appended.waits))
+
+    def wait(self, timers: TimerWheel, timeout_ms: int) -> None:
+        self._timer = timers.schedule(timeout_ms, self._expire)
+        self._slot.on_abandoned = self._give_up
+        for number, wait in list(self._waits.items()):
+            partition = wait.partition
+            waiters = partition.committed_waiters if self._acks == ACKS_ALL else partition.ready_waiters
+            waiters.add(wait.end_offset, partial(self._reached, number))
+
+    def _reached(self, number: int, outcome: ErrorCode) -> None:
+        wait = self._waits.pop(number, None)
+        if wait is None:
+            return  # timed out before, or the client has gone
+        if outcome is ErrorCode.NONE and self._acks == ACKS_ALL and not wait.partition.has_enough_in_sync():
+            outcome = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        if outcome is not ErrorCode.NONE:
+            _replace_by_error(wait, outcome)
+        if not self._waits:
+            self._timer.cancel()
+            self._answer()
+
+    def _expire(self) -> None:
+        for wait in self._waits.values():
+            _replace_by_error(wait, ErrorCode.REQUEST_TIMED_OUT)
+        self._waits.clear()
+        self._answer()
+
+    def _give_up(self) -> None:
+        self._timer.cancel()
+        self._waits.clear()
+
+    def _answer(self) -> None:
+        self._slot.complete(encode_produce_response(self._version, self._correlation_id, self._results))
+
+
+def _checked(records: memoryview | None, acks: int) -> memoryview:
+    if acks not in {0, 1, ACKS_ALL}:
+        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}, not 0, 1 or -1")
+    if not records:
+        raise KafkaError(ErrorCode.INVALID_RECORD, "the partition has no record batch")
+    return records
+
+
+def _failure(index: int, error: Exception) -> Row:
+    code, message = error_code_of(error)
+    return (index, code, NO_OFFSET, NO_OFFSET, NO_OFFSET, message)
+
+
+def _replace_by_error(wait: Wait, error: ErrorCode) -> None:
+    index = wait.rows[wait.position][0]
+    wait.rows[wait.position] = (index, error, NO_OFFSET, NO_OFFSET, NO_OFFSET, None)

@@ -1,0 +1,144 @@
+"""A listening socket and the connections it accepted, with what they share: buffers, limits, the table of APIs."""
+
+import asyncio
+import logging
+import socket
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from sskafka.model.buffers import Buffer
+from sskafka.model.counters import ConnectionCounters
+from sskafka.servers.kafka.authorization import Authorizer
+from sskafka.servers.kafka.connection import Connection
+from sskafka.servers.kafka.registry import Api
+from sskafka.servers.kafka.request_memory import RequestMemory
+from sskafka.storage.errors import StorageError
+from sskafka.storage.file_slice import FileSlice
+
+log = logging.getLogger(__name__)
+
+RECEIVE_BUFFER_BYTES = 256 * 1024
+REAP_INTERVAL_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    request_bytes_max: int
+    idle_ms_max: int
+    connections_max: int
+    connections_per_ip_max: int
+
+
+class Listener:
+    def __init__(
+        self,
+        name: str,
+        apis: dict[int, Api],
+        authorizer: Authorizer,
+        limits: ConnectionLimits,
+        memory: RequestMemory,
+        counters: ConnectionCounters,
+        executor: Executor,
+    ) -> None:
+        self.name = name
+        self.apis = apis
+        self.authorizer = authorizer
+        self.memory = memory
+        self.counters = counters
+        self.request_bytes_max = limits.request_bytes_max
+        self.receive_view = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        self.tick = 0
+        self._limits = limits
+        self._executor = executor
+        self._connections: set[Connection] = set()
+        self._addresses: Counter[str] = Counter()
+        self._address_of: dict[Connection, str] = {}
+        self._to_flush: list[Connection] = []
+        self._server: asyncio.Server | None = None
+        self._reaper: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def start(self, bound: socket.socket) -> None:
+        """Serve on a socket that is already bound: binding comes first, so that a taken port is known early."""
+        self._loop = asyncio.get_running_loop()
+        self._server = await self._loop.create_server(lambda: Connection(self), sock=bound, backlog=1024)
+        self._reaper = self._loop.call_later(REAP_INTERVAL_S, self._reap_idle)
+
+    async def stop(self) -> None:
+        if self._reaper is not None:
+            self._reaper.cancel()
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._connections):
+            connection.close()
+
+    @property
+    def connection_count(self) -> int:
+        return len(self._connections)
+
+    # -- what connections call
+
+    def admit(self, connection: Connection, address: str) -> bool:
+        if len(self._connections) >= self._limits.connections_max:
+            log.warning("refused %s: max.connections of %d is reached", connection.peer, self._limits.connections_max)
+            self.counters.refused += 1
+            return False
+        if self._addresses[address] >= self._limits.connections_per_ip_max:
+            log.warning("refused %s: max.connections.per.ip is reached", connection.peer)
+            self.counters.refused += 1
+            return False
+        self._connections.add(connection)
+        self._addresses[address] += 1
+        self._address_of[connection] = address
+        self.counters.opened += 1
+        return True
+
+    def forget(self, connection: Connection) -> None:
+        address = self._address_of.pop(connection, None)
+        if address is None:
+            return
+        self._connections.discard(connection)
+        self.counters.closed += 1
+        self._addresses[address] -= 1
+        if not self._addresses[address]:
+            del self._addresses[address]
+
+    def flush_soon(self, connection: Connection) -> None:
+        """Answers that become ready in one turn of the loop leave together."""
+        if not self._to_flush:
+            assert self._loop is not None
+            self._loop.call_soon(self._flush_all)
+        self._to_flush.append(connection)
+
+    def _flush_all(self) -> None:
+        connections, self._to_flush = self._to_flush, []
+        for connection in connections:
+            connection.flush()
+
+    def read_in_background(self, part: FileSlice, done: Callable[[Buffer | None], None]) -> None:
+        """Read from a disk that would block, beside the loop."""
+        assert self._loop is not None
+        loop = self._loop
+
+        def read() -> None:
+            try:
+                data: Buffer | None = part.read()
+            except (OSError, StorageError):
+                log.exception("reading a segment failed")
+                data = None
+            loop.call_soon_threadsafe(done, data)
+
+        self._executor.submit(read)
+
+    def _reap_idle(self) -> None:
+        """A tick a second: connections note the tick they were last active in, which costs them nothing."""
+        assert self._loop is not None
+        self.tick += 1
+        oldest = self.tick - max(1, self._limits.idle_ms_max // 1000)
+        for connection in [c for c in self._connections if c.last_active_tick < oldest and c.idle]:
+            log.debug("closing %s: idle for connections.max.idle.ms", connection.peer)
+            self.counters.reaped += 1
+            connection.close()
+        self._reaper = self._loop.call_later(REAP_INTERVAL_S, self._reap_idle)

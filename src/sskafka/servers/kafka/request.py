@@ -1,0 +1,51 @@
+"""One request on its way through the broker: where it came from, what it is, and where its answer goes."""
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from sskafka.servers.kafka.authorization import CLUSTER_NAME, Operation, ResourceType
+from sskafka.storage.file_slice import FileSlice
+
+if TYPE_CHECKING:
+    from sskafka.servers.kafka.connection import Connection, ResponseSlot
+
+Part: TypeAlias = bytes | FileSlice
+Response: TypeAlias = bytes | list[Part]
+"""A whole response frame, size prefix included; file slices in it are read only when the socket takes them."""
+
+
+class Request:
+    """`frame` is a view into a buffer that the next request overwrites: it may be used until the handler returns."""
+
+    __slots__ = ("client_id", "connection", "correlation_id", "frame", "position", "received_ns", "version")
+
+    def __init__(
+        self,
+        connection: "Connection",
+        version: int,
+        correlation_id: int,
+        client_id: str | None,
+        frame: memoryview,
+        position: int,
+        received_ns: int,
+    ) -> None:
+        self.connection = connection
+        self.version = version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.frame = frame
+        self.position = position
+        self.received_ns = received_ns
+
+    def park(self) -> "ResponseSlot":
+        """Keep this request's place in the order of answers; the handler returns None and completes the slot later."""
+        return self.connection.reserve(self)
+
+    def may(self, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+        connection = self.connection
+        return connection.authorizer.allows(connection.principal, operation, resource_type, name)
+
+    def may_on_topic(self, operation: Operation, topic: str) -> bool:
+        return self.may(operation, ResourceType.TOPIC, topic)
+
+    def may_on_cluster(self, operation: Operation) -> bool:
+        return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME)

@@ -1,0 +1,36 @@
+"""The pytest plugin: a broker for tests, without a line of set-up.
+
+    def test_orders(sskafka_broker):
+        producer = Producer({"bootstrap.servers": sskafka_broker.bootstrap_servers})
+
+`sskafka_broker` is new for each test; `sskafka_session_broker` is one for the whole run. Tests that want settings of
+their own override the fixture `sskafka_settings`.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+import sskafka
+
+if TYPE_CHECKING:
+    from sskafka import Broker
+
+
+@pytest.fixture
+def sskafka_settings() -> dict[str, object]:
+    """Broker settings by Kafka's names; override it in a module or conftest."""
+    return {}
+
+
+@pytest.fixture
+def sskafka_broker(sskafka_settings: dict[str, object]) -> "Iterator[Broker]":
+    with sskafka.Broker(sskafka_settings) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def sskafka_session_broker() -> "Iterator[Broker]":
+    with sskafka.Broker() as broker:
+        yield broker
