@@ -1,0 +1,209 @@
+"""A client's hold on a cluster: where it is, who leads what, and one connection to each broker.
+
+Metadata is asked for again when it is older than `metadata.max.age.ms` and whenever an answer shows that it is stale.
+`retrying` is the one retry loop: it pauses, forgets stale leadership and tries again until its time is up.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Self, TypeAlias, TypeVar
+
+from sskafka.client.backoff import Backoff, Randomness
+from sskafka.client.clock import SystemClock
+from sskafka.client.config import ConnectionConfig
+from sskafka.client.connection import Address, Connection, ConnectionOptions, connect
+from sskafka.client.errors import BrokerUnavailableError, ConfigError, broker_error, is_retriable
+from sskafka.client.metadata import BrokerView, ClusterView, PartitionView, TopicView, merged, view_of
+from sskafka.model.clock import Clock
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+from sskafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+T = TypeVar("T")
+Connector: TypeAlias = Callable[[Address, ConnectionOptions], Awaitable[Connection]]
+
+DEFAULT_PORT = 9092
+
+
+class Cluster:
+    """Use as `async with Cluster("localhost:9092") as cluster`."""
+
+    def __init__(
+        self,
+        bootstrap: str | Sequence[Address],
+        config: ConnectionConfig | None = None,
+        *,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
+        connector: Connector = connect,
+    ) -> None:
+        self.config = config or ConnectionConfig()
+        self.clock = clock or SystemClock()
+        self._bootstrap = parse_bootstrap(bootstrap) if isinstance(bootstrap, str) else tuple(bootstrap)
+        self._connector = connector
+        self._backoff = Backoff(
+            self.config.retry_backoff_ms, self.config.retry_backoff_max_ms, randomness or random.Random()
+        )
+        self._options = ConnectionOptions(
+            self.config.client_id, self.config.socket_connection_setup_timeout_ms, self.config.request_timeout_ms
+        )
+        self._view = ClusterView()
+        self._fetched_at: dict[str, float] = {}
+        self._connections: dict[Address, Connection] = {}
+        self._connecting: dict[Address, asyncio.Lock] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        connections = list(self._connections.values())
+        self._connections.clear()
+        for connection in connections:
+            await connection.close()
+
+    # Who is there
+
+    @property
+    def view(self) -> ClusterView:
+        """What is known now, perhaps stale."""
+        return self._view
+
+    async def refresh(self, topics: Iterable[str] | None = (), *, create: bool = False) -> ClusterView:
+        """Asks any broker about `topics` (None: all of them); `create` lets the broker create missing ones."""
+        names = None if topics is None else set(topics)
+        request = MetadataRequest(
+            topics=None if names is None else [MetadataRequestTopic(name=name) for name in sorted(names)],
+            allow_auto_topic_creation=create,
+        )
+        connection = await self.any_connection()
+        response = await connection.request(request, MetadataResponse)
+        self._view = merged(self._view, view_of(response), names)
+        now = self.clock.monotonic_ms()
+        self._fetched_at.update(dict.fromkeys(self._view.topics if names is None else names, now))
+        return self._view
+
+    async def topic(self, name: str, *, create: bool = False) -> TopicView:
+        """The topic as it is known, asked for when that is too old; raises KafkaError when it cannot be used."""
+        known = self._view.topics.get(name)
+        if known is not None and known.error_code == ErrorCode.NONE and not self._is_old(name):
+            return known
+        view = await self.refresh([name], create=create)
+        found = view.topics.get(name)
+        if found is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
+        if found.error_code != ErrorCode.NONE:
+            raise broker_error(found.error_code, f"topic {name!r}: {ErrorCode(found.error_code).name}")
+        return found
+
+    async def leader_of(self, topic_partition: TopicPartition) -> PartitionView:
+        """The partition with a leader that can be asked; raises a KafkaError worth retrying while there is none."""
+        topic = await self.topic(topic_partition.topic)
+        partition = topic.partitions.get(topic_partition.partition)
+        if partition is None:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"topic {topic.name!r} has no partition {topic_partition.partition}, only {len(topic.partitions)} of them",
+            )
+        if partition.leader not in self._view.brokers:
+            self.forget(topic.name)
+            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{topic_partition} has no leader now")
+        return partition
+
+    def forget(self, *topics: str) -> None:
+        """An answer showed that what is known of `topics` is stale: the next look asks again."""
+        for topic in topics:
+            self._fetched_at.pop(topic, None)
+
+    def _is_old(self, topic: str) -> bool:
+        fetched_at = self._fetched_at.get(topic)
+        return fetched_at is None or self.clock.monotonic_ms() - fetched_at > self.config.metadata_max_age_ms
+
+    # Connections
+
+    async def connection_to(self, node_id: int) -> Connection:
+        broker = self._view.brokers.get(node_id)
+        if broker is None:
+            raise BrokerUnavailableError(f"the cluster has no broker {node_id} now")
+        return await self._connection(broker.address)
+
+    async def any_connection(self) -> Connection:
+        """An open connection if there is one, else the first broker or bootstrap address that answers."""
+        for connection in self._connections.values():
+            if connection.is_open:
+                return connection
+        known = [broker.address for broker in self._view.brokers.values()]
+        failures = []
+        for address in dict.fromkeys((*known, *self._bootstrap)):
+            try:
+                return await self._connection(address)
+            except BrokerUnavailableError as error:
+                failures.append(str(error))
+        raise BrokerUnavailableError("; ".join(failures))
+
+    async def controller_connection(self) -> Connection:
+        """Where changes of the cluster are asked for: the broker that metadata names as controller."""
+        if self._view.controller_id not in self._view.brokers:
+            await self.refresh()
+        if self._view.controller_id not in self._view.brokers:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, "the cluster has no controller now")
+        return await self.connection_to(self._view.controller_id)
+
+    async def _connection(self, address: Address) -> Connection:
+        async with self._connecting.setdefault(address, asyncio.Lock()):
+            connection = self._connections.get(address)
+            if connection is None or not connection.is_open:
+                connection = await self._connector(address, self._options)
+                self._connections[address] = connection
+            return connection
+
+    async def brokers(self) -> Sequence[BrokerView]:
+        return tuple((await self.refresh()).brokers.values())
+
+    # Trying again
+
+    def deadline_ms(self, timeout_ms: int | None = None) -> float:
+        return self.clock.monotonic_ms() + (self.config.default_api_timeout_ms if timeout_ms is None else timeout_ms)
+
+    async def pause(self, attempt: int, deadline_ms: float) -> None:
+        """Waits before attempt number `attempt` + 1, never beyond the deadline."""
+        left_ms = deadline_ms - self.clock.monotonic_ms()
+        await asyncio.sleep(max(0.0, min(self._backoff.delay_ms(attempt), left_ms)) / 1000)
+
+    async def retrying(
+        self, attempt: Callable[[], Awaitable[T]], *, topics: Iterable[str] = (), deadline_ms: float | None = None
+    ) -> T:
+        """Runs `attempt` until it succeeds, fails for good, or time is up; stale `topics` are asked for again."""
+        deadline_ms = self.deadline_ms() if deadline_ms is None else deadline_ms
+        failures = 0
+        while True:
+            try:
+                return await attempt()
+            except Exception as error:
+                if not is_retriable(error) or self.clock.monotonic_ms() >= deadline_ms:
+                    raise
+            self.forget(*topics)
+            await self.pause(failures, deadline_ms)
+            failures += 1
+
+
+def parse_bootstrap(text: str) -> tuple[Address, ...]:
+    """`host:port,host:port`; without a port 9092, IPv6 addresses in brackets."""
+    addresses = tuple(_parse_address(part.strip()) for part in text.split(",") if part.strip())
+    if not addresses:
+        raise ConfigError("no bootstrap server was given")
+    return addresses
+
+
+def _parse_address(text: str) -> Address:
+    text = text.rpartition("://")[2]
+    host, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        host, port = text, str(DEFAULT_PORT)
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdigit() or not 0 < int(port) <= 65535:
+        raise ConfigError(f"bootstrap server {text!r} is not host:port")
+    return Address(host, int(port))

@@ -1,0 +1,113 @@
+"""Client properties under Kafka's names: `linger.ms` is the field `linger_ms`.
+
+Each part of the client takes its own frozen dataclass; `configured` fills one from properties and leaves the keys of
+the others alone, `unknown_properties` finds the keys that none of them has.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, ClassVar, Protocol, TypeVar, get_type_hints
+
+from sskafka.client.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionConfig:
+    """What every use of a cluster needs."""
+
+    client_id: str = "sskafka"
+    request_timeout_ms: int = 30_000
+    socket_connection_setup_timeout_ms: int = 10_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    metadata_max_age_ms: int = 300_000
+    default_api_timeout_ms: int = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerConfig:
+    acks: str = "all"
+    linger_ms: int = 5
+    batch_size: int = 128 * 1024
+    max_request_size: int = 1024 * 1024
+    buffer_memory: int = 32 * 1024 * 1024
+    compression_type: str = "none"
+    enable_idempotence: bool = True
+    delivery_timeout_ms: int = 120_000
+    allow_auto_create_topics: bool = True
+
+    @property
+    def required_acks(self) -> int:
+        """The number that Produce requests carry."""
+        numbers = {"all": -1, "-1": -1, "0": 0, "1": 1}
+        if self.acks not in numbers:
+            raise ConfigError(f"acks={self.acks!r} is none of all, -1, 0, 1")
+        return numbers[self.acks]
+
+    @property
+    def is_idempotent(self) -> bool:
+        """Sequences make sense only where the broker's answer is awaited for all replicas."""
+        return self.enable_idempotence and self.required_acks == -1
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerConfig:
+    isolation_level: str = "read_uncommitted"
+    auto_offset_reset: str = "none"
+    fetch_min_bytes: int = 1
+    fetch_max_bytes: int = 52_428_800
+    max_partition_fetch_bytes: int = 1_048_576
+    fetch_max_wait_ms: int = 500
+    check_crcs: bool = True
+    client_rack: str = ""
+
+    @property
+    def isolation(self) -> int:
+        """The number that Fetch and ListOffsets requests carry."""
+        numbers = {"read_uncommitted": 0, "read_committed": 1}
+        if self.isolation_level not in numbers:
+            raise ConfigError(f"isolation.level={self.isolation_level!r} is none of {', '.join(numbers)}")
+        return numbers[self.isolation_level]
+
+
+CONFIG_CLASSES: tuple[type[Any], ...] = (ConnectionConfig, ProducerConfig, ConsumerConfig)
+
+
+class _Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+C = TypeVar("C", bound=_Dataclass)
+
+
+def configured(cls: type[C], properties: Mapping[str, str]) -> C:
+    """A `cls` with the values that `properties` give for its fields; raises ConfigError for one that cannot be used."""
+    types = get_type_hints(cls)
+    values = {}
+    for field in dataclasses.fields(cls):
+        key = property_name(field.name)
+        if key in properties:
+            values[field.name] = _parse(key, properties[key], types[field.name])
+    return cls(**values)
+
+
+def unknown_properties(properties: Iterable[str]) -> dict[str, str | None]:
+    """Keys that no part of the client has, each with the nearest one that exists."""
+    known = [property_name(field.name) for cls in CONFIG_CLASSES for field in dataclasses.fields(cls)]
+    return {key: next(iter(get_close_matches(key, known, n=1)), None) for key in properties if key not in known}
+
+
+def property_name(field_name: str) -> str:
+    return field_name.replace("_", ".")
+
+
+def _parse(key: str, text: str, kind: type) -> object:
+    if kind is str:
+        return text
+    try:
+        return {"true": True, "false": False}[text.lower()] if kind is bool else int(text)
+    except (KeyError, ValueError):
+        expected = "true or false" if kind is bool else "a whole number"
+        raise ConfigError(f"{key}={text!r}: expected {expected}") from None

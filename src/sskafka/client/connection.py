@@ -1,0 +1,259 @@
+"""One connection to one broker: many requests in flight, each answer matched to its request by correlation id.
+
+The connection learns the broker's API versions before it is handed out and picks, for each request, the newest version
+that both sides know. It never reconnects: when it ends, every waiting request fails with ConnectionLostError and the
+owner makes a new one.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from sskafka import __version__
+from sskafka.client.errors import (
+    BrokerUnavailableError,
+    ConnectionLostError,
+    ProtocolError,
+    RequestTimeoutError,
+    UnsupportedApiError,
+)
+from sskafka.client.frames import FrameReceiver
+from sskafka.model.buffers import Buffer
+from sskafka.model.errors import ErrorCode
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.codec import MalformedMessageError, decode, encode
+from sskafka.wire.header import decode_response_header, encode_request_header
+from sskafka.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from sskafka.wire.schema import Message, Versions
+
+R = TypeVar("R", bound=Message)
+
+_CORRELATION_ID_MAX = 2**31 - 1
+
+
+class Address(NamedTuple):
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions:
+    client_id: str = "sskafka"
+    connect_timeout_ms: int = 10_000
+    request_timeout_ms: int = 30_000
+
+
+async def connect(address: Address, options: ConnectionOptions | None = None) -> "Connection":
+    """A connection that knows what the broker speaks; raises BrokerUnavailableError, with the reason, instead."""
+    options = options or ConnectionOptions()
+    loop = asyncio.get_running_loop()
+    connection = Connection(address, options)
+    try:
+        async with asyncio.timeout(options.connect_timeout_ms / 1000):
+            await loop.create_connection(lambda: connection, address.host, address.port)
+            await connection.negotiate()
+    except TimeoutError:
+        raise BrokerUnavailableError(f"{address} did not answer within {options.connect_timeout_ms} ms") from None
+    except OSError as error:
+        raise BrokerUnavailableError(f"cannot connect to {address}: {_reason(error)}") from error
+    except ConnectionLostError as error:
+        raise BrokerUnavailableError(f"{address} does not answer as a Kafka broker: {error}") from error
+    finally:
+        if not connection.is_negotiated:
+            connection.abort("it could not be set up")
+    return connection
+
+
+def _reason(error: OSError) -> str:
+    """The plain words: asyncio's own text for refused connections repeats the address, sometimes twice."""
+    if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
+        return "connection refused"
+    return error.strerror or str(error)
+
+
+class Connection(asyncio.BufferedProtocol):
+    def __init__(self, address: Address, options: ConnectionOptions) -> None:
+        self.address = address
+        self._options = options
+        self._receiver = FrameReceiver()
+        self._transport: asyncio.Transport | None = None
+        self._pending: dict[int, asyncio.Future[Buffer]] = {}
+        self._correlation_id = 0
+        self._broker_versions: dict[int, Versions] = {}
+        self._lost: ConnectionLostError | None = None
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._closed = asyncio.Event()
+        self.on_lost: Callable[[Connection], None] | None = None
+
+    # What users call
+
+    @property
+    def is_open(self) -> bool:
+        return self._lost is None and self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def is_negotiated(self) -> bool:
+        return bool(self._broker_versions)
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._pending)
+
+    def version_for(self, request_class: type[Message], at_most: int | None = None) -> int:
+        """The newest version of a request that both sides know; raises UnsupportedApiError when there is none."""
+        schema = request_class.SCHEMA
+        key = schema.key
+        broker = self._broker_versions.get(-1 if key is None else key)
+        name = request_class.__name__.removesuffix("Request")
+        if broker is None:
+            raise UnsupportedApiError(f"the broker at {self.address} does not have the API {name}")
+        newest = min(broker.last, schema.versions.last, schema.versions.last if at_most is None else at_most)
+        if newest < max(broker.first, schema.versions.first):
+            raise UnsupportedApiError(
+                f"the broker at {self.address} has {name} {broker.first}-{broker.last}, "
+                f"this client {schema.versions.first}-{schema.versions.last}"
+            )
+        return newest
+
+    async def request(
+        self, message: Message, response_class: type[R], *, version: int | None = None, timeout_ms: int | None = None
+    ) -> R:
+        """Sends `message` and waits for its answer; `version` is the newest common one unless given."""
+        if version is None:
+            version = self.version_for(type(message))
+        answered = self._send(message, version)
+        frame = await self._answer(answered, message, timeout_ms or self._options.request_timeout_ms)
+        return self._decode(response_class, version, frame)
+
+    async def send(self, message: Message, *, version: int | None = None) -> None:
+        """Sends a request that has no answer: Produce with acks=0."""
+        self._write(message, self.version_for(type(message)) if version is None else version, self._next_id())
+        await self._writable.wait()
+
+    async def drained(self) -> None:
+        """Returns once the socket takes more bytes."""
+        await self._writable.wait()
+
+    async def close(self) -> None:
+        """Requests still waiting fail with ConnectionLostError."""
+        if self._transport is not None and not self._closed.is_set():
+            self._transport.close()
+            await self._closed.wait()
+
+    def abort(self, reason: str) -> None:
+        """Ends the connection at once; waiting requests fail with `reason`."""
+        self._fail_pending(f"the connection to {self.address} was given up: {reason}")
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What the loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._receiver.get_buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            for frame in self._receiver.received(nbytes):
+                self._complete(frame)
+        except ProtocolError as error:
+            self.abort(str(error))
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._fail_pending(f"the connection to {self.address} was lost: {exc or 'closed by the broker'}")
+        self._writable.set()
+        self._closed.set()
+        if self.on_lost is not None:
+            self.on_lost(self)
+
+    # Inside
+
+    async def negotiate(self) -> None:
+        """Asks for the broker's versions; one that knows only older ApiVersions says so in the form of version 0."""
+        message = ApiVersionsRequest(client_software_name="sskafka", client_software_version=__version__)
+        newest = ApiVersionsRequest.SCHEMA.versions.last
+        response = await self._api_versions(message, newest)
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            known = {api.api_key: api.max_version for api in response.api_keys}
+            response = await self._api_versions(message, min(known.get(ApiKey.API_VERSIONS, 0), newest))
+        if response.error_code != ErrorCode.NONE:
+            raise ProtocolError(f"{self.address} refused to tell its API versions: error {response.error_code}")
+        self._broker_versions = {api.api_key: Versions(api.min_version, api.max_version) for api in response.api_keys}
+
+    async def _api_versions(self, message: ApiVersionsRequest, version: int) -> ApiVersionsResponse:
+        answered = self._send(message, version)
+        frame = await self._answer(answered, message, self._options.request_timeout_ms)
+        _, start = decode_response_header(ApiKey.API_VERSIONS, version, frame)
+        refused = int.from_bytes(frame[start : start + 2], "big") == ErrorCode.UNSUPPORTED_VERSION
+        return self._decode(ApiVersionsResponse, 0 if refused else version, frame)
+
+    def _send(self, message: Message, version: int) -> asyncio.Future[Buffer]:
+        correlation_id = self._next_id()
+        self._write(message, version, correlation_id)
+        answered: asyncio.Future[Buffer] = asyncio.get_running_loop().create_future()
+        self._pending[correlation_id] = answered
+        return answered
+
+    def _next_id(self) -> int:
+        self._correlation_id = (self._correlation_id + 1) & _CORRELATION_ID_MAX
+        return self._correlation_id
+
+    def _write(self, message: Message, version: int, correlation_id: int) -> None:
+        if self._lost is not None:
+            raise self._lost
+        if self._transport is None or self._transport.is_closing():
+            raise ConnectionLostError(f"the connection to {self.address} is closed")
+        key = message.SCHEMA.key
+        assert key is not None
+        header = encode_request_header(key, version, correlation_id, self._options.client_id)
+        body = encode(message, version)
+        self._transport.writelines(((len(header) + len(body)).to_bytes(4, "big"), header, body))
+
+    async def _answer(self, answered: asyncio.Future[Buffer], message: Message, timeout_ms: int) -> Buffer:
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await self._writable.wait()
+                return await answered
+        except TimeoutError:
+            name = type(message).__name__.removesuffix("Request")
+            raise RequestTimeoutError(f"{self.address} did not answer {name} within {timeout_ms} ms") from None
+
+    def _complete(self, frame: Buffer) -> None:
+        if len(frame) < 4:
+            raise ProtocolError(f"an answer of {len(frame)} bytes from {self.address} has no correlation id")
+        correlation_id = int.from_bytes(frame[:4], "big", signed=True)
+        answered = self._pending.pop(correlation_id, None)
+        if answered is None:
+            raise ProtocolError(f"{self.address} answered request {correlation_id}, which was not sent")
+        if not answered.done():  # the asker may have given up
+            answered.set_result(frame)
+
+    def _decode(self, response_class: type[R], version: int, frame: Buffer) -> R:
+        try:
+            _, start = decode_response_header(response_class.SCHEMA.key or 0, version, frame)
+            return decode(response_class, version, frame, start)
+        except MalformedMessageError as error:
+            self.abort(str(error))
+            raise ProtocolError(f"the answer of {self.address} cannot be read: {error}") from error
+
+    def _fail_pending(self, reason: str) -> None:
+        if self._lost is None:
+            self._lost = ConnectionLostError(reason)
+        pending, self._pending = self._pending, {}
+        for answered in pending.values():
+            if not answered.done():
+                answered.set_exception(ConnectionLostError(reason))

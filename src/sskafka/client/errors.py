@@ -1,0 +1,69 @@
+"""What a client can run into besides the broker's own error codes (those are `KafkaError`).
+
+`ConnectionLostError` and `RequestTimeoutError` leave open whether the broker acted on the request.
+"""
+
+from sskafka.model.errors import ErrorCode, KafkaError
+
+
+class ClientError(Exception):
+    """Base of everything that goes wrong before or without a broker's answer."""
+
+    retriable = False
+
+
+class BrokerUnavailableError(ClientError):
+    """No connection could be made: nothing was sent."""
+
+    retriable = True
+
+
+class ConnectionLostError(ClientError):
+    """The connection ended while a request waited for its answer."""
+
+    retriable = True
+
+
+class RequestTimeoutError(ClientError):
+    """The answer did not come in time."""
+
+    retriable = True
+
+
+class ProtocolError(ClientError):
+    """The other side does not speak Kafka's protocol, or speaks it wrongly."""
+
+
+class UnsupportedApiError(ClientError):
+    """The broker has no version of an API in common with this client."""
+
+
+class ConfigError(ClientError, ValueError):
+    """A client property that is unknown or cannot be used."""
+
+
+class NoOffsetForPartitionError(ClientError):
+    """A position is out of the log's range and `auto.offset.reset` is `none`."""
+
+
+class LogTruncatedError(ClientError):
+    """The log lost records that were already read: an unclean leader election went by."""
+
+
+def is_retriable(error: Exception) -> bool:
+    return isinstance(error, ClientError | KafkaError) and error.retriable
+
+
+def broker_error(code: int, message: str | None = None) -> KafkaError:
+    """The error for a code in a response; codes of newer brokers are kept in the message."""
+    try:
+        return KafkaError(ErrorCode(code), message or "")
+    except ValueError:
+        return KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"the broker answered with unknown error {code}: {message or ''}"
+        )
+
+
+def raise_for(code: int, message: str | None = None) -> None:
+    if code != ErrorCode.NONE:
+        raise broker_error(code, message)
