@@ -1,0 +1,107 @@
+"""Addresses in settings: listeners and the voters of the metadata quorum.
+
+NAME://host:port        listeners; NAME is mapped to a security protocol; host may be empty or [IPv6]
+id@host:port            controller.quorum.voters
+host:port               http.listener, adr.listener
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from sskafka.model.setting import SettingError, split_list
+
+PLAINTEXT = "PLAINTEXT"
+SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+"""With the numbers they have in metadata records."""
+PORT_MAX = 65535
+
+_LISTENER = re.compile(r"(?P<name>[A-Za-z0-9._-]+)://(?P<host>\[[0-9a-fA-F:.%]+\]|[^:/\[\]]*):(?P<port>\d+)")
+_VOTER = re.compile(r"(?P<id>\d+)@(?P<host>\[[0-9a-fA-F:.%]+\]|[^:/@\[\]]+):(?P<port>\d+)")
+_ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.%]+\]|[^:/\[\]]*):(?P<port>\d+)")
+
+
+class Listener(NamedTuple):
+    name: str
+    host: str
+    """Empty: every interface."""
+    port: int
+    """0: any free one."""
+    protocol: str = PLAINTEXT
+
+
+class Voter(NamedTuple):
+    id: int
+    host: str
+    port: int
+
+
+def parse_protocol_map(text: str) -> dict[str, str]:
+    """Listener names, in upper case, to security protocols."""
+    protocols: dict[str, str] = {}
+    for pair in split_list(text):
+        name, _, protocol = pair.partition(":")
+        if protocol.strip() not in SECURITY_PROTOCOLS:
+            allowed = ", ".join(SECURITY_PROTOCOLS)
+            raise SettingError("listener.security.protocol.map", text, f"{pair!r} is not NAME:PROTOCOL with {allowed}")
+        protocols[name.strip().upper()] = protocol.strip()
+    return protocols
+
+
+def parse_listeners(key: str, items: Iterable[str], protocols: Mapping[str, str]) -> tuple[Listener, ...]:
+    listeners = tuple(_parse_listener(key, item, protocols) for item in items)
+    _refuse_repeated(key, [listener.name for listener in listeners], "the name")
+    if key == "listeners":
+        _refuse_repeated(key, [f"{item.host}:{item.port}" for item in listeners if item.port], "the address")
+    return listeners
+
+
+def parse_voters(items: Iterable[str]) -> tuple[Voter, ...]:
+    voters = []
+    for item in items:
+        match = _VOTER.fullmatch(item)
+        if match is None:
+            raise SettingError("controller.quorum.voters", item, "allowed is id@host:port")
+        port = _port("controller.quorum.voters", item, match["port"])
+        voters.append(Voter(int(match["id"]), match["host"].strip("[]"), port))
+    _refuse_repeated("controller.quorum.voters", [str(voter.id) for voter in voters], "the id")
+    return tuple(voters)
+
+
+def parse_address(key: str, text: str) -> tuple[str, int] | None:
+    """host and port of a door of our own; None when the setting is empty and the door shut."""
+    if not text:
+        return None
+    match = _ADDRESS.fullmatch(text)
+    if match is None:
+        raise SettingError(key, text, "allowed is host:port, :port, or nothing")
+    return match["host"].strip("[]"), _port(key, text, match["port"])
+
+
+def _parse_listener(key: str, item: str, protocols: Mapping[str, str]) -> Listener:
+    match = _LISTENER.fullmatch(item)
+    if match is None:
+        raise SettingError(key, item, "allowed is NAME://host:port")
+    name = match["name"].upper()
+    protocol = _protocol_of(key, item, name, protocols)
+    return Listener(name, match["host"].strip("[]"), _port(key, item, match["port"]), protocol)
+
+
+def _protocol_of(key: str, item: str, name: str, protocols: Mapping[str, str]) -> str:
+    """A name without a protocol speaks PLAINTEXT when it names no protocol itself, as CONTROLLER does in Kafka."""
+    protocol = protocols.get(name, name if name in SECURITY_PROTOCOLS else PLAINTEXT)
+    if protocol != PLAINTEXT:
+        raise SettingError(key, item, f"{protocol} listeners are not supported yet; use PLAINTEXT")
+    return protocol
+
+
+def _port(key: str, item: str, text: str) -> int:
+    if int(text) > PORT_MAX:
+        raise SettingError(key, item, f"the port is above {PORT_MAX}")
+    return int(text)
+
+
+def _refuse_repeated(key: str, values: list[str], what: str) -> None:
+    for value in values:
+        if values.count(value) > 1:
+            raise SettingError(key, ",".join(values), f"{what} {value} occurs more than once")

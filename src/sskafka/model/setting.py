@@ -1,0 +1,239 @@
+"""One setting: its type, default, allowed values, and how text becomes a value and back.
+
+A `Setting` is a row of the table in `settings_table`. It knows nothing of where values come from; `settings` does.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from functools import partial
+from typing import NamedTuple, Protocol, TypeAlias
+
+Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
+
+LONG_MAX = 2**63 - 1
+INT_MAX = 2**31 - 1
+
+
+class SettingError(ValueError):
+    """A key or value that cannot be used: says which, what is allowed and where it came from."""
+
+    def __init__(self, key: str, value: str | None, problem: str, where: str = "") -> None:
+        origin = f" (from {where})" if where else ""
+        shown = "" if value is None else f"={value!r}"
+        super().__init__(f"{key}{shown}{origin}: {problem}")
+        self.key = key
+        self.value = value
+        self.problem = problem
+        self.where = where
+
+
+class Type(IntEnum):
+    """The types of DescribeConfigs, with its codes."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class Update(Enum):
+    """Whether a running broker takes a new value, and for whom it may be set."""
+
+    READ_ONLY = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER_WIDE = "cluster-wide"
+
+
+class Importance(Enum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Constraint(Protocol):
+    def allows(self, value: Value) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    minimum: float
+
+    def allows(self, value: Value) -> bool:
+        return isinstance(value, int | float) and value >= self.minimum
+
+    def __str__(self) -> str:
+        return f"at least {self.minimum}"
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    minimum: float
+    maximum: float
+
+    def allows(self, value: Value) -> bool:
+        return isinstance(value, int | float) and self.minimum <= value <= self.maximum
+
+    def __str__(self) -> str:
+        return f"{self.minimum} to {self.maximum}"
+
+
+@dataclass(frozen=True, slots=True)
+class BetweenOr:
+    """A range and one value outside it that means "the default"."""
+
+    minimum: int
+    maximum: int
+    other: int
+
+    def allows(self, value: Value) -> bool:
+        return isinstance(value, int) and (value == self.other or self.minimum <= value <= self.maximum)
+
+    def __str__(self) -> str:
+        return f"{self.minimum} to {self.maximum}, or {self.other}"
+
+
+class OneOf(NamedTuple):
+    choices: tuple[str, ...]
+
+    def allows(self, value: Value) -> bool:
+        return value in self.choices
+
+    def __str__(self) -> str:
+        return "one of " + ", ".join(self.choices)
+
+
+class EachOf(NamedTuple):
+    choices: tuple[str, ...]
+
+    def allows(self, value: Value) -> bool:
+        return isinstance(value, tuple) and all(item in self.choices for item in value)
+
+    def __str__(self) -> str:
+        return "a list of " + ", ".join(self.choices)
+
+
+class Fallback(NamedTuple):
+    """Another setting that speaks for this one when this one is not set; its number counts `factor` of our units."""
+
+    name: str
+    factor: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    name: str
+    type: Type
+    default: Value
+    allowed: Constraint | None
+    update: Update
+    importance: Importance
+    doc: str
+    used: bool = True
+    """False while the broker accepts and shows the setting but nothing acts on it yet."""
+    fallbacks: tuple[Fallback, ...] = ()
+    """For a topic's setting: the broker-wide one. For a broker's: coarser spellings of the same thing."""
+    own: bool = False
+    """True for what Apache Kafka does not have."""
+    kafka_default: Value = None
+    """Kafka's default where ours differs."""
+
+    @property
+    def sensitive(self) -> bool:
+        return self.type is Type.PASSWORD
+
+    def parse(self, text: str, where: str = "") -> Value:
+        """The typed value of `text`; raises SettingError when it is not allowed."""
+        stripped = text.strip()
+        if not stripped and self.default is None and self.type is not Type.STRING:
+            return None
+        try:
+            value = _PARSERS[self.type](stripped)
+        except ValueError:
+            raise self._refused(text, where) from None
+        if self.allowed is not None and not self.allowed.allows(value):
+            raise self._refused(text, where)
+        return value
+
+    def _refused(self, text: str, where: str) -> SettingError:
+        return SettingError(self.name, "***" if self.sensitive else text, f"allowed is {self.allowed_text()}", where)
+
+    def allowed_text(self) -> str:
+        kind = _TYPE_TEXT[self.type]
+        if self.allowed is None:
+            return kind
+        if isinstance(self.allowed, OneOf | EachOf):
+            return str(self.allowed)
+        return f"{kind}, {self.allowed}"
+
+
+planned = partial(Setting, used=False)
+"""A row that is accepted and shown, but that nothing acts on yet."""
+
+
+def nearest(name: str, known: Mapping[str, object] | Sequence[str]) -> str | None:
+    from difflib import get_close_matches  # noqa: PLC0415  (slow to import, needed only to complain)
+
+    matches = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else None
+
+
+def format_value(value: Value) -> str | None:
+    """The text that DescribeConfigs shows, spelled as Kafka spells it."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if isinstance(value, float):
+        return repr(value).replace("e+", "E")
+    return str(value)
+
+
+def _boolean(text: str) -> bool:
+    lowered = text.lower()
+    if lowered not in {"true", "false"}:
+        raise ValueError(text)
+    return lowered == "true"
+
+
+def _whole_number(bits: int, text: str) -> int:
+    value = int(text)
+    if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+        raise ValueError(text)
+    return value
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    return tuple(item for item in (part.strip() for part in text.split(",")) if item)
+
+
+_PARSERS: dict[Type, Callable[[str], Value]] = {
+    Type.BOOLEAN: _boolean,
+    Type.STRING: str,
+    Type.INT: partial(_whole_number, 32),
+    Type.SHORT: partial(_whole_number, 16),
+    Type.LONG: partial(_whole_number, 64),
+    Type.DOUBLE: float,
+    Type.LIST: split_list,
+    Type.CLASS: str,
+    Type.PASSWORD: str,
+}
+
+_TYPE_TEXT = {
+    Type.BOOLEAN: "true or false",
+    Type.STRING: "text",
+    Type.INT: "a whole number of 32 bits",
+    Type.SHORT: "a whole number of 16 bits",
+    Type.LONG: "a whole number of 64 bits",
+    Type.DOUBLE: "a number",
+    Type.LIST: "a comma-separated list",
+    Type.CLASS: "a class name",
+    Type.PASSWORD: "a secret",
+}

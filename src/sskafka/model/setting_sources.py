@@ -1,0 +1,153 @@
+"""Where a broker's settings are written down: file, environment, command line; and how those layers become one.
+
+Precedence, strongest first:
+
+    --set key=value
+    SSKAFKA_KEY             LOG_RETENTION_MS for log.retention.ms
+    BROKER_ID, MAX_SEGMENT_SIZE_BYTES, BROKERS
+    server.properties
+    what BROKERS implies for this node (its addresses)
+    default
+
+Unknown keys never stop a broker; they are warned about, with the nearest known one.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from sskafka.model.setting import Setting, SettingError, Value, nearest
+from sskafka.model.settings_table import (
+    ALIASES,
+    BROKER_SETTINGS,
+    KAFKA_ONLY_PREFIXES,
+    REMOVED_PREFIXES,
+    TOPIC_SETTINGS,
+)
+
+ENVIRONMENT_PREFIX = "SSKAFKA_"
+LAB_ENVIRONMENT = {"BROKER_ID": "node.id", "MAX_SEGMENT_SIZE_BYTES": "log.segment.bytes"}
+LAB_BROKERS = "BROKERS"
+LAB_KAFKA_PORT = 9092
+COMMAND_LINE_ONLY = frozenset({"SSKAFKA_BOOTSTRAP"})
+
+
+class Given(NamedTuple):
+    """A value that somebody wrote down."""
+
+    text: str
+    value: Value
+    where: str
+
+
+class LabBroker(NamedTuple):
+    """One entry of BROKERS: id@host:http_port[:kafka_port]."""
+
+    id: int
+    host: str
+    http_port: int
+    kafka_port: int
+
+
+Layer = dict[str, Given]
+
+
+def static_values(
+    file: Mapping[str, str], environment: Mapping[str, str], overrides: Mapping[str, str], warnings: list[str]
+) -> Layer:
+    """All layers merged; complaints that do not stop the broker are added to `warnings`."""
+    stated: Layer = {}
+    stated |= _read_layer(((key, text, "server.properties") for key, text in file.items()), warnings)
+    stated |= _read_layer(_lab_environment(environment), warnings)
+    stated |= _read_layer(_environment(environment, warnings), warnings)
+    stated |= _read_layer(((key, text, "--set") for key, text in overrides.items()), warnings)
+    implied = _read_layer(_implied_by_lab_brokers(environment, stated), warnings)
+    return implied | stated
+
+
+def environment_name(key: str) -> str:
+    return ENVIRONMENT_PREFIX + key.upper().replace(".", "_").replace("-", "_")
+
+
+def parse_lab_brokers(text: str) -> list[LabBroker]:
+    return [_lab_broker(entry.strip(), text) for entry in text.split(",") if entry.strip()]
+
+
+def _lab_broker(entry: str, text: str) -> LabBroker:
+    broker_id, at, address = entry.partition("@")
+    host, *ports = address.split(":")
+    if not (at and host and broker_id.isdecimal() and len(ports) in {1, 2} and all(port.isdecimal() for port in ports)):
+        raise SettingError(LAB_BROKERS, text, f"{entry!r} is not id@host:http-port or id@host:http-port:kafka-port")
+    kafka_port = int(ports[1]) if len(ports) == 2 else LAB_KAFKA_PORT
+    return LabBroker(int(broker_id), host, int(ports[0]), kafka_port)
+
+
+def _read_layer(entries: Iterator[tuple[str, str, str]], warnings: list[str]) -> Layer:
+    layer: Layer = {}
+    for key, text, where in entries:
+        setting = _known_setting(key, where, warnings)
+        if setting is None:
+            continue
+        given = Given(text.strip(), setting.parse(text, where), where)
+        _refuse_disagreement(layer.get(setting.name), given, key, setting)
+        layer[setting.name] = given
+    return layer
+
+
+def _refuse_disagreement(earlier: Given | None, given: Given, key: str, setting: Setting) -> None:
+    if earlier is not None and earlier.value != given.value and earlier.where == given.where:
+        other = "its alias" if key == setting.name else f"{setting.name}, of which it is an alias,"
+        raise SettingError(key, given.text, f"{other} says {earlier.text!r}; keep one of them", given.where)
+
+
+def _known_setting(key: str, where: str, warnings: list[str]) -> Setting | None:
+    name = ALIASES.get(key, key)
+    if name in BROKER_SETTINGS:
+        return BROKER_SETTINGS[name]
+    warnings.append(f"{key} (from {where}): {_why_unknown(key)}")
+    return None
+
+
+def _why_unknown(key: str) -> str:
+    for prefix, advice in REMOVED_PREFIXES.items():
+        if key.startswith(prefix):
+            return advice
+    if key in TOPIC_SETTINGS and TOPIC_SETTINGS[key].fallbacks:
+        return f"a topic's setting; for all topics of a broker it is {TOPIC_SETTINGS[key].fallbacks[0].name}"
+    if key.startswith(KAFKA_ONLY_PREFIXES):
+        return "not supported, ignored"
+    close = nearest(key, [*BROKER_SETTINGS, *ALIASES])
+    return "unknown setting, ignored" + (f"; did you mean {close}?" if close else "")
+
+
+def _environment(environment: Mapping[str, str], warnings: list[str]) -> Iterator[tuple[str, str, str]]:
+    names = {environment_name(key): key for key in (*ALIASES, *BROKER_SETTINGS)}
+    for variable, text in environment.items():
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in COMMAND_LINE_ONLY:
+            continue
+        if variable in names:
+            yield names[variable], text, f"environment variable {variable}"
+        else:
+            close = nearest(variable, names)
+            warnings.append(f"environment variable {variable}: unknown" + (f"; did you mean {close}?" if close else ""))
+
+
+def _lab_environment(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    for variable, key in LAB_ENVIRONMENT.items():
+        if variable in environment:
+            yield key, environment[variable], f"environment variable {variable}"
+    if LAB_BROKERS in environment:
+        brokers = parse_lab_brokers(environment[LAB_BROKERS])
+        voters = ",".join(f"{broker.id}@{broker.host}:{broker.kafka_port}" for broker in brokers)
+        yield "controller.quorum.voters", voters, f"environment variable {LAB_BROKERS}"
+
+
+def _implied_by_lab_brokers(environment: Mapping[str, str], stated: Layer) -> Iterator[tuple[str, str, str]]:
+    if LAB_BROKERS not in environment or "node.id" not in stated:
+        return
+    own_id = stated["node.id"].value
+    for broker in parse_lab_brokers(environment[LAB_BROKERS]):
+        if broker.id == own_id:
+            where = f"environment variable {LAB_BROKERS}"
+            yield "listeners", f"PLAINTEXT://:{broker.kafka_port}", where
+            yield "advertised.listeners", f"PLAINTEXT://{broker.host}:{broker.kafka_port}", where
+            yield "http.listener", f":{broker.http_port}", where

@@ -1,0 +1,243 @@
+"""The settings of one broker: every value with its type, its source and what it would otherwise be.
+
+    topic override > dynamic, this broker > dynamic, all brokers > static (see setting_sources) > default
+
+Within one source a setting speaks before its coarser spellings: log.retention.ms, then .minutes, then .hours.
+`Settings` is a value: `with_dynamic` answers with another one.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from sskafka.model.listeners import (
+    Listener,
+    Voter,
+    parse_listeners,
+    parse_protocol_map,
+    parse_voters,
+)
+from sskafka.model.setting import Fallback, Setting, SettingError, Update, Value, nearest
+from sskafka.model.setting_sources import Given, Layer, static_values
+from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
+
+
+class DynamicLayers(NamedTuple):
+    """Settings changed at run time, kept in the cluster's metadata."""
+
+    this_broker: Layer
+    all_brokers: Layer
+
+
+class Settings:
+    __slots__ = ("_values", "dynamic", "host_name", "static", "warnings")
+
+    def __init__(
+        self, static: Layer, dynamic: DynamicLayers, warnings: list[str] | None = None, host_name: str = ""
+    ) -> None:
+        self.static = static
+        self.dynamic = dynamic
+        self.warnings = warnings or []
+        self.host_name = host_name
+        self._values: dict[str, Value] = {name: self._effective(setting) for name, setting in BROKER_SETTINGS.items()}
+
+    @classmethod
+    def resolve(
+        cls,
+        file: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+        overrides: Mapping[str, str] | None = None,
+        *,
+        host_name: str = "",
+    ) -> "Settings":
+        """Raises SettingError for a value that cannot be used; complaints that need not stop a broker are `.warnings`.
+
+        `host_name` is what the machine calls itself: the rack and the advertised host where none is set.
+        """
+        warnings: list[str] = []
+        static = static_values(file or {}, environment or {}, overrides or {}, warnings)
+        settings = cls(static, DynamicLayers({}, {}), warnings, host_name)
+        try:
+            settings._check_addresses()
+        except SettingError as error:
+            raise SettingError(error.key, error.value, error.problem, settings.where(error.key)) from None
+        return settings
+
+    def with_dynamic(self, this_broker: Mapping[str, str], all_brokers: Mapping[str, str]) -> "Settings":
+        """These settings under the dynamic ones of the cluster's metadata, without unknown or bad ones."""
+        layers = DynamicLayers(_dynamic_layer(this_broker), _dynamic_layer(all_brokers))
+        return Settings(self.static, layers, self.warnings, self.host_name)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def layers(self) -> tuple[Layer, Layer, Layer]:
+        """The places where a broker's value may be set, strongest first."""
+        return (self.dynamic.this_broker, self.dynamic.all_brokers, self.static)
+
+    def where(self, name: str) -> str:
+        """Who set this, for people: a variable, a file, or 'default'."""
+        return next((layer[name].where for layer in self.layers() if name in layer), "default")
+
+    def topic_config(self, overrides: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+        """Every topic setting by name, typed: the topic's own value or else the broker's."""
+        given = validate_topic_configs(overrides or {})
+        return MappingProxyType(
+            {name: given[name] if name in given else self._topic_default(row) for name, row in TOPIC_SETTINGS.items()}
+        )
+
+    @property
+    def data_directories(self) -> tuple[str, ...]:
+        directories: tuple[str, ...] = self["log.dirs"]
+        return directories
+
+    @property
+    def metadata_directory(self) -> str:
+        return self["metadata.log.dir"] or self.data_directories[0]
+
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        """Where clients and brokers connect."""
+        return tuple(item for item in self._all_listeners() if item.name not in self["controller.listener.names"])
+
+    @property
+    def controller_listeners(self) -> tuple[Listener, ...]:
+        return tuple(item for item in self._all_listeners() if item.name in self["controller.listener.names"])
+
+    @property
+    def advertised_listeners(self) -> tuple[Listener, ...]:
+        """What clients are told. A port of 0 is to be replaced by the one that was bound."""
+        if self["advertised.listeners"] is None:
+            return tuple(item._replace(host=item.host or self.host_name or "localhost") for item in self.listeners)
+        protocols = parse_protocol_map(self["listener.security.protocol.map"])
+        return parse_listeners("advertised.listeners", self["advertised.listeners"], protocols)
+
+    @property
+    def voters(self) -> tuple[Voter, ...]:
+        return parse_voters(self["controller.quorum.voters"])
+
+    def _all_listeners(self) -> tuple[Listener, ...]:
+        protocols = parse_protocol_map(self["listener.security.protocol.map"])
+        return parse_listeners("listeners", self["listeners"], protocols)
+
+    def _check_addresses(self) -> None:
+        names = [listener.name for listener in self.listeners]
+        _check_voters_know(self)
+        if "broker" in self["process.roles"] and not names:
+            raise SettingError("listeners", ",".join(self["listeners"]), "a broker needs a listener for its clients")
+        between = self["inter.broker.listener.name"]
+        if between is not None and between not in names:
+            raise SettingError("inter.broker.listener.name", between, f"no such listener; there are {', '.join(names)}")
+        for advertised in self.advertised_listeners:
+            if advertised.name not in names:
+                text = ",".join(self["advertised.listeners"])
+                raise SettingError("advertised.listeners", text, f"{advertised.name} is not among listeners")
+
+    def _effective(self, setting: Setting) -> Value:
+        found = _first_given(setting, self.layers())
+        if found is not None:
+            return found
+        if setting.name == "broker.rack":
+            return self.host_name or None
+        return default_of(setting)
+
+    def _topic_default(self, setting: Setting) -> Value:
+        return self._values[setting.fallbacks[0].name] if setting.fallbacks else setting.default
+
+
+def spellings(setting: Setting) -> tuple[Fallback, ...]:
+    """The setting's own name and those that may speak for it, strongest first."""
+    return (Fallback(setting.name), *setting.fallbacks)
+
+
+def default_of(setting: Setting) -> Value:
+    """The default, taken from a coarser spelling where the setting itself has none."""
+    for name, factor in spellings(setting):
+        default = BROKER_SETTINGS[name].default
+        if default is not None:
+            return _scaled(default, factor)
+    return None
+
+
+def validate_topic_configs(configs: Mapping[str, str | None]) -> dict[str, Value]:
+    """The typed values of a topic's own settings; raises SettingError that names the key at fault."""
+    values = {name: topic_setting(name).parse(_not_null(name, text)) for name, text in configs.items()}
+    least, most = values.get("min.compaction.lag.ms"), values.get("max.compaction.lag.ms")
+    if isinstance(least, int) and isinstance(most, int) and least > most:
+        raise SettingError("min.compaction.lag.ms", str(least), f"more than max.compaction.lag.ms, which is {most}")
+    if values.get("remote.storage.enable") is True:
+        raise SettingError("remote.storage.enable", "true", "tiered storage is not supported yet")
+    return values
+
+
+def validate_dynamic_configs(configs: Mapping[str, str | None], *, all_brokers: bool) -> dict[str, Value]:
+    """The typed values of broker settings that are to change at run time, for one broker or for all."""
+    values = {}
+    for name, text in configs.items():
+        setting = broker_setting(name)
+        if setting.update is Update.READ_ONLY:
+            raise SettingError(name, text, "cannot be changed while the broker runs")
+        if setting.update is Update.PER_BROKER and all_brokers:
+            raise SettingError(name, text, "can be changed for single brokers only")
+        values[name] = setting.parse(_not_null(name, text))
+    return values
+
+
+def topic_setting(name: str) -> Setting:
+    if name not in TOPIC_SETTINGS:
+        raise SettingError(name, None, _unknown("topic", name, TOPIC_SETTINGS))
+    return TOPIC_SETTINGS[name]
+
+
+def broker_setting(name: str) -> Setting:
+    if name not in BROKER_SETTINGS:
+        raise SettingError(name, None, _unknown("broker", name, BROKER_SETTINGS))
+    return BROKER_SETTINGS[name]
+
+
+def _unknown(kind: str, name: str, known: Mapping[str, Setting]) -> str:
+    close = nearest(name, known)
+    return f"unknown {kind} setting" + (f"; did you mean {close}?" if close else "")
+
+
+def _not_null(name: str, text: str | None) -> str:
+    if text is None:
+        raise SettingError(name, None, "null is not a value")
+    return text
+
+
+def _first_given(setting: Setting, layers: tuple[Layer, ...]) -> Value:
+    for layer in layers:
+        for name, factor in spellings(setting):
+            if name in layer and layer[name].value is not None:
+                return _scaled(layer[name].value, factor)
+    return None
+
+
+def _scaled(value: Value, factor: int) -> Value:
+    """A coarser unit in ours; negative numbers mean 'no limit' in every unit."""
+    if factor == 1 or not isinstance(value, int):
+        return value
+    return value * factor if value >= 0 else value
+
+
+def _dynamic_layer(configs: Mapping[str, str]) -> Layer:
+    layer: Layer = {}
+    for name, text in configs.items():
+        setting = BROKER_SETTINGS.get(name)
+        if setting is None:
+            continue
+        try:
+            layer[name] = Given(text, setting.parse(text), "cluster metadata")
+        except SettingError:
+            continue
+    return layer
+
+
+def _check_voters_know(settings: Settings) -> None:
+    """A controller that is not among the listed voters would wait for ever for a quorum it is no part of."""
+    voters = settings.voters
+    node_id = settings["node.id"]
+    if voters and "controller" in settings["process.roles"] and node_id not in {voter.id for voter in voters}:
+        text = ",".join(settings["controller.quorum.voters"])
+        raise SettingError("controller.quorum.voters", text, f"node.id {node_id} is a controller but not listed here")

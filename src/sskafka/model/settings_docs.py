@@ -1,0 +1,85 @@
+"""docs/configuration.md, drawn from the settings table. Returns text; `docs/generate.py` writes it."""
+
+from collections.abc import Iterable
+
+from sskafka.model.setting import INT_MAX, LONG_MAX, Setting, Value, format_value
+from sskafka.model.setting_sources import environment_name
+from sskafka.model.settings_table import ALIASES, BROKER_SECTIONS, BROKER_SETTINGS, TOPIC_SETTINGS
+
+_INTRODUCTION = """\
+# Configuration
+
+<!-- Written by docs/generate.py from src/sskafka/model/settings_table: change it there. -->
+
+A broker reads Kafka's `server.properties`. The same keys work in the environment (`{example}` for
+`log.retention.ms`) and on the command line (`--set log.retention.ms=1000`). The command line beats the environment,
+the environment beats the file, the file beats the default. An unknown key is ignored with a warning that names the
+nearest known one; a value that is not allowed stops the broker with a message that says what is.
+
+Settings marked *not used yet* are accepted and shown by DescribeConfigs, but nothing acts on them so far.
+"Change" says whether a running broker takes a new value: for single brokers, for the whole cluster, or not at all.
+
+Other spellings: {aliases}.
+In the environment also `BROKER_ID` (`node.id`), `MAX_SEGMENT_SIZE_BYTES`
+(`log.segment.bytes`) and `BROKERS` (`id@host:http-port[:kafka-port],...`: the voters, and this node's addresses where
+they are not set otherwise).
+"""
+_COLUMNS = "| setting | type | default | allowed | change | what it does |\n|---|---|---|---|---|---|\n"
+_UNLIMITED = {INT_MAX, LONG_MAX}
+
+
+def configuration_page() -> str:
+    sections = [_introduction(), _differences()]
+    sections += [_section(title, rows) for title, rows in BROKER_SECTIONS.items()]
+    sections.append(_topic_section())
+    return "\n".join(sections)
+
+
+def _introduction() -> str:
+    aliases = ", ".join(f"`{alias}` for `{name}`" for alias, name in ALIASES.items())
+    return _INTRODUCTION.format(example=environment_name("log.retention.ms"), aliases=aliases)
+
+
+def _differences() -> str:
+    rows = [row for row in BROKER_SETTINGS.values() if row.kafka_default is not None]
+    lines = [f"- `{row.name}`: {_value(row.default)} (Kafka: {_value(row.kafka_default)})\n" for row in rows]
+    lines.append("- `broker.rack`: the host's name (Kafka: none)\n")
+    lines.append("- `node.id`, `process.roles`, `controller.listener.names`: need not be set (Kafka: required)\n")
+    lines.append("- `log.segment.bytes`, `segment.bytes`: from 14 bytes on (Kafka: from 1 MiB on)\n")
+    return "## Where defaults differ from Apache Kafka\n\n" + "".join(lines)
+
+
+def _section(title: str, rows: Iterable[Setting]) -> str:
+    return f"## {title}\n\n{_COLUMNS}" + "".join(_row(row, row.update.value) for row in rows)
+
+
+def _topic_section() -> str:
+    heading = (
+        "## Topics\n\nSet with `sskafka topic create -c key=value` or `topic alter`. "
+        "What a topic does not set follows the broker's setting in the fifth column.\n\n"
+    )
+    rows = (_row(row, f"`{row.fallbacks[0].name}`" if row.fallbacks else "") for row in TOPIC_SETTINGS.values())
+    return heading + _COLUMNS.replace("change", "follows") + "".join(rows)
+
+
+def _row(row: Setting, fifth: str) -> str:
+    doc = row.doc if row.used else f"{row.doc} *Not used yet.*"
+    allowed = str(row.allowed) if row.allowed else ""
+    return f"| `{row.name}` | {row.type.name.lower()} | {_value(row.default)} | {allowed} | {fifth} | {doc} |\n"
+
+
+def _value(value: Value) -> str:
+    text = format_value(value)
+    if not text:
+        return ""
+    return f"`{text}`{_readable(value)}"
+
+
+def _readable(value: Value) -> str:
+    """What a large number is in days, hours or mebibytes, where it comes out even."""
+    if isinstance(value, bool) or not isinstance(value, int) or value in _UNLIMITED:
+        return ""
+    for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (2**30, "GiB"), (2**20, "MiB")):
+        if value >= size and value % size == 0:
+            return f" ({value // size} {unit})"
+    return ""

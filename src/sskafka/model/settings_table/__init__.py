@@ -1,0 +1,64 @@
+"""Every setting, by name: `BROKER_SETTINGS` and `TOPIC_SETTINGS`, in the order of the documentation's sections.
+
+Everything else that speaks of settings is derived from here: server.properties, environment, `--set`, DescribeConfigs,
+validation of topics, docs/configuration.md.
+"""
+
+from types import MappingProxyType
+
+from sskafka.model.setting import Setting
+from sskafka.model.settings_table.cluster import NODE, QUORUM, REPLICATION
+from sskafka.model.settings_table.coordination import GROUPS, TRANSACTIONS
+from sskafka.model.settings_table.network import NETWORK
+from sskafka.model.settings_table.operations import OPERATIONS, SECURITY
+from sskafka.model.settings_table.own import OWN
+from sskafka.model.settings_table.storage import STORAGE
+from sskafka.model.settings_table.topics import TOPICS
+
+BROKER_SECTIONS: MappingProxyType[str, tuple[Setting, ...]] = MappingProxyType(
+    {
+        "This node": NODE,
+        "Listeners, connections, requests": NETWORK,
+        "Storage": STORAGE,
+        "Metadata quorum": QUORUM,
+        "Replication": REPLICATION,
+        "Groups and offsets": GROUPS,
+        "Transactions and share groups": TRANSACTIONS,
+        "Security": SECURITY,
+        "Quotas, policies, metrics": OPERATIONS,
+        "Beyond Apache Kafka": OWN,
+    }
+)
+
+BROKER_SETTINGS = MappingProxyType({row.name: row for section in BROKER_SECTIONS.values() for row in section})
+TOPIC_SETTINGS = MappingProxyType({row.name: row for row in TOPICS})
+
+ALIASES = MappingProxyType(
+    {
+        "broker.id": "node.id",
+        "broker.number-of-partitions": "num.partitions",
+        "internal.metadata.log.segment.bytes": "metadata.log.segment.bytes",
+    }
+)
+"""Other spellings of a broker's settings."""
+
+REMOVED_PREFIXES = MappingProxyType(
+    {
+        "zookeeper.": "KRaft replaces ZooKeeper: remove the key and list the quorum in controller.quorum.voters",
+        "inter.broker.protocol.version": "the cluster's metadata.version feature replaces it: remove the key",
+        "log.message.format.version": "the record format is always version 2: remove the key",
+        "log.message.downconversion.enable": "old record formats are no longer served: remove the key",
+    }
+)
+"""What Kafka once had, with what to do instead."""
+
+KAFKA_ONLY_PREFIXES = (
+    "remote.",
+    "sasl.",
+    "ssl.",
+    "listener.name.",
+    "share.coordinator.",
+    "group.",
+    "security.providers",
+)
+"""Families of which Apache Kafka knows more members than the table: never taken for a typing mistake."""

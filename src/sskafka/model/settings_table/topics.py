@@ -1,0 +1,127 @@
+"""What a topic may set for itself; what it does not set follows the broker-wide setting named as its fallback."""
+
+from sskafka.model.setting import (
+    LONG_MAX,
+    AtLeast,
+    Between,
+    BetweenOr,
+    EachOf,
+    Fallback,
+    Importance,
+    OneOf,
+    Setting,
+    Type,
+    Update,
+    Value,
+    planned,
+)
+from sskafka.model.settings_table.storage import SEGMENT_BYTES_MIN
+
+MEDIUM, DYNAMIC = Importance.MEDIUM, Update.CLUSTER_WIDE
+INT, LONG, STRING, LIST, BOOLEAN, DOUBLE = Type.INT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN, Type.DOUBLE
+
+
+class ThrottledReplicas:
+    """`*`, or partition:broker pairs."""
+
+    def allows(self, value: Value) -> bool:
+        return isinstance(value, tuple) and (value == ("*",) or all(map(self._is_pair, value)))
+
+    @staticmethod
+    def _is_pair(text: str) -> bool:
+        partition, _, broker = text.partition(":")
+        return partition.isdecimal() and broker.isdecimal()
+
+    def __str__(self) -> str:
+        return "* or partition:broker pairs"
+
+
+# fmt: off
+TOPICS = (
+    Setting("cleanup.policy", LIST, ("delete",), EachOf(("compact", "delete")), DYNAMIC, MEDIUM,
+            "What happens to old segments: deleted, compacted to the last record of each key, or both.",
+            fallbacks=(Fallback("log.cleanup.policy"),)),
+    planned("compression.type", STRING, "producer",
+            OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")), DYNAMIC, MEDIUM,
+            "Compression of stored batches; producer keeps what was sent.", fallbacks=(Fallback("compression.type"),)),
+    planned("compression.gzip.level", INT, -1, BetweenOr(1, 9, -1), DYNAMIC, MEDIUM,
+            "Effort of gzip when the broker compresses.", fallbacks=(Fallback("compression.gzip.level"),)),
+    planned("compression.lz4.level", INT, 9, Between(1, 17), DYNAMIC, MEDIUM,
+            "Effort of lz4 when the broker compresses.", fallbacks=(Fallback("compression.lz4.level"),)),
+    planned("compression.zstd.level", INT, 3, Between(-131072, 22), DYNAMIC, MEDIUM,
+            "Effort of zstd when the broker compresses.", fallbacks=(Fallback("compression.zstd.level"),)),
+    planned("delete.retention.ms", LONG, 86400000, AtLeast(0), DYNAMIC, MEDIUM,
+            "How long a tombstone is kept in a compacted topic.",
+            fallbacks=(Fallback("log.cleaner.delete.retention.ms"),)),
+    Setting("file.delete.delay.ms", LONG, 60000, AtLeast(0), DYNAMIC, MEDIUM,
+            "How long a removed segment file lies aside before it is deleted.",
+            fallbacks=(Fallback("log.segment.delete.delay.ms"),)),
+    Setting("flush.messages", LONG, LONG_MAX, AtLeast(1), DYNAMIC, MEDIUM,
+            "Records after which the log is synced to disk; 1 syncs before every acknowledgement.",
+            fallbacks=(Fallback("log.flush.interval.messages"),)),
+    Setting("flush.ms", LONG, LONG_MAX, AtLeast(0), DYNAMIC, MEDIUM,
+            "Longest time that records stay unsynced.", fallbacks=(Fallback("log.flush.interval.ms"),)),
+    planned("follower.replication.throttled.replicas", LIST, (), ThrottledReplicas(), DYNAMIC, MEDIUM,
+            "Replicas whose fetching is throttled on the follower's side."),
+    planned("leader.replication.throttled.replicas", LIST, (), ThrottledReplicas(), DYNAMIC, MEDIUM,
+            "Replicas whose fetching is throttled on the leader's side."),
+    Setting("index.interval.bytes", INT, 4096, AtLeast(0), DYNAMIC, MEDIUM,
+            "Bytes of log between two entries of the offset index.",
+            fallbacks=(Fallback("log.index.interval.bytes"),)),
+    planned("local.retention.bytes", LONG, -2, AtLeast(-2), DYNAMIC, MEDIUM,
+            "Size of local segments in tiered storage; -2 follows retention.bytes.",
+            fallbacks=(Fallback("log.local.retention.bytes"),)),
+    planned("local.retention.ms", LONG, -2, AtLeast(-2), DYNAMIC, MEDIUM,
+            "Age of local segments in tiered storage; -2 follows retention.ms.",
+            fallbacks=(Fallback("log.local.retention.ms"),)),
+    planned("max.compaction.lag.ms", LONG, LONG_MAX, AtLeast(1), DYNAMIC, MEDIUM,
+            "Age above which a record must have been compacted.",
+            fallbacks=(Fallback("log.cleaner.max.compaction.lag.ms"),)),
+    Setting("max.message.bytes", INT, 1048588, AtLeast(0), DYNAMIC, MEDIUM,
+            "Largest batch of records that is taken, after compression.", fallbacks=(Fallback("message.max.bytes"),)),
+    Setting("message.timestamp.after.max.ms", LONG, 3600000, AtLeast(0), DYNAMIC, MEDIUM,
+            "How far a producer's timestamp may lie in the future.",
+            fallbacks=(Fallback("log.message.timestamp.after.max.ms"),)),
+    Setting("message.timestamp.before.max.ms", LONG, LONG_MAX, AtLeast(0), DYNAMIC, MEDIUM,
+            "How far a producer's timestamp may lie in the past.",
+            fallbacks=(Fallback("log.message.timestamp.before.max.ms"),)),
+    Setting("message.timestamp.type", STRING, "CreateTime", OneOf(("CreateTime", "LogAppendTime")), DYNAMIC, MEDIUM,
+            "Whether records keep the producer's timestamp or get the time of the append.",
+            fallbacks=(Fallback("log.message.timestamp.type"),)),
+    planned("min.cleanable.dirty.ratio", DOUBLE, 0.5, Between(0, 1), DYNAMIC, MEDIUM,
+            "Share of uncompacted bytes from which the log is compacted.",
+            fallbacks=(Fallback("log.cleaner.min.cleanable.ratio"),)),
+    planned("min.compaction.lag.ms", LONG, 0, AtLeast(0), DYNAMIC, MEDIUM,
+            "Age below which a record is never compacted away.",
+            fallbacks=(Fallback("log.cleaner.min.compaction.lag.ms"),)),
+    Setting("min.insync.replicas", INT, 1, AtLeast(1), DYNAMIC, MEDIUM,
+            "In-sync replicas that must have a record before acks=all is answered.",
+            fallbacks=(Fallback("min.insync.replicas"),)),
+    planned("preallocate", BOOLEAN, False, None, DYNAMIC, MEDIUM,
+            "Whether a new segment file is given its full size at once.", fallbacks=(Fallback("log.preallocate"),)),
+    planned("remote.log.copy.disable", BOOLEAN, False, None, DYNAMIC, MEDIUM,
+            "Whether the topic in tiered storage has become read-only there."),
+    planned("remote.log.delete.on.disable", BOOLEAN, False, None, DYNAMIC, MEDIUM,
+            "Whether tiered data is deleted when tiered storage is switched off for the topic."),
+    planned("remote.storage.enable", BOOLEAN, False, None, DYNAMIC, MEDIUM,
+            "Whether the topic uses tiered storage."),
+    Setting("retention.bytes", LONG, -1, AtLeast(-1), DYNAMIC, MEDIUM,
+            "Size of a partition above which its oldest segments are deleted; -1 sets no limit.",
+            fallbacks=(Fallback("log.retention.bytes"),)),
+    Setting("retention.ms", LONG, 604800000, AtLeast(-1), DYNAMIC, MEDIUM,
+            "Age at which records may be deleted; -1 keeps them for ever.", fallbacks=(Fallback("log.retention.ms"),)),
+    Setting("segment.bytes", INT, 1073741824, AtLeast(SEGMENT_BYTES_MIN), DYNAMIC, MEDIUM,
+            "Size at which a new segment file is begun.", fallbacks=(Fallback("log.segment.bytes"),)),
+    Setting("segment.index.bytes", INT, 10485760, AtLeast(4), DYNAMIC, MEDIUM,
+            "Largest size of an index file; a full index begins a new segment.",
+            fallbacks=(Fallback("log.index.size.max.bytes"),)),
+    Setting("segment.jitter.ms", LONG, 0, AtLeast(0), DYNAMIC, MEDIUM,
+            "Random part that is taken off segment.ms, so that not all partitions roll at once.",
+            fallbacks=(Fallback("log.roll.jitter.ms"),)),
+    Setting("segment.ms", LONG, 604800000, AtLeast(1), DYNAMIC, MEDIUM,
+            "Age at which a new segment file is begun even when it is not full.",
+            fallbacks=(Fallback("log.roll.ms"),)),
+    planned("unclean.leader.election.enable", BOOLEAN, False, None, DYNAMIC, MEDIUM,
+            "Whether a replica that is not in sync may lead when no other can, at the price of lost records.",
+            fallbacks=(Fallback("unclean.leader.election.enable"),)),
+)

@@ -1,0 +1,58 @@
+from sskafka.model.config_description import (
+    ConfigSource,
+    ConfigSynonym,
+    describe_broker,
+    describe_broker_defaults,
+    describe_topic,
+)
+from sskafka.model.setting import Type
+from sskafka.model.settings import Settings
+from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
+
+
+def test_a_topics_value_lists_everything_it_overrides() -> None:
+    settings = Settings.resolve({"log.retention.hours": "2"}).with_dynamic(
+        {"log.retention.ms": "30"}, {"log.retention.ms": "40"}
+    )
+    (entry,) = describe_topic(settings, {"retention.ms": "20"}, {"retention.ms"})
+    assert (entry.value, entry.source, entry.type) == ("20", ConfigSource.TOPIC, Type.LONG)
+    assert entry.synonyms == (
+        ConfigSynonym("retention.ms", "20", ConfigSource.TOPIC),
+        ConfigSynonym("log.retention.ms", "30", ConfigSource.DYNAMIC_BROKER),
+        ConfigSynonym("log.retention.ms", "40", ConfigSource.DYNAMIC_DEFAULT_BROKER),
+        ConfigSynonym("log.retention.hours", "2", ConfigSource.STATIC_BROKER),
+        ConfigSynonym("log.retention.hours", "168", ConfigSource.DEFAULT),
+    )
+
+
+def test_a_topics_value_from_a_coarser_broker_setting_is_in_the_topics_unit() -> None:
+    (entry,) = describe_topic(Settings.resolve({"log.retention.hours": "2"}), {}, {"retention.ms"})
+    assert (entry.value, entry.source, entry.read_only) == ("7200000", ConfigSource.STATIC_BROKER, False)
+
+
+def test_all_settings_are_described_and_unknown_names_left_out() -> None:
+    settings = Settings.resolve()
+    assert {entry.name for entry in describe_topic(settings, {})} == set(TOPIC_SETTINGS)
+    assert {entry.name for entry in describe_broker(settings)} == set(BROKER_SETTINGS)
+    assert describe_broker(settings, {"no.such.thing"}) == []
+    assert all(entry.is_default for entry in describe_topic(settings, {}))
+
+
+def test_brokers_show_what_may_change_and_hide_secrets() -> None:
+    settings = Settings.resolve({"ssl.key.password": "hunter2", "node.id": "4"})
+    by_name = {entry.name: entry for entry in describe_broker(settings)}
+    assert (by_name["node.id"].value, by_name["node.id"].read_only) == ("4", True)
+    assert by_name["log.segment.bytes"].read_only is False
+    secret = by_name["ssl.key.password"]
+    assert (secret.value, secret.sensitive, secret.source) == (None, True, ConfigSource.STATIC_BROKER)
+    assert "hunter2" not in repr(secret)
+
+
+def test_the_default_broker_shows_only_what_was_changed_for_all() -> None:
+    settings = Settings.resolve().with_dynamic({"log.retention.ms": "1"}, {"log.segment.bytes": "2000"})
+    (entry,) = describe_broker_defaults(settings)
+    assert (entry.name, entry.value, entry.source) == (
+        "log.segment.bytes",
+        "2000",
+        ConfigSource.DYNAMIC_DEFAULT_BROKER,
+    )
