@@ -13,7 +13,13 @@ from sskafka.client.backoff import Backoff, Randomness
 from sskafka.client.clock import SystemClock
 from sskafka.client.config import ConnectionConfig
 from sskafka.client.connection import Address, Connection, ConnectionOptions, connect
-from sskafka.client.errors import BrokerUnavailableError, ConfigError, broker_error, is_retriable
+from sskafka.client.errors import (
+    BrokerUnavailableError,
+    ConfigError,
+    UnknownTopicError,
+    broker_error,
+    is_retriable,
+)
 from sskafka.client.metadata import BrokerView, ClusterView, PartitionView, TopicView, merged, view_of
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -42,7 +48,7 @@ class Cluster:
         self.clock = clock or SystemClock()
         self._bootstrap = parse_bootstrap(bootstrap) if isinstance(bootstrap, str) else tuple(bootstrap)
         self._connector = connector
-        self._backoff = Backoff(
+        self.backoff = Backoff(
             self.config.retry_backoff_ms, self.config.retry_backoff_max_ms, randomness or random.Random()
         )
         self._options = ConnectionOptions(
@@ -93,8 +99,10 @@ class Cluster:
             return known
         view = await self.refresh([name], create=create)
         found = view.topics.get(name)
+        if found is None and create:  # on its way, when the broker creates topics by itself
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name!r} is not there yet")
         if found is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
+            raise UnknownTopicError(f"there is no topic {name!r}")
         if found.error_code != ErrorCode.NONE:
             raise broker_error(found.error_code, f"topic {name!r}: {ErrorCode(found.error_code).name}")
         return found
@@ -104,14 +112,19 @@ class Cluster:
         topic = await self.topic(topic_partition.topic)
         partition = topic.partitions.get(topic_partition.partition)
         if partition is None:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                f"topic {topic.name!r} has no partition {topic_partition.partition}, only {len(topic.partitions)} of them",
-            )
+            number, count = topic_partition.partition, len(topic.partitions)
+            raise UnknownTopicError(f"topic {topic.name!r} has no partition {number}: it has {count}, counted from 0")
         if partition.leader not in self._view.brokers:
             self.forget(topic.name)
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{topic_partition} has no leader now")
         return partition
+
+    async def by_leader(self, partitions: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
+        """The partitions grouped by the broker that leads them."""
+        groups: dict[int, list[TopicPartition]] = {}
+        for topic_partition in partitions:
+            groups.setdefault((await self.leader_of(topic_partition)).leader, []).append(topic_partition)
+        return groups
 
     def forget(self, *topics: str) -> None:
         """An answer showed that what is known of `topics` is stale: the next look asks again."""
@@ -171,7 +184,7 @@ class Cluster:
     async def pause(self, attempt: int, deadline_ms: float) -> None:
         """Waits before attempt number `attempt` + 1, never beyond the deadline."""
         left_ms = deadline_ms - self.clock.monotonic_ms()
-        await asyncio.sleep(max(0.0, min(self._backoff.delay_ms(attempt), left_ms)) / 1000)
+        await asyncio.sleep(max(0.0, min(self.backoff.delay_ms(attempt), left_ms)) / 1000)
 
     async def retrying(
         self, attempt: Callable[[], Awaitable[T]], *, topics: Iterable[str] = (), deadline_ms: float | None = None

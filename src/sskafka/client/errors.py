@@ -50,6 +50,17 @@ class LogTruncatedError(ClientError):
     """The log lost records that were already read: an unclean leader election went by."""
 
 
+class UnknownTopicError(KafkaError):
+    """The cluster, asked just now, has no such topic or partition: trying again would only hide a misspelling."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+
+    @property
+    def retriable(self) -> bool:
+        return False
+
+
 def is_retriable(error: Exception) -> bool:
     return isinstance(error, ClientError | KafkaError) and error.retriable
 

@@ -1,0 +1,141 @@
+"""Settings of topics and brokers, as the cluster knows them: described and changed one by one."""
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.connection import Connection
+from sskafka.client.errors import broker_error
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+)
+from sskafka.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+_SET, _DELETE = 0, 1
+
+
+class ResourceType(IntEnum):
+    TOPIC = 2
+    BROKER = 4
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from."""
+
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+
+
+class Resource(NamedTuple):
+    type: ResourceType
+    name: str
+
+    @classmethod
+    def topic(cls, name: str) -> "Resource":
+        return cls(ResourceType.TOPIC, name)
+
+    @classmethod
+    def broker(cls, node_id: int | None) -> "Resource":
+        """One broker, or with None the default of all."""
+        return cls(ResourceType.BROKER, "" if node_id is None else str(node_id))
+
+
+class ConfigEntry(NamedTuple):
+    name: str
+    value: str | None
+    source: int
+    is_read_only: bool
+    is_sensitive: bool
+    documentation: str | None
+
+    @property
+    def is_default(self) -> bool:
+        return self.source == ConfigSource.DEFAULT_CONFIG
+
+
+async def describe_configs(
+    cluster: Cluster, resource: Resource, names: Iterable[str] | None = None, *, documentation: bool = False
+) -> list[ConfigEntry]:
+    """The settings of `resource` (all, or those in `names`); raises KafkaError when it cannot be described."""
+    wanted = None if names is None else list(names)
+
+    async def attempt() -> DescribeConfigsResponse:
+        connection = await _connection_for(cluster, resource)
+        version = connection.version_for(DescribeConfigsRequest)
+        request = DescribeConfigsRequest(
+            resources=[DescribeConfigsResource(resource.type, resource.name, wanted)],
+            include_documentation=documentation and version >= 3,
+        )
+        return await connection.request(request, DescribeConfigsResponse, version=version)
+
+    response = await cluster.retrying(attempt)
+    for result in response.results:
+        if result.error_code != ErrorCode.NONE:
+            raise broker_error(result.error_code, result.error_message)
+    return [_entry(config) for result in response.results for config in result.configs]
+
+
+async def alter_configs(
+    cluster: Cluster, changes: Mapping[Resource, Mapping[str, str | None]], *, validate_only: bool = False
+) -> dict[Resource, KafkaError | None]:
+    """Sets each setting to its value, or back to its default where that is None; others stay as they are."""
+    outcomes: dict[Resource, KafkaError | None] = {}
+    for resource, values in changes.items():
+        outcomes[resource] = await _alter(cluster, resource, values, validate_only)
+    return outcomes
+
+
+async def _alter(
+    cluster: Cluster, resource: Resource, values: Mapping[str, str | None], validate_only: bool
+) -> KafkaError | None:
+    request = IncrementalAlterConfigsRequest(
+        resources=[
+            AlterConfigsResource(
+                resource.type,
+                resource.name,
+                [AlterableConfig(name, _DELETE if value is None else _SET, value) for name, value in values.items()],
+            )
+        ],
+        validate_only=validate_only,
+    )
+
+    async def attempt() -> IncrementalAlterConfigsResponse:
+        connection = await _connection_for(cluster, resource)
+        return await connection.request(request, IncrementalAlterConfigsResponse)
+
+    for answer in (await cluster.retrying(attempt)).responses:
+        if answer.error_code != ErrorCode.NONE:
+            return broker_error(answer.error_code, answer.error_message)
+    return None
+
+
+async def _connection_for(cluster: Cluster, resource: Resource) -> Connection:
+    """Only a broker itself knows its static settings; anything else any broker can answer."""
+    if resource.type is ResourceType.BROKER and resource.name:
+        await cluster.refresh()
+        return await cluster.connection_to(int(resource.name))
+    return await cluster.any_connection()
+
+
+def _entry(config: DescribeConfigsResourceResult) -> ConfigEntry:
+    return ConfigEntry(
+        config.name,
+        config.value,
+        config.config_source,
+        config.read_only,
+        config.is_sensitive,
+        config.documentation or None,
+    )

@@ -1,0 +1,91 @@
+"""One fetch: positions in, what the leader says about each partition out. Shared state stays with the caller."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.config import ConsumerConfig
+from sskafka.client.errors import raise_for
+from sskafka.client.offsets import by_topic, leader_epoch_of
+from sskafka.model.ids import TopicPartition
+from sskafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+
+NO_EPOCH = -1
+_LAST_FETCHED_EPOCH_FROM = 12
+
+
+@dataclass(slots=True)
+class Position:
+    """Where a partition is read next, and what its leader last told about its log."""
+
+    offset: int
+    last_epoch: int = NO_EPOCH
+    """Of the last batch read; lets the leader notice that its log is another one than the log read so far."""
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+
+
+class FetchAnswer(NamedTuple):
+    partition: TopicPartition
+    asked_offset: int
+    data: PartitionData
+
+
+async def fetch(
+    cluster: Cluster, config: ConsumerConfig, leader: int, positions: Mapping[TopicPartition, Position]
+) -> list[FetchAnswer]:
+    """Waits at the broker, up to `fetch.max.wait.ms`, until it has `fetch.min.bytes`."""
+    asked = {partition: position.offset for partition, position in positions.items()}
+    connection = await cluster.connection_to(leader)
+    version = connection.version_for(FetchRequest)
+    timeout_ms = config.fetch_max_wait_ms + cluster.config.request_timeout_ms
+    request = _request(cluster, config, positions, version)
+    response = await connection.request(request, FetchResponse, version=version, timeout_ms=timeout_ms)
+    raise_for(response.error_code, f"fetch from broker {leader}")
+    return [
+        FetchAnswer(partition, asked[partition], data)
+        for partition, data in _answers(cluster, response)
+        if partition in asked
+    ]
+
+
+def _answers(cluster: Cluster, response: FetchResponse) -> Iterator[tuple[TopicPartition, PartitionData]]:
+    for topic in response.responses:
+        name = topic.topic or cluster.view.topic_name(topic.topic_id)
+        if name is not None:
+            yield from ((TopicPartition(name, data.partition_index), data) for data in topic.partitions)
+
+
+def _request(
+    cluster: Cluster, config: ConsumerConfig, positions: Mapping[TopicPartition, Position], version: int
+) -> FetchRequest:
+    return FetchRequest(
+        max_wait_ms=config.fetch_max_wait_ms,
+        min_bytes=config.fetch_min_bytes,
+        max_bytes=config.fetch_max_bytes,
+        isolation_level=config.isolation,
+        rack_id=config.client_rack,
+        topics=[
+            FetchTopic(
+                topic=name,
+                topic_id=cluster.view.topics[name].topic_id,
+                partitions=[
+                    FetchPartition(
+                        partition=partition.partition,
+                        current_leader_epoch=leader_epoch_of(cluster, partition),
+                        fetch_offset=positions[partition].offset,
+                        last_fetched_epoch=_last_epoch(positions[partition], version),
+                        partition_max_bytes=config.max_partition_fetch_bytes,
+                    )
+                    for partition in partitions
+                ],
+            )
+            for name, partitions in by_topic(positions).items()
+        ],
+    )
+
+
+def _last_epoch(position: Position, version: int) -> int:
+    return position.last_epoch if version >= _LAST_FETCHED_EPOCH_FROM else NO_EPOCH

@@ -1,0 +1,296 @@
+"""Sending records: batched, in order, each answered with the offset it got.
+
+    async with Cluster("localhost:9092") as cluster, Producer(cluster) as producer:
+        delivery = await (await producer.send("orders", b"value", key=b"key"))
+
+A key decides the partition by Kafka's murmur2; records without one stay with a partition as long as its batch is open
+and then move on. One task hands ready batches to the leaders, one request a broker; at most one batch of a partition is
+under way, so records of a partition are appended in the order of `send`, retries included.
+"""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Self
+
+from sskafka.client.accumulator import Accumulator, Delivery, OutgoingBatch, ProducerIdentity
+from sskafka.client.backoff import Randomness
+from sskafka.client.cluster import Cluster
+from sskafka.client.config import ProducerConfig
+from sskafka.client.errors import ClientError, RequestTimeoutError, broker_error, is_retriable, raise_for
+from sskafka.client.sequences import Sequences
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+from sskafka.records.builder import encoded_size_max
+from sskafka.records.compression import Compression
+from sskafka.records.partitioner import partition_for_key
+from sskafka.records.record import Headers
+from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from sskafka.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+
+_NOT_LEADING = {
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.FENCED_LEADER_EPOCH,
+}
+_NUMBERING_BROKEN = {
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.UNKNOWN_PRODUCER_ID,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+}
+
+
+class Producer:
+    def __init__(
+        self, cluster: Cluster, config: ProducerConfig | None = None, *, randomness: Randomness | None = None
+    ) -> None:
+        self.config = config or ProducerConfig()
+        self._cluster = cluster
+        self._random = randomness or random.Random()
+        self._codec = Compression.named(self.config.compression_type)
+        self._acks = self.config.required_acks
+        self._accumulator = Accumulator(self.config.batch_size)
+        self._sequences = Sequences()
+        self._sticky: dict[str, int] = {}
+        self._wake = asyncio.Event()
+        self._progress = asyncio.Event()
+        self._requests: set[asyncio.Task[None]] = set()
+        self._flushing = 0
+        self._sender: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def start(self) -> None:
+        assert self._sender is None
+        self._sender = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """Waits until everything sent is delivered or has failed."""
+        if self._sender is None:
+            return
+        try:
+            await self.flush()
+        finally:
+            sender, self._sender = self._sender, None
+            for task in (sender, *self._requests):
+                task.cancel()
+            await asyncio.gather(sender, *self._requests, return_exceptions=True)
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        headers: Headers = (),
+        partition: int | None = None,
+        timestamp: int | None = None,
+    ) -> asyncio.Future[Delivery]:
+        """Takes the record in, as soon as there is room, and returns the future of its delivery."""
+        size_bytes = encoded_size_max(key, value, headers)
+        if size_bytes > self.config.max_request_size:
+            limit = self.config.max_request_size
+            raise KafkaError(
+                ErrorCode.MESSAGE_TOO_LARGE, f"a record of {size_bytes} bytes is above max.request.size={limit}"
+            )
+        while self._accumulator.waiting_bytes and self._is_full(size_bytes):
+            await self._until_progress()
+        chosen = TopicPartition(topic, await self._choose_partition(topic, key, partition))
+        created = self._cluster.clock.now_ms() if timestamp is None else timestamp
+        now_ms = self._cluster.clock.monotonic_ms()
+        future, began_batch = self._accumulator.append(chosen, key, value, headers, created, now_ms)
+        if began_batch:
+            self._wake.set()
+        return future
+
+    async def flush(self) -> None:
+        """Sends without lingering; returns when nothing is left, whether delivered or failed."""
+        self._flushing += 1
+        self._wake.set()
+        try:
+            while self._accumulator:
+                await self._until_progress()
+        finally:
+            self._flushing -= 1
+
+    def _is_full(self, size_bytes: int) -> bool:
+        return self._accumulator.waiting_bytes + size_bytes > self.config.buffer_memory
+
+    async def _until_progress(self) -> None:
+        """Waits until a batch is done with; fails loudly when the sender has died."""
+        assert self._sender is not None, "the producer is not started"
+        self._progress.clear()
+        progress = asyncio.ensure_future(self._progress.wait())
+        await asyncio.wait((progress, self._sender), return_when=asyncio.FIRST_COMPLETED)
+        progress.cancel()
+        if self._sender.done():
+            self._sender.result()
+
+    # Choosing partitions
+
+    async def _choose_partition(self, topic: str, key: bytes | None, partition: int | None) -> int:
+        if partition is not None:
+            return partition
+        count = await self._partition_count(topic)
+        return self._sticky_partition(topic, count) if key is None else partition_for_key(key, count)
+
+    async def _partition_count(self, topic: str) -> int:
+        known = self._cluster.view.topics.get(topic)
+        if known is not None and known.partitions:
+            return len(known.partitions)
+        create = self.config.allow_auto_create_topics
+        found = await self._cluster.retrying(lambda: self._cluster.topic(topic, create=create), topics=[topic])
+        return len(found.partitions)
+
+    def _sticky_partition(self, topic: str, count: int) -> int:
+        chosen = self._sticky.get(topic)
+        if chosen is None or self._accumulator.is_fresh(TopicPartition(topic, chosen)):
+            chosen = self._sticky[topic] = int(self._random.random() * count)
+        return chosen
+
+    # Sending
+
+    async def _run(self) -> None:
+        while True:
+            self._wake.clear()
+            wait_ms = self._until_next_ready()
+            if wait_ms != 0:
+                await self._woken_within(wait_ms)
+                continue
+            for leader, batches in (await self._take_ready()).items():
+                request = asyncio.create_task(self._produce(leader, batches))
+                self._requests.add(request)
+                request.add_done_callback(self._requests.discard)
+
+    async def _woken_within(self, wait_ms: float | None) -> None:
+        try:
+            async with asyncio.timeout(None if wait_ms is None else wait_ms / 1000):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    def _until_next_ready(self) -> float | None:
+        """Milliseconds until a batch is ready to go: 0 when one is, None when there is none at all."""
+        now_ms = self._cluster.clock.monotonic_ms()
+        waits = [self._ready_at(batch) - now_ms for batch in self._accumulator.heads()]
+        return max(min(waits), 0) if waits else None
+
+    def _ready_at(self, batch: OutgoingBatch) -> float:
+        lingers = not (batch.is_closed or self._flushing)
+        return max(batch.not_before_ms, batch.created_ms + self.config.linger_ms if lingers else 0)
+
+    async def _take_ready(self) -> dict[int, list[OutgoingBatch]]:
+        """Batches whose time has come, by leader; those that cannot go yet are put off or given up."""
+        now_ms = self._cluster.clock.monotonic_ms()
+        ready = [batch for batch in self._accumulator.heads() if self._ready_at(batch) <= now_ms]
+        by_leader: dict[int, list[OutgoingBatch]] = {}
+        for batch in ready:
+            try:
+                await self._prepare_identity()
+                leader = (await self._cluster.leader_of(batch.partition)).leader
+            except (ClientError, KafkaError) as error:
+                self._retry_or_fail(batch, error)
+            else:
+                batch.is_closed = batch.is_under_way = True
+                if self.config.is_idempotent:
+                    self._sequences.number(batch)
+                by_leader.setdefault(leader, []).append(batch)
+        return by_leader
+
+    async def _prepare_identity(self) -> None:
+        if not self.config.is_idempotent or self._sequences.identity.producer_id >= 0:
+            return
+        connection = await self._cluster.any_connection()
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1)
+        response = await connection.request(request, InitProducerIdResponse)
+        raise_for(response.error_code, "InitProducerId")
+        self._sequences.begin(ProducerIdentity(response.producer_id, response.producer_epoch))
+
+    async def _produce(self, leader: int, batches: Sequence[OutgoingBatch]) -> None:
+        """One request; every batch in it ends delivered, failed, or waiting for its next attempt."""
+        try:
+            answers = await self._request(leader, batches)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            for batch in batches:
+                self._retry_or_fail(batch, error)
+        else:
+            for batch in batches:
+                self._answered(batch, answers.get(batch.partition))
+        finally:
+            self._wake.set()
+
+    async def _request(
+        self, leader: int, batches: Sequence[OutgoingBatch]
+    ) -> dict[TopicPartition, PartitionProduceResponse]:
+        connection = await self._cluster.connection_to(leader)
+        timeout_ms = self._cluster.config.request_timeout_ms
+        request = ProduceRequest(acks=self._acks, timeout_ms=timeout_ms, topic_data=self._topic_data(batches))
+        if self._acks == 0:
+            await connection.send(request)
+            return {batch.partition: PartitionProduceResponse(base_offset=-1) for batch in batches}
+        response = await connection.request(request, ProduceResponse, timeout_ms=timeout_ms)
+        return {
+            TopicPartition(topic.name or self._cluster.view.topic_name(topic.topic_id) or "", answer.index): answer
+            for topic in response.responses
+            for answer in topic.partition_responses
+        }
+
+    def _topic_data(self, batches: Sequence[OutgoingBatch]) -> list[TopicProduceData]:
+        topics: dict[str, TopicProduceData] = {}
+        for batch in batches:
+            name, index = batch.partition
+            topic_id = self._cluster.view.topics[name].topic_id
+            topic = topics.setdefault(name, TopicProduceData(name=name, topic_id=topic_id))
+            topic.partition_data.append(PartitionProduceData(index=index, records=batch.encoded(self._codec)))
+        return list(topics.values())
+
+    # Outcomes
+
+    def _answered(self, batch: OutgoingBatch, answer: PartitionProduceResponse | None) -> None:
+        if answer is None:
+            self._retry_or_fail(batch, RequestTimeoutError(f"the broker did not answer for {batch.partition}"))
+        elif answer.error_code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
+            batch.succeed(answer.base_offset, answer.log_append_time_ms)
+            self._done(batch)
+        else:
+            details = answer.error_message or f"produce to {batch.partition}"
+            self._retry_or_fail(batch, broker_error(answer.error_code, details))
+
+    def _retry_or_fail(self, batch: OutgoingBatch, error: Exception) -> None:
+        now_ms = self._cluster.clock.monotonic_ms()
+        batch.is_under_way = False
+        if isinstance(error, ClientError) or (isinstance(error, KafkaError) and error.code in _NOT_LEADING):
+            self._cluster.forget(batch.partition.topic)
+        if is_retriable(error) and now_ms < batch.created_ms + self.config.delivery_timeout_ms:
+            batch.not_before_ms = now_ms + self._cluster.backoff.delay_ms(batch.failures)
+            batch.failures += 1
+            return
+        self._settle_sequence(batch, error)
+        batch.fail(error)
+        self._done(batch)
+
+    def _settle_sequence(self, batch: OutgoingBatch, error: Exception) -> None:
+        refused = isinstance(error, KafkaError) and not error.retriable and error.code not in _NUMBERING_BROKEN
+        if refused:
+            self._sequences.take_back(batch)
+        else:
+            self._sequences.abandon(batch)
+
+    def _done(self, batch: OutgoingBatch) -> None:
+        self._accumulator.remove(batch)
+        self._progress.set()
