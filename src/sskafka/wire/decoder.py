@@ -104,9 +104,9 @@ class _DecoderWriter:
         slice_ = f"buffer[position:position + {length}]"
         match element.name:
             case STRING.name:
-                slice_ = f"str({slice_}, 'utf-8')"
+                slice_ += ".tobytes().decode()"
             case BYTES.name:
-                slice_ = f"bytes({slice_})"
+                slice_ += ".tobytes()"
         self._out.line(f"{target} = {slice_}")
         self._out.line(f"position += {length}")
 

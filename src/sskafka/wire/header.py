@@ -63,7 +63,7 @@ def _decode_request_header(buffer: memoryview, position: int) -> RequestHeader:
     if length >= 0:
         if length > len(buffer) - position:
             raise MalformedMessageError(f"request header: the client id has {length} bytes, more than are left")
-        client_id = str(buffer[position : position + length], "utf-8")
+        client_id = buffer[position : position + length].tobytes().decode()
         position += length
     if request_header_version(api_key, api_version) == 2:
         position = skip_tagged_fields(buffer, position)

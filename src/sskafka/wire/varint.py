@@ -33,14 +33,19 @@ def decode_uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
     byte = buffer[position]
     if byte < 0x80:
         return byte, position + 1
-    value, shift = byte & 0x7F, 7
-    while shift < 35:
-        position += 1
+    second = buffer[position + 1]
+    if second < 0x80:
+        return byte & 0x7F | second << 7, position + 2
+    return _decode_long_uvarint(buffer, position + 2, byte & 0x7F | (second & 0x7F) << 7)
+
+
+def _decode_long_uvarint(buffer: Buffer, position: int, value: int) -> tuple[int, int]:
+    for shift in (14, 21, 28):
         byte = buffer[position]
+        position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, position + 1
-        shift += 7
+            return value, position
     raise MalformedMessageError("a varint is longer than five bytes")
 
 
@@ -55,3 +60,18 @@ def skip_tagged_fields(buffer: Buffer, position: int) -> int:
         if position > end:
             raise MalformedMessageError(f"a tagged field of {size} bytes is longer than what is left")
     return position
+
+
+def read_tagged_fields(buffer: memoryview, position: int) -> tuple[dict[int, memoryview], int]:
+    """The tagged fields at `position` by their tags, and the position after them."""
+    count, position = decode_uvarint(buffer, position)
+    end = len(buffer)
+    fields: dict[int, memoryview] = {}
+    for _ in range(count):
+        tag, position = decode_uvarint(buffer, position)
+        size, position = decode_uvarint(buffer, position)
+        if position + size > end:
+            raise MalformedMessageError(f"a tagged field of {size} bytes is longer than what is left")
+        fields[tag] = buffer[position : position + size]
+        position += size
+    return fields, position

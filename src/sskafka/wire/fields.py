@@ -1,0 +1,70 @@
+"""Fields as the hand-written codecs read and write them.
+
+A legacy string has an int16 length, -1 for null; a compact one a varint of length + 1, 0 for null.
+Reading past the end raises MalformedMessageError, IndexError or struct.error; callers turn all into the first.
+"""
+
+from struct import Struct
+
+from sskafka.wire.errors import MalformedMessageError
+from sskafka.wire.varint import decode_uvarint, encode_uvarint
+
+NO_TAGS = b"\0"
+NULL_STRING = b"\xff\xff"
+
+_int16_at = Struct(">h").unpack_from
+_pack_int16 = Struct(">h").pack
+
+
+def read_string(buffer: memoryview, position: int) -> tuple[str | None, int]:
+    (length,) = _int16_at(buffer, position)
+    position += 2
+    if length < 0:
+        return None, position
+    return _read_text(buffer, position, length)
+
+
+def read_compact_string(buffer: memoryview, position: int) -> tuple[str | None, int]:
+    length, position = decode_uvarint(buffer, position)
+    if length == 0:
+        return None, position
+    return _read_text(buffer, position, length - 1)
+
+
+def _read_text(buffer: memoryview, position: int, length: int) -> tuple[str, int]:
+    stop = position + length
+    if stop > len(buffer):
+        raise MalformedMessageError(f"a string of {length} bytes, {len(buffer) - position} bytes are left")
+    return buffer[position:stop].tobytes().decode(), stop
+
+
+def require_text(text: str | None) -> str:
+    if text is None:
+        raise MalformedMessageError("a string that cannot be null is null")
+    return text
+
+
+def require_count(count: int) -> int:
+    """A count needs no further check where each element is read: that stops at the end of the buffer."""
+    if count < 0:
+        raise MalformedMessageError("an array that cannot be null is null")
+    return count
+
+
+def require_end(buffer: memoryview, position: int) -> None:
+    if position != len(buffer):
+        raise MalformedMessageError(f"{len(buffer) - position} bytes behind the message")
+
+
+def string_field(text: str | None) -> bytes:
+    if text is None:
+        return NULL_STRING
+    encoded = text.encode()
+    return _pack_int16(len(encoded)) + encoded
+
+
+def compact_string_field(text: str | None) -> bytes:
+    if text is None:
+        return b"\0"
+    encoded = text.encode()
+    return encode_uvarint(len(encoded) + 1) + encoded
