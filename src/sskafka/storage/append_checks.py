@@ -1,0 +1,86 @@
+"""What the leader checks in produced batches before anything is written: all of them pass, or none is taken.
+
+Headers suffice, but for compacted topics (every record needs a key) and for topics that bound timestamps from below
+(the header has the first and the largest timestamp, not the smallest).
+"""
+
+from sskafka.model.buffers import Buffer
+from sskafka.records.batch import (
+    CONTROL,
+    BatchHeader,
+    CorruptBatchError,
+    crc_matches,
+    iter_headers,
+)
+from sskafka.records.record import decode_records
+from sskafka.storage.errors import InvalidRecordError, InvalidTimestampError, RecordTooLargeError
+from sskafka.storage.log_config import LogConfig
+
+PlacedHeader = tuple[int, BatchHeader]
+
+
+class AppendChecks:
+    """The checks that a topic's settings ask for."""
+
+    __slots__ = ("_checks_timestamps", "_needs_records", "config")
+
+    def __init__(self, config: LogConfig) -> None:
+        self.config = config
+        self._checks_timestamps = not config.uses_append_time
+        self._needs_records = config.is_compacted or (self._checks_timestamps and config.checks_early_timestamps)
+
+    def checked(self, batches: Buffer, now_ms: int, *, from_client: bool) -> list[PlacedHeader]:
+        """Positions and headers of the batches; raises what is wrong with the first bad one."""
+        placed = list(iter_headers(batches))
+        if not placed:
+            raise InvalidRecordError("there is no batch to append")
+        for position, header in placed:
+            self._check(batches, position, header, now_ms, from_client)
+        return placed
+
+    def _check(self, batches: Buffer, position: int, header: BatchHeader, now_ms: int, from_client: bool) -> None:
+        if header.length + 12 > self.config.max_message_bytes and from_client:
+            raise RecordTooLargeError(
+                f"a batch of {header.size_bytes} bytes, max.message.bytes is {self.config.max_message_bytes}"
+            )
+        if not crc_matches(batches, header, position):
+            raise CorruptBatchError("the batch does not match its checksum")
+        if header.record_count != header.last_offset_delta + 1 or header.record_count <= 0:
+            raise InvalidRecordError(
+                f"{header.record_count} records with a last offset delta of {header.last_offset_delta}"
+            )
+        if header.producer_id >= 0 and (header.base_sequence < 0 or header.producer_epoch < 0):
+            _check_sequence_is_there(header)
+        if from_client:
+            if header.attributes & CONTROL:
+                raise InvalidRecordError("clients may not write control records")
+            if self._checks_timestamps:
+                self._check_latest(header, now_ms)
+            if self._needs_records:
+                self._check_records(batches, position, header, now_ms)
+
+    def _check_latest(self, header: BatchHeader, now_ms: int) -> None:
+        if header.max_timestamp - now_ms > self.config.message_timestamp_after_max_ms:
+            raise InvalidTimestampError(
+                f"timestamp {header.max_timestamp} is more than message.timestamp.after.max.ms "
+                f"({self.config.message_timestamp_after_max_ms}) ahead of {now_ms}"
+            )
+
+    def _check_records(self, batches: Buffer, position: int, header: BatchHeader, now_ms: int) -> None:
+        earliest = now_ms - self.config.message_timestamp_before_max_ms if self._checks_timestamps else None
+        for record in decode_records(batches, header, position):
+            if record.key is None and self.config.is_compacted:
+                raise InvalidRecordError("a compacted topic takes no records without a key")
+            if earliest is not None and record.timestamp < earliest:
+                raise InvalidTimestampError(
+                    f"timestamp {record.timestamp} is more than message.timestamp.before.max.ms "
+                    f"({self.config.message_timestamp_before_max_ms}) before {now_ms}"
+                )
+
+
+def _check_sequence_is_there(header: BatchHeader) -> None:
+    if header.attributes & CONTROL:
+        return  # markers carry a producer id and no sequence
+    raise InvalidRecordError(
+        f"producer {header.producer_id} sent epoch {header.producer_epoch} and sequence {header.base_sequence}"
+    )

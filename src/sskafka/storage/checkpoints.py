@@ -1,0 +1,67 @@
+"""Checkpoint files: small texts that are replaced as a whole.
+
+    0                        version
+    2                        number of lines that follow
+    orders 0 4711            topic, partition, offset
+    payments 3 12
+
+`recovery-point-offset-checkpoint`        up to where a log is surely on disk
+`log-start-offset-checkpoint`             where a log begins, if that is inside its first segment
+`replication-offset-checkpoint`           high watermarks
+`cleaner-offset-checkpoint`               up to where a log has been compacted
+
+The number of lines makes a torn file recognisable; the rename makes it unlikely.
+"""
+
+from collections.abc import Mapping
+
+from sskafka.model.ids import TopicPartition
+from sskafka.storage.disk import Disk, read_file, replace_file
+from sskafka.storage.errors import CorruptFileError
+
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_START_OFFSETS = "log-start-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+
+_VERSION = "0"
+
+
+def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:
+    """A missing file is an empty one."""
+    if not disk.exists(path):
+        return {}
+    return dict(_parse_offset(line, path) for line in read_lines(disk, path))
+
+
+def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) -> None:
+    write_lines(disk, path, [f"{tp.topic} {tp.partition} {offset}" for tp, offset in offsets.items()])
+
+
+def read_lines(disk: Disk, path: str) -> list[str]:
+    """The lines after version and count, whose number is as promised."""
+    try:
+        version, count, *lines, end = read_file(disk, path).decode().split("\n")
+        expected = int(count)
+    except ValueError as error:
+        raise CorruptFileError(f"{path} does not begin with a version and a count: {error}") from error
+    if end:
+        raise CorruptFileError(f"{path} ends in the middle of the line {end!r}")
+    if version != _VERSION:
+        raise CorruptFileError(f"{path} has version {version!r}, only {_VERSION} is known")
+    if len(lines) != expected:
+        raise CorruptFileError(f"{path} has {len(lines)} lines instead of {expected}")
+    return lines
+
+
+def write_lines(disk: Disk, path: str, lines: list[str]) -> None:
+    text = "".join(f"{line}\n" for line in (_VERSION, str(len(lines)), *lines))
+    replace_file(disk, path, text.encode())
+
+
+def _parse_offset(line: str, path: str) -> tuple[TopicPartition, int]:
+    try:
+        topic, partition, offset = line.split(" ")
+        return TopicPartition(topic, int(partition)), int(offset)
+    except ValueError as error:
+        raise CorruptFileError(f"{path} has the line {line!r}: {error}") from error

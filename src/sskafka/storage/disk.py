@@ -1,0 +1,215 @@
+"""The seam between storage and the operating system.
+
+`Disk` and `File` are all that storage asks of a file system, so a simulated disk, which keeps synced and unsynced
+bytes apart, can take its place. Paths are plain strings. Failures are OSError, as the system gives them.
+
+A `File` stays usable for as long as somebody holds it: deleting or renaming its path does not disturb a reader, and
+the descriptor is closed with the last reference. `sync` and the reads may be called from other threads.
+"""
+
+import errno
+import fcntl
+import os
+import shutil
+from typing import NamedTuple, Protocol
+
+from sskafka.model.buffers import Buffer
+
+_FILE_MODE = 0o644
+_NOWAIT_FLAG = getattr(os, "RWF_NOWAIT", None)  # Linux alone has it
+
+
+class DiskEntry(NamedTuple):
+    name: str
+    size_bytes: int
+    is_directory: bool
+
+
+class Lock(Protocol):
+    def release(self) -> None: ...
+
+
+class File(Protocol):
+    def write_at(self, data: Buffer, position: int) -> None:
+        """All of `data`, or OSError; after an error part of it may be there."""
+        ...
+
+    def read_at(self, size: int, position: int) -> Buffer:
+        """Fewer bytes only at the end of the file. May wait for the disk."""
+        ...
+
+    def read_cached_at(self, size: int, position: int) -> Buffer | None:
+        """As `read_at`, but None where that would wait for the disk."""
+        ...
+
+    def sync(self) -> None:
+        """Returns when everything written so far would survive a power cut."""
+        ...
+
+    def truncate(self, size: int) -> None: ...
+
+    def size(self) -> int: ...
+
+    def close(self) -> None: ...
+
+
+class Disk(Protocol):
+    def open(self, path: str, *, create: bool = False) -> File: ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def entries(self, path: str) -> list[DiskEntry]: ...
+
+    def make_directory(self, path: str) -> None:
+        """Parents too; an existing one is fine."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Replaces an existing target at once. Durable after `sync_directory` of the parent."""
+        ...
+
+    def remove(self, path: str) -> None: ...
+
+    def remove_tree(self, path: str) -> None: ...
+
+    def sync_directory(self, path: str) -> None: ...
+
+    def lock(self, path: str) -> Lock:
+        """An exclusive lock held by this process; BlockingIOError when another one holds it."""
+        ...
+
+
+class OsFile:
+    __slots__ = ("_can_skip_waiting", "_fd")
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._can_skip_waiting = _NOWAIT_FLAG is not None
+
+    def write_at(self, data: Buffer, position: int) -> None:
+        written = os.pwrite(self._fd, data, position)
+        if written != len(data):
+            self._write_rest(memoryview(data)[written:], position + written)
+
+    def _write_rest(self, data: memoryview, position: int) -> None:
+        while data:
+            written = os.pwrite(self._fd, data, position)
+            data = data[written:]
+            position += written
+
+    def read_at(self, size: int, position: int) -> Buffer:
+        data = os.pread(self._fd, size, position)
+        if len(data) == size or not data:
+            return data
+        return data + bytes(self.read_at(size - len(data), position + len(data)))
+
+    def read_cached_at(self, size: int, position: int) -> Buffer | None:
+        if not self._can_skip_waiting:
+            return self.read_at(size, position)
+        assert _NOWAIT_FLAG is not None
+        data = bytearray(size)
+        try:
+            count = os.preadv(self._fd, [data], position, _NOWAIT_FLAG)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno not in {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}:
+                raise
+            self._can_skip_waiting = False
+            return self.read_at(size, position)
+        if count == size:
+            return data
+        return None if position + count < self.size() else data[:count]
+
+    def sync(self) -> None:
+        os.fdatasync(self._fd)
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._fd, size)
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class OsLock:
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def release(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+class OsDisk:
+    def open(self, path: str, *, create: bool = False) -> OsFile:
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        return OsFile(os.open(path, flags, _FILE_MODE))
+
+    def exists(self, path: str) -> bool:
+        return os.path.lexists(path)
+
+    def entries(self, path: str) -> list[DiskEntry]:
+        with os.scandir(path) as found:
+            return [DiskEntry(entry.name, entry.stat().st_size, entry.is_dir()) for entry in found]
+
+    def make_directory(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def rename(self, source: str, target: str) -> None:
+        os.replace(source, target)
+
+    def remove(self, path: str) -> None:
+        os.unlink(path)
+
+    def remove_tree(self, path: str) -> None:
+        shutil.rmtree(path)
+
+    def sync_directory(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def lock(self, path: str) -> OsLock:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # seen by a second broker in this process too
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # seen by Apache Kafka
+        except OSError as error:
+            os.close(fd)
+            if error.errno in {errno.EACCES, errno.EAGAIN}:
+                raise BlockingIOError(error.errno, "locked by another process", path) from error
+            raise
+        return OsLock(fd)
+
+
+def read_file(disk: Disk, path: str) -> bytes:
+    file = disk.open(path)
+    try:
+        return bytes(file.read_at(file.size(), 0))
+    finally:
+        file.close()
+
+
+def replace_file(disk: Disk, path: str, data: Buffer) -> None:
+    """The whole file or the old one: written aside, synced, renamed, and the rename itself made durable."""
+    aside = path + ".tmp"
+    file = disk.open(aside, create=True)
+    try:
+        file.truncate(0)
+        file.write_at(data, 0)
+        file.sync()
+    finally:
+        file.close()
+    disk.rename(aside, path)
+    disk.sync_directory(os.path.dirname(path))

@@ -1,0 +1,83 @@
+"""What storage raises. Servers translate these to protocol codes in one place; storage knows no codes.
+
+`RejectedAppendError` and its kin mean that nothing was written. `StorageError` means that the disk failed or is full:
+nothing of the append at hand was kept, everything before it was.
+"""
+
+from sskafka.records.batch import CorruptBatchError
+
+__all__ = [
+    "CorruptBatchError",
+    "CorruptFileError",
+    "InvalidProducerEpochError",
+    "InvalidRecordError",
+    "InvalidTimestampError",
+    "InvalidTransactionStateError",
+    "LogDirectoryError",
+    "OffsetOutOfRangeError",
+    "OutOfOrderSequenceError",
+    "RecordTooLargeError",
+    "RejectedAppendError",
+    "StorageError",
+    "TransactionCoordinatorFencedError",
+    "UnexpectedAppendOffsetError",
+]
+
+
+class StorageError(Exception):
+    """The disk refused: full, broken, or taken offline after an error."""
+
+
+class LogDirectoryError(StorageError):
+    """A log directory that cannot be used: locked by another broker, unwritable, or made for another node."""
+
+
+class CorruptFileError(StorageError):
+    """A small file (checkpoint, snapshot, properties, index) whose content cannot be right."""
+
+
+class OffsetOutOfRangeError(Exception):
+    def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
+        super().__init__(f"offset {offset} is outside of {log_start_offset}..{log_end_offset}")
+        self.offset = offset
+
+
+class RejectedAppendError(Exception):
+    """The batches were refused as a whole; the log is as it was."""
+
+
+class RecordTooLargeError(RejectedAppendError):
+    pass
+
+
+class InvalidRecordError(RejectedAppendError):
+    pass
+
+
+class InvalidTimestampError(RejectedAppendError):
+    pass
+
+
+class OutOfOrderSequenceError(RejectedAppendError):
+    pass
+
+
+class InvalidProducerEpochError(RejectedAppendError):
+    pass
+
+
+class InvalidTransactionStateError(RejectedAppendError):
+    pass
+
+
+class TransactionCoordinatorFencedError(RejectedAppendError):
+    pass
+
+
+class UnexpectedAppendOffsetError(RejectedAppendError):
+    """A follower was handed batches that do not continue its log."""
+
+    def __init__(self, first_offset: int, last_offset: int, log_end_offset: int) -> None:
+        super().__init__(f"batches {first_offset}..{last_offset} do not continue a log that ends at {log_end_offset}")
+        self.first_offset = first_offset
+        self.last_offset = last_offset

@@ -1,0 +1,128 @@
+"""Group commit: one sync for all the appends that wait for one.
+
+    append, append, append          each log asks for a flush and holds back its acknowledgements
+    next turn of the loop           one append waiting: sync right here, a thread would cost more
+                                    several: one thread syncs every log that asked; the loop goes on
+    done                            each log moves its recovery point and says what is ready; who asked meanwhile
+                                    is the next round
+
+A sync that fails takes the log directory offline; see log_directory.py.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from sskafka.storage.disk import File
+from sskafka.storage.log_directory import LogDirectory
+
+
+class FlushPlan(NamedTuple):
+    """What must be synced so that everything below `end_offset` survives."""
+
+    files: Sequence[File]
+    end_offset: int
+    truncations: int  # a log that was truncated meanwhile does not take the result
+
+
+class FlushableLog(Protocol):
+    def plan_flush(self) -> FlushPlan: ...
+
+    def complete_flush(self, plan: FlushPlan) -> None: ...
+
+
+class Background(Protocol):
+    """Where work can go that the caller does not wait for."""
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """On this thread, after the current turn."""
+        ...
+
+    def in_thread(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        """`work` in another thread, then `done` with its error in this one."""
+        ...
+
+
+class Flusher:
+    """One for each log directory. Without a background every flush happens at once."""
+
+    def __init__(self, directory: LogDirectory, background: Background | None = None) -> None:
+        self._directory = directory
+        self._background = background
+        self._waiting: dict[FlushableLog, int] = {}  # log -> appends that wait
+        self._is_busy = False
+
+    def request(self, log: FlushableLog) -> None:
+        """`log.complete_flush` will be called when a sync that began after this call is done."""
+        if self._background is None:
+            self.flush_now(log)
+            return
+        self._waiting[log] = self._waiting.get(log, 0) + 1
+        if not self._is_busy:
+            self._is_busy = True
+            self._background.soon(self._next_round)
+
+    def request_later(self, log: FlushableLog) -> None:
+        """For a sync that nobody waits for and that may take long: a thread's work, or left to the next flush."""
+        if self._background is not None:
+            self.request(log)
+            self.request(log)  # counts as two, so it is not done on this thread
+
+    def flush_now(self, log: FlushableLog) -> None:
+        """Returns when everything that `log` holds is on disk."""
+        self._directory.check_online()
+        try:
+            plan = log.plan_flush()
+            _sync(plan)
+        except OSError as error:
+            raise self._directory.fail(error) from error
+        log.complete_flush(plan)
+
+    def forget(self, log: FlushableLog) -> None:
+        """The log is closed or deleted."""
+        self._waiting.pop(log, None)
+
+    def _next_round(self) -> None:
+        logs, appends = list(self._waiting), sum(self._waiting.values())
+        self._waiting.clear()
+        self._is_busy = False
+        if self._directory.failure is not None or not logs:
+            return
+        try:
+            plans = [(log, log.plan_flush()) for log in logs]
+            if appends > 1:
+                self._sync_in_thread(plans)
+                return
+            _sync(plans[0][1])
+        except OSError as error:
+            self._directory.fail(error)
+            return
+        _complete(plans)
+
+    def _sync_in_thread(self, plans: list[tuple[FlushableLog, FlushPlan]]) -> None:
+        assert self._background is not None
+        self._is_busy = True
+        self._background.in_thread(lambda: _sync_all(plans), lambda error: self._finish(plans, error))
+
+    def _finish(self, plans: list[tuple[FlushableLog, FlushPlan]], error: BaseException | None) -> None:
+        if isinstance(error, OSError):
+            self._directory.fail(error)
+        elif error is not None:
+            raise error
+        else:
+            _complete(plans)
+        self._next_round()
+
+
+def _sync_all(plans: list[tuple[FlushableLog, FlushPlan]]) -> None:
+    for _, plan in plans:
+        _sync(plan)
+
+
+def _sync(plan: FlushPlan) -> None:
+    for file in plan.files:
+        file.sync()
+
+
+def _complete(plans: list[tuple[FlushableLog, FlushPlan]]) -> None:
+    for log, plan in plans:
+        log.complete_flush(plan)

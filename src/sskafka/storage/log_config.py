@@ -1,0 +1,52 @@
+"""What a log needs to know of its topic's settings, resolved once so that the hot path reads attributes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_LONG_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 7 * 24 * 3_600_000
+    segment_jitter_ms: int = 0
+    segment_index_bytes: int = 10 << 20
+    index_interval_bytes: int = 4096
+    flush_messages: int = _LONG_MAX
+    flush_ms: int = _LONG_MAX
+    retention_bytes: int = -1
+    retention_ms: int = 7 * 24 * 3_600_000
+    file_delete_delay_ms: int = 60_000
+    max_message_bytes: int = 1_048_588
+    cleanup_policy: tuple[str, ...] = ("delete",)
+    message_timestamp_type: str = "CreateTime"
+    message_timestamp_before_max_ms: int = _LONG_MAX
+    message_timestamp_after_max_ms: int = 3_600_000
+    compression_type: str = "producer"
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> "LogConfig":
+        """From Kafka's topic settings (`segment.bytes`, ...), as text or parsed; what is missing takes its default."""
+        given = {field: settings.get(field.replace("_", ".")) for field in cls.__dataclass_fields__}
+        return cls(**{field: _parsed(field, value) for field, value in given.items() if value is not None})
+
+    @property
+    def is_compacted(self) -> bool:
+        return "compact" in self.cleanup_policy
+
+    @property
+    def uses_append_time(self) -> bool:
+        return self.message_timestamp_type == "LogAppendTime"
+
+    @property
+    def checks_early_timestamps(self) -> bool:
+        return self.message_timestamp_before_max_ms != _LONG_MAX
+
+
+def _parsed(field: str, value: Any) -> Any:
+    if field == "cleanup_policy":
+        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else tuple(value)
+    default = LogConfig.__dataclass_fields__[field].default
+    return int(value) if isinstance(default, int) else value

@@ -1,0 +1,34 @@
+"""`partition.metadata`: which topic, of all that had its name, a partition's directory belongs to.
+
+version: 0
+topic_id: MLJkjvV9QgCNVlyoYSMqzQ
+"""
+
+import os
+
+from sskafka.model.ids import Uuid, parse_uuid, uuid_text
+from sskafka.storage.disk import Disk, read_file, replace_file
+from sskafka.storage.errors import CorruptFileError
+
+FILE_NAME = "partition.metadata"
+
+
+def read_topic_id(disk: Disk, directory: str) -> Uuid | None:
+    """None when there is no file; base64 may be padded."""
+    path = os.path.join(directory, FILE_NAME)
+    if not disk.exists(path):
+        return None
+    try:
+        lines = read_file(disk, path).decode().splitlines()
+        fields = dict(line.split(": ", 1) for line in lines if line.strip())
+        version, topic_id = fields["version"].strip(), parse_uuid(fields["topic_id"].strip())
+    except (ValueError, KeyError) as error:
+        raise CorruptFileError(f"{path} cannot be read: {error}") from error
+    if version != "0":
+        raise CorruptFileError(f"{path} has version {version}, only 0 is known")
+    return topic_id
+
+
+def write_topic_id(disk: Disk, directory: str, topic_id: Uuid) -> None:
+    text = f"version: 0\ntopic_id: {uuid_text(topic_id)}"
+    replace_file(disk, os.path.join(directory, FILE_NAME), text.encode())

@@ -1,0 +1,126 @@
+"""What a partition remembers of one producer: its epoch, its newest batches, and the transaction it has open.
+
+Sequences count records per producer and partition. They are int32 and wrap to 0:
+
+    batch A  sequences 0..4     batch B  5..5     batch C must begin with 6
+
+The newest five batches are kept because a producer may have five requests in flight and repeat any of them.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+from sskafka.records.batch import NO_SEQUENCE, NO_TIMESTAMP, TRANSACTIONAL, BatchHeader
+from sskafka.storage.errors import (
+    InvalidProducerEpochError,
+    InvalidTransactionStateError,
+    OutOfOrderSequenceError,
+)
+
+BATCHES_KEPT = 5
+NO_PRODUCER_EPOCH = -1
+NO_COORDINATOR_EPOCH = -1
+NO_TRANSACTION = -1
+_SEQUENCE_MASK = 0x7FFFFFFF
+
+
+class ProducedBatch(NamedTuple):
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+    @property
+    def first_sequence(self) -> int:
+        return (self.last_sequence - self.offset_delta) & _SEQUENCE_MASK
+
+
+class ProducerEntry:
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "last_seen_ms",
+        "last_timestamp",
+        "producer_epoch",
+        "producer_id",
+        "transaction_first_offset",
+    )
+
+    def __init__(self, producer_id: int, producer_epoch: int = NO_PRODUCER_EPOCH) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.batches: deque[ProducedBatch] = deque(maxlen=BATCHES_KEPT)
+        self.last_timestamp = NO_TIMESTAMP
+        self.last_seen_ms = NO_TIMESTAMP
+        self.coordinator_epoch = NO_COORDINATOR_EPOCH
+        self.transaction_first_offset = NO_TRANSACTION
+
+    def copy(self) -> "ProducerEntry":
+        twin = ProducerEntry(self.producer_id, self.producer_epoch)
+        twin.batches = self.batches.copy()
+        twin.last_timestamp = self.last_timestamp
+        twin.last_seen_ms = self.last_seen_ms
+        twin.coordinator_epoch = self.coordinator_epoch
+        twin.transaction_first_offset = self.transaction_first_offset
+        return twin
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    @property
+    def last_offset(self) -> int:
+        return self.batches[-1].last_offset if self.batches else -1
+
+    def duplicate_of(self, header: BatchHeader) -> ProducedBatch | None:
+        """The batch that `header` repeats."""
+        if header.producer_epoch != self.producer_epoch:
+            return None
+        last_sequence = header.last_sequence
+        for batch in self.batches:
+            if batch.last_sequence == last_sequence and batch.offset_delta == header.last_offset_delta:
+                return batch
+        return None
+
+    def check(self, header: BatchHeader) -> None:
+        """Raises unless the batch is the next one of its producer. Duplicates have been sorted out before."""
+        if header.producer_epoch == self.producer_epoch:
+            self._check_next_sequence(header)
+        elif header.producer_epoch < self.producer_epoch:
+            raise InvalidProducerEpochError(
+                f"producer {self.producer_id} has epoch {self.producer_epoch} here, not {header.producer_epoch}"
+            )
+        elif header.base_sequence != 0 and self.producer_epoch != NO_PRODUCER_EPOCH:
+            raise OutOfOrderSequenceError(
+                f"epoch {header.producer_epoch} of producer {self.producer_id} must begin with sequence 0, "
+                f"not {header.base_sequence}"
+            )
+        if self.transaction_first_offset != NO_TRANSACTION and not header.attributes & TRANSACTIONAL:
+            raise InvalidTransactionStateError(
+                f"producer {self.producer_id} has a transaction open; the batch is outside of it"
+            )
+
+    def _check_next_sequence(self, header: BatchHeader) -> None:
+        expected = (self.last_sequence + 1) & _SEQUENCE_MASK
+        if header.base_sequence != expected:
+            raise OutOfOrderSequenceError(
+                f"producer {self.producer_id} epoch {self.producer_epoch}: "
+                f"sequence {header.base_sequence} instead of {expected}"
+            )
+
+    def add(self, header: BatchHeader, base_offset: int, seen_ms: int) -> None:
+        """The batch is in the log at `base_offset`."""
+        if header.producer_epoch != self.producer_epoch:
+            self.change_epoch(header.producer_epoch)
+        delta = header.last_offset_delta
+        self.batches.append(ProducedBatch(header.last_sequence, base_offset + delta, delta, header.max_timestamp))
+        self.last_timestamp = header.max_timestamp
+        self.last_seen_ms = seen_ms
+
+    def change_epoch(self, producer_epoch: int) -> None:
+        self.producer_epoch = producer_epoch
+        self.batches.clear()

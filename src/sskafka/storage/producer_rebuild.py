@@ -1,0 +1,59 @@
+"""Making a partition's producer state anew: from the newest snapshot, then from the batches behind it."""
+
+import logging
+from collections.abc import Iterable
+
+from sskafka.records.batch import BatchHeader, CorruptBatchError
+from sskafka.records.control import EndTransactionMarker
+from sskafka.storage.producer_snapshots import ProducerSnapshots
+from sskafka.storage.producer_state import ProducerState
+from sskafka.storage.segment import Segment
+from sskafka.storage.transaction_index import AbortedTransaction
+from sskafka.storage.transaction_marker import read_marker
+
+_log = logging.getLogger(__name__)
+
+
+def rebuild_producers(
+    segments: Iterable[Segment], snapshots: ProducerSnapshots, state: ProducerState, end_offset: int, now_ms: int = -1
+) -> None:
+    """`state` becomes that of a log which ends at `end_offset`; snapshots beyond that are removed."""
+    snapshots.remove_from(end_offset)
+    snapshot = snapshots.load_before(end_offset)
+    start_offset = 0
+    state.clear()
+    if snapshot is not None:
+        start_offset, producers = snapshot
+        state.load(producers, now_ms)
+    if start_offset < end_offset:
+        for segment in segments:
+            replay_segment(segment, state, start_offset, now_ms)
+
+
+def replay_segment(segment: Segment, state: ProducerState, start_offset: int, now_ms: int) -> None:
+    """The batches of a segment from `start_offset` on; its transaction index is right already."""
+    if start_offset > segment.base_offset and segment.position_of(start_offset) == segment.size_bytes:
+        return
+    for position, header in segment.headers(segment.position_of(start_offset)):
+        if header.producer_id >= 0:
+            replay_batch(state, segment, position, header, now_ms)
+
+
+def replay_batch(
+    state: ProducerState, segment: Segment, position: int, header: BatchHeader, now_ms: int
+) -> AbortedTransaction | None:
+    """What a batch did to its producer; what an abort did is given back for the transaction index."""
+    if not header.is_control:
+        state.add(header, header.base_offset, now_ms)
+        return None
+    marker = _marker_or_none(segment, position, header)
+    return None if marker is None else state.end_transaction(header, marker, header.base_offset, now_ms)
+
+
+def _marker_or_none(segment: Segment, position: int, header: BatchHeader) -> EndTransactionMarker | None:
+    """A marker that cannot be read is passed over: it must not keep the partition from being served."""
+    try:
+        return read_marker(segment.file.read_at(header.size_bytes, position), header)
+    except CorruptBatchError as error:
+        _log.warning("control batch at offset %d of %r: %s", header.base_offset, segment, error)
+        return None

@@ -1,0 +1,155 @@
+"""The producers that wrote to a partition: sequences for idempotence, open transactions for the last stable offset.
+
+The leader calls the `check` methods before it writes; `add` and `end_transaction` follow once the batch is in the log,
+so a refused or failed append leaves no trace. Followers and recovery do not check: they believe the log.
+
+    open transactions           first offset of each, by producer
+    undecided outside           transactions whose marker is in the log but not yet below the high watermark;
+                                readers must not see their outcome before every replica that counts has the marker
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sskafka.records.batch import NO_TIMESTAMP, BatchHeader
+from sskafka.records.control import ControlType, EndTransactionMarker
+from sskafka.storage.errors import InvalidProducerEpochError, InvalidRecordError, TransactionCoordinatorFencedError
+from sskafka.storage.producer_entry import NO_TRANSACTION, ProducedBatch, ProducerEntry
+from sskafka.storage.transaction_index import AbortedTransaction
+
+
+class CompletedTransaction(NamedTuple):
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    aborted: bool
+
+
+class ProducerState:
+    __slots__ = ("_open", "_undecided", "producers")
+
+    def __init__(self, producers: Iterable[ProducerEntry] = ()) -> None:
+        self.producers: dict[int, ProducerEntry] = {}
+        self._open: dict[int, int] = {}  # producer id -> first offset; in the order of first offsets
+        self._undecided: list[CompletedTransaction] = []
+        self.load(producers)
+
+    def load(self, producers: Iterable[ProducerEntry], seen_ms: int = NO_TIMESTAMP) -> None:
+        """Begin with these, as if they had been heard of at `seen_ms`."""
+        self._undecided = []
+        self.producers = {producer.producer_id: producer for producer in producers}
+        for producer in self.producers.values():
+            producer.last_seen_ms = seen_ms
+        started = [p for p in self.producers.values() if p.transaction_first_offset != NO_TRANSACTION]
+        started.sort(key=lambda producer: producer.transaction_first_offset)
+        self._open = {producer.producer_id: producer.transaction_first_offset for producer in started}
+
+    # ---- the leader's append
+
+    def duplicate_of(self, header: BatchHeader) -> ProducedBatch | None:
+        entry = self.producers.get(header.producer_id)
+        return None if entry is None else entry.duplicate_of(header)
+
+    def check(self, header: BatchHeader) -> None:
+        """For an append of one batch. A producer that is not known may begin with any sequence."""
+        entry = self.producers.get(header.producer_id)
+        if entry is not None:
+            entry.check(header)
+
+    def check_all(self, headers: Iterable[BatchHeader]) -> None:
+        """For an append of several batches: each is checked as if those before it were written."""
+        drafts: dict[int, ProducerEntry] = {}
+        for header in headers:
+            if header.producer_id < 0:
+                continue
+            known = drafts.get(header.producer_id) or self.producers.get(header.producer_id)
+            if known is not None:
+                if known.duplicate_of(header) is not None:
+                    raise InvalidRecordError("batches that are there already stand among new ones")
+                known.check(header)
+            draft = known.copy() if known is not None else ProducerEntry(header.producer_id)
+            draft.add(header, header.base_offset, 0)
+            drafts[header.producer_id] = draft
+
+    def check_marker(self, header: BatchHeader, marker: EndTransactionMarker) -> None:
+        entry = self.producers.get(header.producer_id)
+        if entry is None:
+            return
+        if header.producer_epoch < entry.producer_epoch:
+            raise InvalidProducerEpochError(
+                f"marker of epoch {header.producer_epoch} for producer {header.producer_id} "
+                f"which has epoch {entry.producer_epoch}"
+            )
+        if marker.coordinator_epoch < entry.coordinator_epoch:
+            raise TransactionCoordinatorFencedError(
+                f"marker of coordinator epoch {marker.coordinator_epoch}, {entry.coordinator_epoch} was here before"
+            )
+
+    def add(self, header: BatchHeader, base_offset: int, seen_ms: int) -> None:
+        """A data batch is in the log at `base_offset`."""
+        entry = self._entry(header.producer_id)
+        entry.add(header, base_offset, seen_ms)
+        if header.is_transactional and entry.transaction_first_offset == NO_TRANSACTION:
+            entry.transaction_first_offset = base_offset
+            self._open[header.producer_id] = base_offset
+
+    def end_transaction(
+        self, header: BatchHeader, marker: EndTransactionMarker, offset: int, seen_ms: int
+    ) -> AbortedTransaction | None:
+        """A marker is in the log at `offset`; gives what the transaction index must learn."""
+        entry = self._entry(header.producer_id)
+        if header.producer_epoch > entry.producer_epoch:
+            entry.change_epoch(header.producer_epoch)
+        entry.coordinator_epoch = marker.coordinator_epoch
+        entry.last_timestamp = header.max_timestamp
+        entry.last_seen_ms = seen_ms
+        first_offset = self._open.pop(header.producer_id, NO_TRANSACTION)
+        entry.transaction_first_offset = NO_TRANSACTION
+        if first_offset == NO_TRANSACTION:
+            return None
+        aborted = marker.type == ControlType.ABORT
+        self._undecided.append(CompletedTransaction(header.producer_id, first_offset, offset, aborted))
+        if not aborted:
+            return None
+        last_stable_offset = min(self._open.values(), default=offset + 1)
+        return AbortedTransaction(header.producer_id, first_offset, offset, last_stable_offset)
+
+    def _entry(self, producer_id: int) -> ProducerEntry:
+        entry = self.producers.get(producer_id)
+        if entry is None:
+            entry = self.producers[producer_id] = ProducerEntry(producer_id)
+        return entry
+
+    # ---- what readers may see
+
+    def first_unstable_offset(self, high_watermark: int) -> int | None:
+        """Where the first transaction begins that is open, or whose end is not below the high watermark.
+
+        The high watermark only grows, so what it has passed is forgotten here."""
+        if not self._open and not self._undecided:
+            return None
+        self._undecided = [done for done in self._undecided if done.last_offset >= high_watermark]
+        firsts = [done.first_offset for done in self._undecided]
+        firsts += self._open.values()
+        return min(firsts, default=None)
+
+    @property
+    def first_open_offset(self) -> int | None:
+        return min(self._open.values(), default=None)
+
+    # ---- housekeeping
+
+    def expire(self, now_ms: int, expiration_ms: int) -> int:
+        """Forgets producers that were not heard of for so long, unless they have a transaction open."""
+        limit = now_ms - expiration_ms
+        expired = [
+            producer.producer_id
+            for producer in self.producers.values()
+            if producer.last_seen_ms <= limit and producer.transaction_first_offset == NO_TRANSACTION
+        ]
+        for producer_id in expired:
+            del self.producers[producer_id]
+        return len(expired)
+
+    def clear(self) -> None:
+        self.load(())

@@ -1,0 +1,298 @@
+"""One segment of a log: a file of batches and the indexes into it.
+
+    00000000000000004711.log          batches, one behind the other; the first offset that may be in it is its name
+    00000000000000004711.index        offset -> position            (offset_index.py)
+    00000000000000004711.timeindex    timestamp -> offset           (time_index.py)
+    00000000000000004711.txnindex     aborted transactions          (transaction_index.py)
+
+Only the newest segment of a log grows. The files of the others are opened when somebody reads them.
+`size_bytes` is what counts: bytes behind it, left by a write that failed, belong to nobody.
+"""
+
+import os
+from collections.abc import Iterator
+
+from sskafka.model.buffers import Buffer
+from sskafka.records.batch import (
+    HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
+    NO_TIMESTAMP,
+    BatchHeader,
+    read_header,
+    read_offset_and_size,
+)
+from sskafka.storage import offset_index, time_index, transaction_index
+from sskafka.storage.batch_walk import walk_headers
+from sskafka.storage.disk import Disk, File
+from sskafka.storage.errors import CorruptFileError
+from sskafka.storage.log_config import LogConfig
+from sskafka.storage.offset_index import OffsetIndex
+from sskafka.storage.recent_batches import RecentBatches
+from sskafka.storage.time_index import TimeIndex
+from sskafka.storage.transaction_index import TransactionIndex
+
+LOG_SUFFIX = ".log"
+DELETED_SUFFIX = ".deleted"
+SUFFIXES = (LOG_SUFFIX, offset_index.SUFFIX, time_index.SUFFIX, transaction_index.SUFFIX)
+RELATIVE_OFFSET_MAX = 2**31 - 1
+
+
+def file_stem(offset: int) -> str:
+    return f"{offset:020d}"
+
+
+class Segment:
+    __slots__ = (
+        "_bytes_since_index",
+        "_disk",
+        "_file",
+        "_index_entries_max",
+        "_index_interval_bytes",
+        "_record_count",
+        "_stem",
+        "_time_index_entries_max",
+        "base_offset",
+        "created_ms",
+        "first_timestamp",
+        "is_index_full",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "offset_index",
+        "recent",
+        "size_bytes",
+        "time_index",
+        "transaction_index",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        *,
+        size_bytes: int = 0,
+        index_bytes: int = 0,
+        time_index_bytes: int = 0,
+        created_ms: int = NO_TIMESTAMP,
+    ) -> None:
+        """The sizes are those of the files as they are; CorruptFileError when an index cannot be one."""
+        stem = os.path.join(directory, file_stem(base_offset))
+        self._disk = disk
+        self._stem = stem
+        self._file: File | None = None
+        self._index_interval_bytes = config.index_interval_bytes
+        self._index_entries_max = config.segment_index_bytes // OffsetIndex.layout.size
+        self._time_index_entries_max = config.segment_index_bytes // TimeIndex.layout.size - 1
+        self._bytes_since_index = 0
+        self._record_count: int | None = None if size_bytes else 0
+        self.base_offset = base_offset
+        self.size_bytes = size_bytes
+        self.created_ms = created_ms
+        self.first_timestamp = NO_TIMESTAMP
+        self.offset_index = OffsetIndex(disk, stem + offset_index.SUFFIX, base_offset, index_bytes)
+        self.time_index = TimeIndex(disk, stem + time_index.SUFFIX, base_offset, time_index_bytes)
+        self.transaction_index = TransactionIndex(disk, stem + transaction_index.SUFFIX)
+        self.max_timestamp, self.max_timestamp_offset = self.time_index.last_entry
+        self.recent = RecentBatches(base_offset - 1)
+        self._note_index_size()
+
+    @classmethod
+    def create(cls, disk: Disk, directory: str, base_offset: int, config: LogConfig, now_ms: int) -> "Segment":
+        """Empty, replacing whatever lies there."""
+        segment = cls(disk, directory, base_offset, config, created_ms=now_ms)
+        segment._file = disk.open(segment.log_path, create=True)
+        segment._file.truncate(0)
+        segment.offset_index.reset()
+        segment.time_index.reset()
+        segment.transaction_index.reset()
+        disk.sync_directory(directory)
+        return segment
+
+    @property
+    def log_path(self) -> str:
+        return self._stem + LOG_SUFFIX
+
+    @property
+    def file(self) -> File:
+        if self._file is None:
+            self._file = self._disk.open(self.log_path)
+        return self._file
+
+    def __repr__(self) -> str:
+        return f"Segment({self._stem}, {self.size_bytes} bytes)"
+
+    # ---- writing
+
+    def write(self, data: Buffer) -> None:
+        """Puts bytes behind the last batch; `note_batch` must follow for each batch in them."""
+        assert self._file is not None
+        self._file.write_at(data, self.size_bytes)
+
+    def undo_write(self) -> None:
+        self.file.truncate(self.size_bytes)
+
+    def note_batch(self, last_offset: int, size_bytes: int, max_timestamp: int) -> None:
+        """The next batch of what was written: count it and index it."""
+        position = self.size_bytes
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
+        if self._bytes_since_index > self._index_interval_bytes:
+            self.offset_index.add_batch(last_offset, position)
+            self.time_index.maybe_add(self.max_timestamp, self.max_timestamp_offset)
+            self._bytes_since_index = 0
+            self._note_index_size()
+        if position == 0:
+            self.first_timestamp = max_timestamp
+        self._bytes_since_index += size_bytes
+        self.size_bytes = position + size_bytes
+        self.recent.add(last_offset, position)
+
+    def _note_index_size(self) -> None:
+        entries = len(self.offset_index), len(self.time_index)
+        self.is_index_full = entries[0] >= self._index_entries_max or entries[1] >= self._time_index_entries_max
+
+    def count_records(self, count: int) -> None:
+        if self._record_count is not None:
+            self._record_count += count
+
+    @property
+    def has_index_room(self) -> bool:
+        """False when the indexes' pending entries should be flushed before the next write."""
+        return self.offset_index.has_room
+
+    def flush_indexes(self, *, sync: bool = False) -> None:
+        self.offset_index.flush(sync=sync)
+        self.time_index.flush(sync=sync)
+        self.transaction_index.flush(sync=sync)
+
+    def seal(self, *, sync: bool = False) -> None:
+        """No more batches come: the time index gets its last entry, everything is in the files."""
+        self.time_index.maybe_add(self.max_timestamp, self.max_timestamp_offset)
+        self.flush_indexes(sync=sync)
+
+    def close(self) -> None:
+        """Slices that were handed out stay readable."""
+        self._file = None
+
+    # ---- finding
+
+    def position_of(self, offset: int) -> int:
+        """Position of the first batch that ends at `offset` or later; `size_bytes` when there is none."""
+        position = self.recent.position_of(offset)
+        if position is not None:
+            return position
+        for position, header in self.headers(self.offset_index.position_before(offset)):
+            if header.base_offset + header.last_offset_delta >= offset:
+                return position
+        return self.size_bytes
+
+    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        return walk_headers(self.file, position, self.size_bytes)
+
+    def header_at(self, position: int) -> BatchHeader:
+        return read_header(self.file.read_at(HEADER_BYTES, position))
+
+    def batch_size_at(self, position: int) -> int:
+        return read_offset_and_size(self.file.read_at(LOG_OVERHEAD_BYTES, position))[1]
+
+    def is_older_than(self, age_ms: int, now_ms: int) -> bool:
+        """By the timestamp of its first batch, or by its creation when that has none."""
+        since = self.first_timestamp if self.first_timestamp >= 0 else self.created_ms
+        return since >= 0 and now_ms - since > age_ms
+
+    def all_files(self) -> list[File]:
+        """For syncing: the log and its indexes, as they are on disk now."""
+        paths = [self._stem + suffix for suffix in SUFFIXES if suffix != LOG_SUFFIX]
+        return [self.file, *(self._disk.open(path) for path in paths if self._disk.exists(path))]
+
+    def records_below(self, offset: int) -> int:
+        """Data records before `offset`."""
+        count = 0
+        for _, header in self.headers():
+            if header.base_offset >= offset:
+                break
+            if not header.is_control:
+                count += min(max(header.record_count, 0), offset - header.base_offset)
+        return count
+
+    def record_count(self) -> int:
+        """Data records, without control records; the first call walks the segment."""
+        if self._record_count is None:
+            self._record_count = sum(
+                max(header.record_count, 0) for _, header in self.headers() if not header.is_control
+            )
+        return self._record_count
+
+    # ---- changing what is there
+
+    def open_for_append(self) -> int:
+        """Makes a segment found on disk the one that grows; gives the next offset."""
+        indexed_from = self.offset_index.last_value if len(self.offset_index) else 0
+        next_offset = self.base_offset
+        for position, header in self.headers(indexed_from):
+            next_offset = header.next_offset
+            self._bytes_since_index = position + header.size_bytes - indexed_from
+            if header.max_timestamp > self.max_timestamp:
+                self.max_timestamp, self.max_timestamp_offset = header.max_timestamp, header.last_offset
+        self.first_timestamp = self.header_at(0).max_timestamp if self.size_bytes else NO_TIMESTAMP
+        self.recent.clear(next_offset - 1)
+        return next_offset
+
+    def check_indexes(self) -> None:
+        """CorruptFileError when they cannot belong to this segment; their entries are not compared with the log."""
+        if self.offset_index.last_value >= max(self.size_bytes, 1):
+            raise CorruptFileError(f"{self.offset_index.path} points behind the end of the segment")
+        if (
+            self.size_bytes
+            and not len(self.time_index)
+            and len(self.offset_index) > 1
+            and self.header_at(0).max_timestamp >= 0
+        ):
+            raise CorruptFileError(f"{self.time_index.path} is empty")
+        for _ in self.transaction_index:
+            break
+
+    def begin_rebuild(self) -> int:
+        """Forget the indexes; gives the file's size. `note_batch` for each batch builds them anew."""
+        size_bytes = self.file.size()
+        self.offset_index.reset()
+        self.time_index.reset()
+        self.transaction_index.reset()
+        self.size_bytes = self._bytes_since_index = 0
+        self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
+        self.first_timestamp = NO_TIMESTAMP
+        self._record_count = 0
+        self.recent.clear(self.base_offset - 1)
+        self._note_index_size()
+        return size_bytes
+
+    def truncate_at(self, offset: int) -> int:
+        """Cuts every batch that reaches `offset`; gives the new end: `offset`, or where such a batch began."""
+        position = self.position_of(offset)
+        end_offset = offset if position == self.size_bytes else min(offset, self.header_at(position).base_offset)
+        self.cut(position, end_offset)
+        return end_offset
+
+    def cut(self, position: int, end_offset: int) -> None:
+        """Drops everything from the batch at `position` on, from the indexes too."""
+        self.file.truncate(position)
+        self.size_bytes = position
+        self.offset_index.truncate(position)
+        self.time_index.truncate(end_offset - self.base_offset)
+        self.transaction_index.truncate(end_offset)
+        self.max_timestamp, self.max_timestamp_offset = self.time_index.last_entry
+        self._record_count = None
+        self._bytes_since_index = 0
+        self._note_index_size()
+        self.open_for_append()
+
+    def mark_deleted(self) -> list[str]:
+        """Renames the files aside; gives their new paths, to be removed when nobody waits for it."""
+        renamed = []
+        for suffix in SUFFIXES:
+            path = self._stem + suffix
+            if self._disk.exists(path):
+                self._disk.rename(path, path + DELETED_SUFFIX)
+                renamed.append(path + DELETED_SUFFIX)
+        return renamed

@@ -1,0 +1,68 @@
+"""The segments of a log, in the order of their base offsets; there is always one, and the last is the active one."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from sskafka.storage.segment import Segment
+
+
+class Segments:
+    __slots__ = ("_base_offsets", "_segments", "active")
+
+    def __init__(self, segments: list[Segment]) -> None:
+        assert segments, "a log has at least one segment"
+        self._segments = segments
+        self._base_offsets = [segment.base_offset for segment in segments]
+        self.active = segments[-1]
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._segments)
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    @property
+    def first(self) -> Segment:
+        return self._segments[0]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self._segments)
+
+    def add(self, segment: Segment) -> None:
+        """Becomes the active one."""
+        assert segment.base_offset > self._base_offsets[-1]
+        self._segments.append(segment)
+        self._base_offsets.append(segment.base_offset)
+        self.active = segment
+
+    def replace_all(self, segment: Segment) -> None:
+        self._segments, self._base_offsets, self.active = [segment], [segment.base_offset], segment
+
+    def containing(self, offset: int) -> Segment:
+        if offset >= self.active.base_offset:
+            return self.active
+        return self._segments[max(bisect_right(self._base_offsets, offset) - 1, 0)]
+
+    def starting_at(self, offset: int) -> Iterator[Segment]:
+        """From the one that contains `offset` to the last."""
+        return iter(self._segments[max(bisect_right(self._base_offsets, offset) - 1, 0) :])
+
+    def after(self, segment: Segment) -> Segment | None:
+        place = bisect_right(self._base_offsets, segment.base_offset)
+        return self._segments[place] if place < len(self._segments) else None
+
+    def remove_after(self, offset: int) -> list[Segment]:
+        """Takes out those that begin behind `offset`, but not the first."""
+        place = max(bisect_right(self._base_offsets, offset), 1)
+        removed = self._segments[place:]
+        del self._segments[place:], self._base_offsets[place:]
+        self.active = self._segments[-1]
+        return removed
+
+    def remove_before(self, offset: int) -> list[Segment]:
+        """Takes out those that end at `offset` or before it, but not the active one."""
+        place = max(bisect_right(self._base_offsets, offset) - 1, 0)
+        removed = self._segments[:place]
+        del self._segments[:place], self._base_offsets[:place]
+        return removed

@@ -1,0 +1,142 @@
+"""A file of fixed-size sorted entries: what the offset index and the time index have in common.
+
+Entries are found by their first field. New ones collect in memory and go to the file in one write, when enough have
+come together or `flush` is called: a crash may lose them, because recovery makes the index of an unflushed segment
+anew. The file is opened for each use, so a broker with many segments holds no descriptors for their indexes.
+"""
+
+from struct import Struct
+from typing import ClassVar
+
+from sskafka.storage.disk import Disk
+from sskafka.storage.errors import CorruptFileError
+
+_PENDING_ENTRIES_MAX = 512
+_BLOCK_ENTRIES = 256
+
+
+class SparseIndex:
+    __slots__ = ("_disk", "_file_entries", "_first_pending", "_pending", "last_key", "last_value", "path")
+
+    layout: ClassVar[Struct]
+
+    def __init__(self, disk: Disk, path: str, size_bytes: int = 0) -> None:
+        """`size_bytes` of the file as it is; an index that stopped in the middle of an entry is not one."""
+        self._disk = disk
+        self.path = path
+        self._pending = bytearray()
+        self._first_pending = 0
+        self.last_key = -1
+        self.last_value = 0
+        if size_bytes % self.layout.size:
+            raise CorruptFileError(f"{path} has {size_bytes} bytes, no multiple of {self.layout.size}")
+        self._file_entries = size_bytes // self.layout.size
+        if self._file_entries:
+            self.last_key, self.last_value = self._read_last()
+
+    def __len__(self) -> int:
+        return self._file_entries + len(self._pending) // self.layout.size
+
+    @property
+    def size_bytes(self) -> int:
+        return self._file_entries * self.layout.size + len(self._pending)
+
+    @property
+    def has_room(self) -> bool:
+        """False when `flush` should be called before more is added."""
+        return len(self._pending) < _PENDING_ENTRIES_MAX * self.layout.size
+
+    def add(self, key: int, value: int) -> None:
+        if not self._pending:
+            self._first_pending = key
+        self._pending += self.layout.pack(key, value)
+        self.last_key, self.last_value = key, value
+
+    def floor(self, key: int) -> tuple[int, int] | None:
+        """The last entry whose key is not above `key`."""
+        if self._pending and key >= self._first_pending:
+            return _floor_in(self.layout, self._pending, key)
+        return self._floor_in_file(key) if self._file_entries else None
+
+    def entries(self) -> list[tuple[int, int]]:
+        self.flush()
+        return list(self.layout.iter_unpack(self._read(0, self._file_entries)))
+
+    def flush(self, *, sync: bool = False) -> None:
+        """Writes what is pending; the file exists afterwards, even if it is empty."""
+        file = self._disk.open(self.path, create=True)
+        try:
+            if self._pending:
+                file.write_at(self._pending, self._file_entries * self.layout.size)
+                self._file_entries = len(self)
+                self._pending = bytearray()
+            if sync:
+                file.sync()
+        finally:
+            file.close()
+
+    def truncate(self, below_value: int) -> None:
+        """Drops every entry whose second field is `below_value` or more."""
+        kept = [entry for entry in self.entries() if entry[1] < below_value]
+        self._resize(len(kept))
+        self.last_key, self.last_value = kept[-1] if kept else (-1, 0)
+
+    def reset(self) -> None:
+        self._pending = bytearray()
+        self._resize(0)
+        self.last_key, self.last_value = -1, 0
+
+    def _resize(self, entries: int) -> None:
+        file = self._disk.open(self.path, create=True)
+        try:
+            file.truncate(entries * self.layout.size)
+        finally:
+            file.close()
+        self._file_entries = entries
+
+    def _read_last(self) -> tuple[int, int]:
+        """A file preallocated by a broker that crashed ends in zeros; those are not entries."""
+        key, value = self.layout.unpack(self._read(self._file_entries - 1, 1))
+        first_key, first_value = self.layout.unpack(self._read(0, 1))
+        if key < first_key or value < first_value:
+            raise CorruptFileError(f"the last entry of {self.path} is below its first")
+        return key, value
+
+    def _floor_in_file(self, key: int) -> tuple[int, int] | None:
+        """Binary search over blocks, then within one."""
+        file = self._disk.open(self.path)
+        try:
+            low, high = 0, (self._file_entries - 1) // _BLOCK_ENTRIES
+            while low < high:
+                middle = (low + high + 1) // 2
+                first = file.read_at(self.layout.size, middle * _BLOCK_ENTRIES * self.layout.size)
+                if self.layout.unpack(first)[0] <= key:
+                    low = middle
+                else:
+                    high = middle - 1
+            count = min(_BLOCK_ENTRIES, self._file_entries - low * _BLOCK_ENTRIES)
+            block = file.read_at(count * self.layout.size, low * _BLOCK_ENTRIES * self.layout.size)
+        finally:
+            file.close()
+        return _floor_in(self.layout, block, key)
+
+    def _read(self, entry: int, count: int) -> bytes:
+        file = self._disk.open(self.path)
+        try:
+            return bytes(file.read_at(count * self.layout.size, entry * self.layout.size))
+        finally:
+            file.close()
+
+
+def _floor_in(layout: Struct, block: bytes | bytearray | memoryview, key: int) -> tuple[int, int] | None:
+    low, high = -1, len(block) // layout.size - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if layout.unpack_from(block, middle * layout.size)[0] <= key:
+            low = middle
+        else:
+            high = middle - 1
+    if low < 0:
+        return None
+    found_key, value = layout.unpack_from(block, low * layout.size)
+    return found_key, value
