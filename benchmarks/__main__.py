@@ -1,0 +1,87 @@
+"""Measures SSKafka alone (`sskafka`), beside Apache Kafka (`compare`), or any broker that already runs (`attach`)."""
+
+import argparse
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.apache_kafka import ROOT, UnavailableError, resolve_kafka_libs
+from benchmarks.brokers import Broker, apache_kafka_kind, sskafka_kind
+from benchmarks.generator import PROGRAM, LoadFailedError
+from benchmarks.machine import describe
+from benchmarks.probe import NotReadyError
+from benchmarks.report import markdown, plain_text, tables
+from benchmarks.results import BrokerResult, as_json
+from benchmarks.runner import measure_attached, measure_kinds
+from benchmarks.scenarios import FULL, QUICK, SCENARIOS, Extent, Scenario
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    if not PROGRAM.exists():
+        print(f"{PROGRAM.relative_to(ROOT)} is not built: make load", file=sys.stderr)
+        return 1
+    scenarios = [scenario for scenario in SCENARIOS if scenario.key in arguments.scenarios]
+    extent = QUICK if arguments.quick else FULL
+    try:
+        results = _measure(arguments, scenarios, extent)
+    except (UnavailableError, NotReadyError, LoadFailedError) as error:
+        print(f"benchmark ended: {error}", file=sys.stderr)
+        return 1
+    _publish(arguments, results, scenarios, extent)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    keys = [scenario.key for scenario in SCENARIOS]
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--quick", action="store_true", help="about a quarter of the time, less exact")
+    common.add_argument("--scenarios", nargs="+", choices=keys, default=keys, metavar="KEY", help=", ".join(keys))
+    common.add_argument(
+        "--dir", type=Path, default=ROOT / "build" / "bench", help="where brokers keep their logs meanwhile"
+    )
+    common.add_argument("--json", type=Path, help="write every round here")
+    common.add_argument("--markdown", type=Path, help="write the tables here")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    modes = parser.add_subparsers(dest="mode", required=True)
+    modes.add_parser("sskafka", parents=[common], help="start SSKafka and measure it")
+    modes.add_parser("compare", parents=[common], help="SSKafka and Apache Kafka, alternating rounds")
+    attach = modes.add_parser("attach", parents=[common], help="measure a running broker")
+    attach.add_argument("--bootstrap", required=True, metavar="HOST:PORT")
+    attach.add_argument("--pid", required=True, type=int, help="process whose CPU time and memory are read")
+    attach.add_argument("--name", default="broker", help="heading of its column")
+    return parser
+
+
+def _measure(arguments: argparse.Namespace, scenarios: Sequence[Scenario], extent: Extent) -> list[BrokerResult]:
+    if arguments.mode == "attach":
+        host, _, port = arguments.bootstrap.rpartition(":")
+        return measure_attached(Broker(arguments.name, host, int(port), arguments.pid), scenarios, extent)
+    kinds = [sskafka_kind()]
+    if arguments.mode == "compare":
+        kinds.append(apache_kafka_kind(resolve_kafka_libs()))
+    return measure_kinds(kinds, scenarios, extent, arguments.dir / f"data-{os.getpid()}")
+
+
+def _publish(
+    arguments: argparse.Namespace, results: Sequence[BrokerResult], scenarios: Sequence[Scenario], extent: Extent
+) -> None:
+    command = shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
+    about = describe(
+        f"{extent.rounds} rounds after {extent.warm_up_rounds} to warm up, medians; ± is half the spread", command
+    )
+    about["date"] = time.strftime("%Y-%m-%d")
+    shown = tables(results, scenarios, os.cpu_count() or 1)
+    print(plain_text(shown, about), end="")
+    if arguments.markdown:
+        arguments.markdown.write_text(markdown(shown, about))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(as_json(results, about), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""Brokers under measurement: started here, or running already and known by address and pid.
+
+Both kinds get the same properties: one node that is broker and controller, log directories beside each other on one
+file system, flushing left to the operating system, everything else at its default.
+"""
+
+import base64
+import contextlib
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.apache_kafka import BROKER_HEAP, PERFORMANCE_OPTIONS, KafkaLibs, run_tool
+from benchmarks.probe import NotReadyError, Startup, wait_until_ready
+
+HOST = "127.0.0.1"
+STOP_SECONDS_MAX = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A broker that answers."""
+
+    name: str
+    host: str
+    port: int
+    pid: int
+    startup: Startup | None = None
+    data: Path | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class BrokerKind:
+    """How a kind of broker is started in an empty directory."""
+
+    def __init__(self, name: str, command: Callable[[Path], list[str]], prepare: Callable[[Path], None]) -> None:
+        self.name = name
+        self._command = command
+        self._prepare = prepare
+
+    @contextlib.contextmanager
+    def running(self, directory: Path) -> Iterator[Broker]:
+        directory.mkdir(parents=True)
+        port, controller_port = free_ports(2)
+        properties = directory / "server.properties"
+        properties.write_text(server_properties(directory / "data", port, controller_port))
+        self._prepare(properties)
+        with broker_process(self._command(properties), directory / "broker.log") as (process, started_at):
+            try:
+                startup = wait_until_ready(HOST, port, started_at, lambda: process.poll() is None)
+            except NotReadyError as error:
+                raise NotReadyError(
+                    f"{self.name}: {error}\n{(directory / 'broker.log').read_text()[-2000:]}"
+                ) from error
+            yield Broker(self.name, HOST, port, process.pid, startup, directory / "data")
+
+
+def sskafka_kind() -> BrokerKind:
+    program = Path(sys.executable).with_name("sskafka")
+    return BrokerKind("SSKafka", lambda properties: [str(program), "start", str(properties)], lambda properties: None)
+
+
+def apache_kafka_kind(libs: KafkaLibs) -> BrokerKind:
+    def command(properties: Path) -> list[str]:
+        return libs.java("kafka.Kafka", str(properties), options=(*BROKER_HEAP, *PERFORMANCE_OPTIONS))
+
+    return BrokerKind("Apache Kafka", command, lambda properties: format_storage(libs, properties))
+
+
+def format_storage(libs: KafkaLibs, properties: Path) -> None:
+    """Kafka refuses a directory without a cluster id; its own tool writes one."""
+    cluster_id = base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=").replace("-", "A")
+    done = run_tool(libs, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties))
+    if done.returncode != 0:
+        raise NotReadyError(f"formatting failed: {done.stdout}{done.stderr}")
+
+
+def server_properties(data: Path, port: int, controller_port: int) -> str:
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        "log.dirs": str(data),
+        "num.partitions": "1",
+        # Deleted topics leave the disk at once, not a minute later beside another measurement.
+        "log.segment.delete.delay.ms": "100",
+        "log.initial.task.delay.ms": "500",
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+    }
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that were free a moment ago: Kafka's own configuration must name them, so port 0 is no way out."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind((HOST, 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+@contextlib.contextmanager
+def broker_process(command: list[str], log: Path) -> Iterator[tuple[subprocess.Popen[bytes], float]]:
+    """A child process that is ended with SIGTERM, and killed when it does not end."""
+    with log.open("wb") as output:
+        started_at = time.monotonic()
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        yield process, started_at
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

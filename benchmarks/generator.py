@@ -1,0 +1,75 @@
+"""Runs the load generator once against a broker, with the broker's CPU time taken around it."""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.apache_kafka import ROOT
+from benchmarks.brokers import Broker
+from benchmarks.memory import WarmPages
+from benchmarks.processes import cpu_between, read_cpu
+from benchmarks.scenarios import Extent, Load, Scenario
+
+PROGRAM = ROOT / "build" / "bench" / "load"
+RUN_SECONDS_MAX = 180
+
+
+class LoadFailedError(Exception):
+    """The load generator refused its own result; the text is its reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One run of one scenario."""
+
+    rate: float
+    megabytes_per_second: float
+    broker_cpu_per_gigabyte: float
+    broker_cpu_us_per_message: float
+    broker_cores: float
+    broker_busiest_thread: float
+    client_cores: float
+    client_busiest_thread: float
+    p50_us: float | None
+    p99_us: float | None
+
+
+def run_round(scenario: Scenario, extent: Extent, broker: Broker, topic: str, pages: WarmPages) -> Round:
+    # What earlier runs left in the page cache must not be written out at this run's expense.
+    os.sync()
+    pages.release()
+    before = read_cpu(broker.pid)
+    outcome = run_load(scenario.load, broker, topic, scenario.arguments(extent))
+    spent = cpu_between(before, read_cpu(broker.pid))
+    wall, payload_bytes = outcome["wall_seconds"], outcome["messages"] * outcome["message_bytes"]
+    rate = outcome["timed_messages"] / outcome["seconds"]
+    return Round(
+        rate=rate,
+        megabytes_per_second=rate * outcome["message_bytes"] / 1e6,
+        broker_cpu_per_gigabyte=spent.seconds / payload_bytes * 1e9,
+        broker_cpu_us_per_message=spent.seconds / outcome["messages"] * 1e6,
+        broker_cores=spent.seconds / wall,
+        broker_busiest_thread=spent.busiest_thread_seconds / wall,
+        client_cores=outcome["client_cpu_seconds"] / wall,
+        client_busiest_thread=outcome["client_busiest_thread_seconds"] / wall,
+        p50_us=outcome.get("p50_us"),
+        p99_us=outcome.get("p99_us"),
+    )
+
+
+def run_load(load: Load, broker: Broker, topic: str, arguments: dict[str, int]) -> dict[str, Any]:
+    command = [str(PROGRAM), load.value, "--topic", topic, *_address(load, broker)]
+    command += [word for name, value in arguments.items() for word in (name, str(value))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS_MAX, check=False)
+    if done.returncode != 0:
+        raise LoadFailedError(f"{load.value} against {broker.name}: {done.stderr.strip()}")
+    outcome: dict[str, Any] = json.loads(done.stdout)
+    return outcome
+
+
+def _address(load: Load, broker: Broker) -> list[str]:
+    if load is Load.REQUESTS:
+        return ["--host", broker.host, "--port", str(broker.port)]
+    return ["--bootstrap", broker.bootstrap]

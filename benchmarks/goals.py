@@ -1,0 +1,68 @@
+"""What is aimed at: ratios to Apache Kafka, and absolute bounds from the prototype's figures times 1.5."""
+
+from dataclasses import dataclass
+
+from benchmarks.results import CPU_PER_GIGABYTE, CPU_PER_REQUEST, P50, P99, RATE, Measure
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A bound on a measure, or on its ratio to the other broker's."""
+
+    bound: float
+    at_least: bool
+
+    def reached(self, value: float) -> bool:
+        return value >= self.bound if self.at_least else value <= self.bound
+
+    def __str__(self) -> str:
+        return f"{'>=' if self.at_least else '<='} {self.bound:g}"
+
+
+def at_least(bound: float) -> Goal:
+    return Goal(bound, at_least=True)
+
+
+def at_most(bound: float) -> Goal:
+    return Goal(bound, at_least=False)
+
+
+START_UP = "start-up"
+RSS_AFTER_LOAD = "RSS after load"
+RSS_IDLE = "RSS idle"
+
+RATIO_GOALS: dict[tuple[str, str], Goal] = {
+    ("produce-1kb", RATE.name): at_least(1.2),
+    ("produce-1kb", CPU_PER_GIGABYTE.name): at_most(0.5),
+    ("produce-1kb-16k", RATE.name): at_least(1.5),
+    ("consume-100b", RATE.name): at_least(1.1),
+    ("consume-100b", CPU_PER_GIGABYTE.name): at_most(1.0),
+    ("consume-1kb", RATE.name): at_least(1.1),
+    ("consume-1kb", CPU_PER_GIGABYTE.name): at_most(1.0),
+    ("tiny-1", RATE.name): at_least(1.3),
+    ("tiny-16", RATE.name): at_least(1.0),
+    ("tiny-64", RATE.name): at_least(1.0),
+    ("tiny-4x50", RATE.name): at_least(4.0),
+    ("latency", P50.name): at_most(0.5),
+    ("latency", P99.name): at_most(0.5),
+    ("process", START_UP): at_most(0.1),
+    ("process", RSS_AFTER_LOAD): at_most(0.15),
+}
+
+ABSOLUTE_GOALS: dict[tuple[str, str], Goal] = {
+    ("produce-1kb", CPU_PER_GIGABYTE.name): at_most(0.75),
+    ("produce-1kb-16k", CPU_PER_GIGABYTE.name): at_most(2.85),
+    ("consume-1kb", CPU_PER_GIGABYTE.name): at_most(0.6),
+    ("tiny-16", CPU_PER_REQUEST.name): at_most(66),
+    ("tiny-4x50", CPU_PER_REQUEST.name): at_most(13.5),
+    ("process", START_UP): at_most(0.5),
+    ("process", RSS_IDLE): at_most(70),
+}
+
+
+def ratio_goal(scenario_key: str, measure: Measure) -> Goal | None:
+    return RATIO_GOALS.get((scenario_key, measure.name))
+
+
+def absolute_goal(scenario_key: str, measure: Measure) -> Goal | None:
+    return ABSOLUTE_GOALS.get((scenario_key, measure.name))

@@ -1,0 +1,109 @@
+"""The order of a run: start-ups, then each scenario, its warm-up and counted rounds alternating between the brokers.
+
+What changes on the machine during a run thus changes for both; every other round starts with the other broker.
+"""
+
+import contextlib
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.brokers import Broker, BrokerKind
+from benchmarks.generator import Round, run_load, run_round
+from benchmarks.memory import WarmPages
+from benchmarks.processes import read_rss_bytes
+from benchmarks.results import BrokerResult
+from benchmarks.scenarios import Extent, Load, Scenario
+from benchmarks.topics import fresh_topic
+
+SETTLE_SECONDS = 1.0
+
+
+def measure_kinds(
+    kinds: Sequence[BrokerKind], scenarios: Sequence[Scenario], extent: Extent, directory: Path
+) -> list[BrokerResult]:
+    """Starts each kind of broker in `directory`, measures, and removes what was written."""
+    results = [BrokerResult(kind.name) for kind in kinds]
+    with _scratch(directory), contextlib.ExitStack() as running:
+        for number in range(extent.startups - 1):
+            for kind, result in zip(kinds, results, strict=True):
+                with kind.running(directory / f"{kind.name}-start-{number}") as broker:
+                    _note_startup(result, broker)
+        brokers = [running.enter_context(kind.running(directory / kind.name)) for kind in kinds]
+        for broker, result in zip(brokers, results, strict=True):
+            _note_startup(result, broker)
+        _measure_running(brokers, results, scenarios, extent)
+    return results
+
+
+def measure_attached(broker: Broker, scenarios: Sequence[Scenario], extent: Extent) -> list[BrokerResult]:
+    """Measures a broker that somebody else started."""
+    results = [BrokerResult(broker.name)]
+    _measure_running([broker], results, scenarios, extent)
+    return results
+
+
+def _measure_running(
+    brokers: Sequence[Broker], results: Sequence[BrokerResult], scenarios: Sequence[Scenario], extent: Extent
+) -> None:
+    time.sleep(SETTLE_SECONDS)
+    pairs = list(zip(brokers, results, strict=True))
+    for broker, result in pairs:
+        result.rss_idle_bytes = read_rss_bytes(broker.pid)
+    for scenario in scenarios:
+        _measure_scenario(scenario, extent, pairs)
+    for broker, result in pairs:
+        result.rss_after_load_bytes = read_rss_bytes(broker.pid)
+
+
+def _measure_scenario(scenario: Scenario, extent: Extent, pairs: Sequence[tuple[Broker, BrokerResult]]) -> None:
+    pages = WarmPages()
+    with contextlib.ExitStack() as filled:
+        topics = {broker.name: filled.enter_context(_topic_to_read(scenario, extent, broker)) for broker, _ in pairs}
+        for number in range(-extent.warm_up_rounds, extent.rounds):
+            for broker, result in pairs if number % 2 == 0 else reversed(pairs):
+                pages.hold()
+                one = _one_round(scenario, extent, broker, topics[broker.name], pages)
+                if number >= 0:
+                    result.rounds.setdefault(scenario.key, []).append(one)
+                _tell(scenario, broker, number, one)
+
+
+@contextlib.contextmanager
+def _topic_to_read(scenario: Scenario, extent: Extent, broker: Broker) -> Iterator[str | None]:
+    """Consuming reads one filled topic again and again; everything else writes to a new topic each time."""
+    if scenario.load is not Load.CONSUME:
+        yield None
+        return
+    with fresh_topic(broker, scenario.partitions) as topic:
+        run_load(Load.PRODUCE, broker, topic, scenario.arguments(extent))
+        yield topic
+
+
+def _one_round(scenario: Scenario, extent: Extent, broker: Broker, filled_topic: str | None, pages: WarmPages) -> Round:
+    if filled_topic is not None:
+        return run_round(scenario, extent, broker, filled_topic, pages)
+    with fresh_topic(broker, scenario.partitions) as topic:
+        return run_round(scenario, extent, broker, topic, pages)
+
+
+def _note_startup(result: BrokerResult, broker: Broker) -> None:
+    if broker.startup is not None:
+        result.port_open_seconds.append(broker.startup.port_open_seconds)
+        result.ready_seconds.append(broker.startup.ready_seconds)
+
+
+def _tell(scenario: Scenario, broker: Broker, number: int, one: Round) -> None:
+    label = "warm-up" if number < 0 else f"round {number + 1}"
+    print(f"{scenario.title}: {broker.name}, {label}: {one.rate:,.0f}/s", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _scratch(directory: Path) -> Iterator[None]:
+    directory.mkdir(parents=True)
+    try:
+        yield
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)

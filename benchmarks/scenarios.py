@@ -1,0 +1,90 @@
+"""What is measured: one row a scenario, with the arguments for the load generator, and the size of a whole run."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+LARGE_BATCH_BYTES = 1_000_000
+SMALL_BATCH_BYTES = 16_384
+PARTITIONS_MAX = 16
+
+
+class Load(Enum):
+    """The loads of benchmarks/load."""
+
+    PRODUCE = "produce"
+    CONSUME = "consume"
+    REQUESTS = "requests"
+    LATENCY = "latency"
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Bounds of a run, in count and in time."""
+
+    rounds: int
+    warm_up_rounds: int
+    seconds_max: int
+    round_bytes_max: int
+    round_messages_max: int
+    startups: int
+
+
+FULL = Extent(
+    rounds=5, warm_up_rounds=2, seconds_max=3, round_bytes_max=1_500_000_000, round_messages_max=8_000_000, startups=3
+)
+QUICK = Extent(
+    rounds=3, warm_up_rounds=1, seconds_max=1, round_bytes_max=500_000_000, round_messages_max=2_000_000, startups=1
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One thing to measure."""
+
+    key: str
+    title: str
+    load: Load
+    message_bytes: int
+    batch_bytes: int = LARGE_BATCH_BYTES
+    connections: int = 1
+    in_flight: int = 1
+
+    @property
+    def partitions(self) -> int:
+        """One, so that one log is measured; tiny requests get one a connection, so that none waits for a lock."""
+        return min(self.connections, PARTITIONS_MAX)
+
+    def messages_max(self, extent: Extent) -> int:
+        return min(extent.round_messages_max, extent.round_bytes_max // self.message_bytes)
+
+    def arguments(self, extent: Extent) -> dict[str, int]:
+        """Options of the load generator beside the address and the topic."""
+        common = {"--message-bytes": self.message_bytes, "--seconds": extent.seconds_max}
+        match self.load:
+            case Load.PRODUCE:
+                return common | {"--batch-bytes": self.batch_bytes, "--messages": self.messages_max(extent)}
+            case Load.CONSUME:
+                return common | {"--seconds": 30, "--messages": self.messages_max(extent)}
+            case Load.LATENCY:
+                return common | {"--rate": 1000}
+            case Load.REQUESTS:
+                return common | {
+                    "--connections": self.connections,
+                    "--in-flight": self.in_flight,
+                    "--partitions": self.partitions,
+                }
+
+
+SCENARIOS = (
+    Scenario("produce-100b", "produce 100 B, large batches", Load.PRODUCE, 100),
+    Scenario("produce-1kb", "produce 1 KB, large batches", Load.PRODUCE, 1000),
+    Scenario("produce-100b-16k", "produce 100 B, 16 KB batches", Load.PRODUCE, 100, SMALL_BATCH_BYTES),
+    Scenario("produce-1kb-16k", "produce 1 KB, 16 KB batches", Load.PRODUCE, 1000, SMALL_BATCH_BYTES),
+    Scenario("consume-100b", "consume 100 B", Load.CONSUME, 100),
+    Scenario("consume-1kb", "consume 1 KB", Load.CONSUME, 1000),
+    Scenario("tiny-1", "tiny requests, 1 connection", Load.REQUESTS, 10),
+    Scenario("tiny-16", "tiny requests, 16 connections", Load.REQUESTS, 10, connections=16),
+    Scenario("tiny-64", "tiny requests, 64 connections", Load.REQUESTS, 10, connections=64),
+    Scenario("tiny-4x50", "tiny requests, 4 x 50 in flight", Load.REQUESTS, 10, connections=4, in_flight=50),
+    Scenario("latency", "produce to consume, 1000/s", Load.LATENCY, 100),
+)

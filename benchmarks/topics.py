@@ -1,0 +1,71 @@
+"""Topics of a run: created empty, deleted at once, by librdkafka's admin client."""
+
+import contextlib
+import itertools
+import time
+from collections.abc import Iterator
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.cimpl import NewTopic
+
+from benchmarks.brokers import Broker
+
+ADMIN_SECONDS_MAX = 30.0
+FILES_GONE_SECONDS_MAX = 5.0
+_numbers = itertools.count(1)
+
+
+@contextlib.contextmanager
+def fresh_topic(broker: Broker, partitions: int) -> Iterator[str]:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    name = f"bench-{time.time_ns()}-{next(_numbers)}"
+    new = NewTopic(name, num_partitions=partitions, replication_factor=1)
+    admin.create_topics([new])[name].result(ADMIN_SECONDS_MAX)
+    _wait_for_leaders(admin, name, broker)
+    _wait_until_served(admin, name, partitions)
+    try:
+        yield name
+    finally:
+        admin.delete_topics([name])[name].result(ADMIN_SECONDS_MAX)
+        _wait_until_files_gone(broker, name)
+
+
+def _wait_for_leaders(admin: AdminClient, name: str, broker: Broker) -> None:
+    deadline = time.monotonic() + ADMIN_SECONDS_MAX
+    while time.monotonic() < deadline:
+        cluster = admin.list_topics(name, timeout=ADMIN_SECONDS_MAX)
+        leaders = {partition.leader for partition in cluster.topics[name].partitions.values()}
+        if leaders and leaders <= cluster.brokers.keys():
+            _require_leader_at(broker, {cluster.brokers[leader].port for leader in leaders})
+            return
+        time.sleep(0.02)
+    raise TimeoutError(f"topic {name} has no leader")
+
+
+def _require_leader_at(broker: Broker, ports: set[int]) -> None:
+    """Raw requests go to one address, so every partition must be led there."""
+    if ports != {broker.port}:
+        raise ValueError(f"partitions are led at ports {ports}, not at {broker.bootstrap}: measure a single broker")
+
+
+def _wait_until_served(admin: AdminClient, name: str, partitions: int) -> None:
+    """Metadata may name a leader before that leader serves, so each partition is asked for its end."""
+    ends = {TopicPartition(name, partition): OffsetSpec.latest() for partition in range(partitions)}  # type: ignore[no-untyped-call]
+    deadline = time.monotonic() + ADMIN_SECONDS_MAX
+    while True:
+        try:
+            for answer in admin.list_offsets(ends).values():
+                answer.result(ADMIN_SECONDS_MAX)
+            return
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _wait_until_files_gone(broker: Broker, name: str) -> None:
+    """Best effort: the files of the next round shall not compete with these for memory."""
+    deadline = time.monotonic() + FILES_GONE_SECONDS_MAX
+    while broker.data is not None and any(broker.data.glob(f"{name}-*")) and time.monotonic() < deadline:
+        time.sleep(0.02)
