@@ -1,0 +1,48 @@
+"""What a run of records changed, for those who act on changes: the replica manager, coordinators, journals.
+
+The image that comes with a delta is the one after the change; what is gone from it is kept here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from sskafka.model.ids import Uuid
+
+if TYPE_CHECKING:
+    from sskafka.metadata.image import TopicImage
+
+
+class ConfigResource(NamedTuple):
+    """Whose settings: a topic's by name, a broker's by id, or with an empty name those of all brokers."""
+
+    type: int
+    name: str
+
+
+@dataclass(slots=True)
+class MetadataDelta:
+    topics_created: set[Uuid] = field(default_factory=set)
+    topics_deleted: "dict[Uuid, TopicImage]" = field(default_factory=dict)
+    partitions_changed: dict[Uuid, set[int]] = field(default_factory=dict)
+    """New and changed partitions by topic id; those of deleted topics are not here."""
+    configs_changed: set[ConfigResource] = field(default_factory=set)
+    brokers_changed: set[int] = field(default_factory=set)
+    features_changed: set[str] = field(default_factory=set)
+    skipped: list[str] = field(default_factory=list)
+    """Records of kinds that this software does not know."""
+
+    def partition_changed(self, topic_id: Uuid, partition: int) -> None:
+        self.partitions_changed.setdefault(topic_id, set()).add(partition)
+
+    def topic_deleted(self, topic: "TopicImage") -> None:
+        self.partitions_changed.pop(topic.id, None)
+        if topic.id in self.topics_created:
+            self.topics_created.discard(topic.id)  # came and went within one delta: nobody need know
+        else:
+            self.topics_deleted[topic.id] = topic
+
+    def changed_partitions(self) -> Iterator[tuple[Uuid, int]]:
+        for topic_id, partitions in self.partitions_changed.items():
+            for partition in sorted(partitions):
+                yield topic_id, partition

@@ -1,0 +1,288 @@
+"""The cluster as its metadata log describes it up to one offset.
+
+`replay` is the only way in which an image changes, and it is the same on the controller and on everyone who follows.
+An image that was handed out never changes: `fork` gives a draft that shares everything with it and copies a topic or
+the settings of a resource when it first touches them.
+
+Replaying trusts the log: the decisions checked what is in it, so a record that does not fit is a broken invariant.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from sskafka.metadata.broker_registration import BrokerRegistration
+from sskafka.metadata.delta import ConfigResource, MetadataDelta
+from sskafka.metadata.features import ELR_VERSION, LATEST_METADATA_VERSION, METADATA_VERSION
+from sskafka.metadata.partition_state import PartitionState
+from sskafka.metadata.records import (
+    RESOURCE_BROKER,
+    RESOURCE_TOPIC,
+    AccessControlEntryRecord,
+    BrokerRegistrationChangeRecord,
+    ClearElrRecord,
+    ClientQuotaRecord,
+    ConfigRecord,
+    DelegationTokenRecord,
+    FeatureLevelRecord,
+    FenceBrokerRecord,
+    MetadataRecord,
+    NoOpRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
+    RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
+    TopicRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+    UserScramCredentialRecord,
+    ZkMigrationStateRecord,
+)
+from sskafka.model.ids import Uuid
+
+QuotaEntity = tuple[tuple[str, str | None], ...]
+
+
+class TopicImage:
+    __slots__ = ("id", "name", "partitions")
+
+    def __init__(self, name: str, topic_id: Uuid, partitions: dict[int, PartitionState] | None = None) -> None:
+        self.name = name
+        self.id = topic_id
+        self.partitions = partitions if partitions is not None else {}
+
+    def __repr__(self) -> str:
+        return f"TopicImage({self.name!r}, {len(self.partitions)} partitions)"
+
+
+class ClusterImage:
+    def __init__(self) -> None:
+        self.next_offset = 0
+        """Offset of the next record of the metadata log."""
+        self.topics: dict[str, TopicImage] = {}
+        self.topics_by_id: dict[Uuid, TopicImage] = {}
+        self.brokers: dict[int, BrokerRegistration] = {}
+        self.controllers: dict[int, RegisterControllerRecord] = {}
+        self.features: dict[str, int] = {}
+        """Finalized levels."""
+        self.next_producer_id = 0
+        self.client_quotas: dict[QuotaEntity, dict[str, float]] = {}
+        self.scram_credentials: dict[tuple[str, int], UserScramCredentialRecord] = {}
+        self.delegation_tokens: dict[str, DelegationTokenRecord] = {}
+        self.access_control: dict[Uuid, AccessControlEntryRecord] = {}
+        self._configs: dict[ConfigResource, dict[str, str]] = {}
+        self._own_topics: set[Uuid] = set()
+        self._own_configs: set[ConfigResource] = set()
+
+    def fork(self) -> "ClusterImage":
+        """A draft to replay into; this image stays as it is."""
+        draft = ClusterImage.__new__(ClusterImage)
+        draft.next_offset = self.next_offset
+        draft.topics = self.topics.copy()
+        draft.topics_by_id = self.topics_by_id.copy()
+        draft.brokers = self.brokers.copy()
+        draft.controllers = self.controllers.copy()
+        draft.features = self.features.copy()
+        draft.next_producer_id = self.next_producer_id
+        draft.client_quotas = {entity: quotas.copy() for entity, quotas in self.client_quotas.items()}
+        draft.scram_credentials = self.scram_credentials.copy()
+        draft.delegation_tokens = self.delegation_tokens.copy()
+        draft.access_control = self.access_control.copy()
+        draft._configs = self._configs.copy()
+        draft._own_topics = set()
+        draft._own_configs = set()
+        return draft
+
+    @property
+    def metadata_version(self) -> int:
+        """A log that names none was written by something that knew no other than what we write."""
+        return self.features.get(METADATA_VERSION, LATEST_METADATA_VERSION)
+
+    @property
+    def uses_eligible_leader_replicas(self) -> bool:
+        return self.features.get(ELR_VERSION, 0) >= 1
+
+    def partition(self, topic_name: str, partition: int) -> PartitionState | None:
+        topic = self.topics.get(topic_name)
+        return topic.partitions.get(partition) if topic else None
+
+    def configs(self, resource: ConfigResource) -> Mapping[str, str]:
+        return self._configs.get(resource, {})
+
+    def config_resources(self) -> Iterator[ConfigResource]:
+        return iter(self._configs)
+
+    def topic_configs(self, name: str) -> Mapping[str, str]:
+        return self.configs(ConfigResource(RESOURCE_TOPIC, name))
+
+    def broker_configs(self, broker_id: int) -> Mapping[str, str]:
+        return self.configs(ConfigResource(RESOURCE_BROKER, str(broker_id)))
+
+    def broker_default_configs(self) -> Mapping[str, str]:
+        return self.configs(ConfigResource(RESOURCE_BROKER, ""))
+
+    def active_brokers(self) -> list[BrokerRegistration]:
+        return [broker for broker in self.brokers.values() if broker.is_active]
+
+    def is_active(self, broker_id: int) -> bool:
+        broker = self.brokers.get(broker_id)
+        return broker is not None and broker.is_active
+
+    def partitions(self) -> Iterator[tuple[TopicImage, int, PartitionState]]:
+        for topic in self.topics.values():
+            for number, state in topic.partitions.items():
+                yield topic, number, state
+
+    def replay(self, record: MetadataRecord, delta: MetadataDelta) -> None:
+        """Takes in one record and notes in `delta` what it changed."""
+        self.next_offset += 1
+        match record:
+            case TopicRecord():
+                self._replay_topic(record, delta)
+            case PartitionRecord():
+                self._replay_partition(record, delta)
+            case PartitionChangeRecord():
+                self._replay_partition_change(record, delta)
+            case RemoveTopicRecord():
+                self._replay_remove_topic(record, delta)
+            case ConfigRecord():
+                self._replay_config(record, delta)
+            case FeatureLevelRecord():
+                self._replay_feature(record, delta)
+            case ClearElrRecord():
+                self._replay_clear_elr(record, delta)
+            case ProducerIdsRecord():
+                self.next_producer_id = record.next_producer_id
+            case NoOpRecord() | ZkMigrationStateRecord():
+                pass
+            case _:
+                self._replay_node_or_security(record, delta)
+
+    def _replay_node_or_security(self, record: MetadataRecord, delta: MetadataDelta) -> None:
+        match record:
+            case RegisterBrokerRecord():
+                self._set_broker(BrokerRegistration.from_record(record), delta)
+            case BrokerRegistrationChangeRecord():
+                self._replay_registration_change(record, delta)
+            case FenceBrokerRecord():
+                change = BrokerRegistrationChangeRecord(record.id, record.epoch, fenced=1)
+                self._replay_registration_change(change, delta)
+            case UnfenceBrokerRecord():
+                change = BrokerRegistrationChangeRecord(record.id, record.epoch, fenced=-1)
+                self._replay_registration_change(change, delta)
+            case UnregisterBrokerRecord():
+                del self.brokers[record.broker_id]
+                delta.brokers_changed.add(record.broker_id)
+            case RegisterControllerRecord():
+                self.controllers[record.controller_id] = record
+            case _:
+                self._replay_security(record, delta)
+
+    def _replay_security(self, record: MetadataRecord, delta: MetadataDelta) -> None:
+        match record:
+            case ClientQuotaRecord():
+                self._replay_client_quota(record)
+            case UserScramCredentialRecord():
+                self.scram_credentials[record.name, record.mechanism] = record
+            case RemoveUserScramCredentialRecord():
+                del self.scram_credentials[record.name, record.mechanism]
+            case DelegationTokenRecord():
+                self.delegation_tokens[record.token_id] = record
+            case RemoveDelegationTokenRecord():
+                del self.delegation_tokens[record.token_id]
+            case AccessControlEntryRecord():
+                self.access_control[record.id] = record
+            case RemoveAccessControlEntryRecord():
+                del self.access_control[record.id]
+            case _:
+                delta.skipped.append(type(record).__name__)
+
+    def _replay_topic(self, record: TopicRecord, delta: MetadataDelta) -> None:
+        topic = TopicImage(record.name, record.topic_id)
+        self._put_topic(topic)
+        delta.topics_created.add(topic.id)
+
+    def _replay_partition(self, record: PartitionRecord, delta: MetadataDelta) -> None:
+        topic = self._own_topic(record.topic_id)
+        topic.partitions[record.partition_id] = PartitionState.from_record(record)
+        delta.partition_changed(topic.id, record.partition_id)
+
+    def _replay_partition_change(self, record: PartitionChangeRecord, delta: MetadataDelta) -> None:
+        topic = self._own_topic(record.topic_id)
+        topic.partitions[record.partition_id] = topic.partitions[record.partition_id].changed_by(record)
+        delta.partition_changed(topic.id, record.partition_id)
+
+    def _replay_remove_topic(self, record: RemoveTopicRecord, delta: MetadataDelta) -> None:
+        topic = self.topics_by_id.pop(record.topic_id)
+        del self.topics[topic.name]
+        self._configs.pop(ConfigResource(RESOURCE_TOPIC, topic.name), None)
+        delta.topic_deleted(topic)
+
+    def _replay_config(self, record: ConfigRecord, delta: MetadataDelta) -> None:
+        resource = ConfigResource(record.resource_type, record.resource_name)
+        configs = self._own_config(resource)
+        if record.value is None:
+            configs.pop(record.name, None)
+        else:
+            configs[record.name] = record.value
+        if not configs:
+            del self._configs[resource]
+            self._own_configs.discard(resource)
+        delta.configs_changed.add(resource)
+
+    def _replay_feature(self, record: FeatureLevelRecord, delta: MetadataDelta) -> None:
+        if record.feature_level == 0:
+            self.features.pop(record.name, None)
+        else:
+            self.features[record.name] = record.feature_level
+        delta.features_changed.add(record.name)
+
+    def _replay_clear_elr(self, record: ClearElrRecord, delta: MetadataDelta) -> None:
+        names = [record.topic_name] if record.topic_name else list(self.topics)
+        cleared = PartitionChangeRecord(eligible_leader_replicas=[], last_known_elr=[])
+        for topic in [self._own_topic(self.topics[name].id) for name in names]:
+            for number, state in topic.partitions.items():
+                if state.eligible_leader_replicas or state.last_known_elr:
+                    topic.partitions[number] = state.changed_by(cleared)
+                    delta.partition_changed(topic.id, number)
+
+    def _replay_registration_change(self, record: BrokerRegistrationChangeRecord, delta: MetadataDelta) -> None:
+        broker = self.brokers[record.broker_id]
+        assert broker.epoch == record.broker_epoch, f"{record} does not fit {broker}"
+        self._set_broker(broker.changed_by(record), delta)
+
+    def _set_broker(self, broker: BrokerRegistration, delta: MetadataDelta) -> None:
+        self.brokers[broker.id] = broker
+        delta.brokers_changed.add(broker.id)
+
+    def _replay_client_quota(self, record: ClientQuotaRecord) -> None:
+        entity = tuple(sorted((item.entity_type, item.entity_name) for item in record.entity))
+        quotas = self.client_quotas.setdefault(entity, {})
+        if record.remove:
+            quotas.pop(record.key, None)
+        else:
+            quotas[record.key] = record.value
+        if not quotas:
+            del self.client_quotas[entity]
+
+    def _own_topic(self, topic_id: Uuid) -> TopicImage:
+        """The topic, copied first if an image that was handed out shares it."""
+        topic = self.topics_by_id[topic_id]
+        if topic_id not in self._own_topics:
+            topic = TopicImage(topic.name, topic.id, topic.partitions.copy())
+            self._put_topic(topic)
+        return topic
+
+    def _put_topic(self, topic: TopicImage) -> None:
+        self.topics[topic.name] = topic
+        self.topics_by_id[topic.id] = topic
+        self._own_topics.add(topic.id)
+
+    def _own_config(self, resource: ConfigResource) -> dict[str, str]:
+        if resource not in self._own_configs:
+            self._configs[resource] = dict(self._configs.get(resource, {}))
+            self._own_configs.add(resource)
+        return self._configs[resource]

@@ -1,0 +1,73 @@
+"""Giving topics more partitions. Existing ones stay as they are, so keys hash to other partitions afterwards."""
+
+from collections import Counter
+
+from sskafka.metadata.assignments import automatic_assignments, check_assignment, partition_record
+from sskafka.metadata.decision import Decision, RandomBytes
+from sskafka.metadata.image import ClusterImage, TopicImage
+from sskafka.metadata.records import MetadataRecord
+from sskafka.metadata.topics import PARTITIONS_PER_REQUEST_MAX
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+
+def create_partitions(
+    image: ClusterImage, request: CreatePartitionsRequest, random: RandomBytes
+) -> Decision[CreatePartitionsResponse]:
+    names = Counter(topic.name for topic in request.topics)
+    records: list[MetadataRecord] = []
+    results: list[CreatePartitionsTopicResult] = []
+    for wanted in {topic.name: topic for topic in request.topics}.values():
+        try:
+            if names[wanted.name] > 1:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "the request names the topic more than once")
+            records += _grow(image, wanted, random)
+        except KafkaError as error:
+            results.append(CreatePartitionsTopicResult(wanted.name, error.code, str(error)))
+        else:
+            results.append(CreatePartitionsTopicResult(wanted.name))
+    if request.validate_only:
+        records = []
+    return Decision(records, CreatePartitionsResponse(results=results))
+
+
+def _grow(image: ClusterImage, wanted: CreatePartitionsTopic, random: RandomBytes) -> list[MetadataRecord]:
+    topic = image.topics.get(wanted.name)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {wanted.name!r}")
+    _check_count(topic, wanted.count)
+    added = range(len(topic.partitions), wanted.count)
+    assignments = _assignments(image, topic, wanted, added, random)
+    return [
+        partition_record(image, topic.id, number, replicas) for number, replicas in zip(added, assignments, strict=True)
+    ]
+
+
+def _check_count(topic: TopicImage, count: int) -> None:
+    current = len(topic.partitions)
+    if count == current:
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"topic {topic.name!r} has {current} partitions already")
+    if count < current:
+        message = f"topic {topic.name!r} has {current} partitions; their number cannot go down to {count}"
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, message)
+    if count - current > PARTITIONS_PER_REQUEST_MAX:
+        message = f"one request creates at most {PARTITIONS_PER_REQUEST_MAX} partitions"
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, message)
+
+
+def _assignments(
+    image: ClusterImage, topic: TopicImage, wanted: CreatePartitionsTopic, added: range, random: RandomBytes
+) -> list[tuple[int, ...]]:
+    replication_factor = len(topic.partitions[0].replicas)
+    if not wanted.assignments:
+        start = int.from_bytes(random(2), "big")
+        return automatic_assignments(image, added, replication_factor, start)
+    if len(wanted.assignments) != len(added):
+        message = f"{len(added)} partitions are added, but {len(wanted.assignments)} assignments are given"
+        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    return [check_assignment(image, item.broker_ids, replication_factor) for item in wanted.assignments]

@@ -1,0 +1,98 @@
+"""One partition as the cluster's metadata knows it: replicas, leader, epochs.
+
+leader_epoch      one more with every change of leader, also to the same or to none
+partition_epoch   one more with every change at all; AlterPartition compares it before it sets
+"""
+
+from dataclasses import dataclass, replace
+
+from sskafka.metadata.records import (
+    NO_LEADER,
+    NO_LEADER_CHANGE,
+    NO_RECOVERY_CHANGE,
+    PartitionChangeRecord,
+    PartitionRecord,
+)
+from sskafka.model.ids import ZERO_UUID, Uuid
+
+UNASSIGNED_DIRECTORY = ZERO_UUID
+LOST_DIRECTORY: Uuid = bytes(15) + b"\x01"
+"""A directory that its broker no longer has."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    directories: tuple[Uuid, ...] = ()
+    """The log directory of each replica, in the order of `replicas`."""
+    removing_replicas: tuple[int, ...] = ()
+    adding_replicas: tuple[int, ...] = ()
+    eligible_leader_replicas: tuple[int, ...] = ()
+    """Not in sync, yet known to have everything below the high watermark (KIP-966)."""
+    last_known_elr: tuple[int, ...] = ()
+    leader_recovery_state: int = 0
+    """1 while the leader of an unclean election is recovering."""
+
+    @property
+    def has_leader(self) -> bool:
+        return self.leader != NO_LEADER
+
+    @classmethod
+    def from_record(cls, record: PartitionRecord) -> "PartitionState":
+        return cls(
+            replicas=tuple(record.replicas),
+            isr=tuple(record.isr),
+            leader=record.leader,
+            leader_epoch=record.leader_epoch,
+            partition_epoch=record.partition_epoch,
+            directories=_directories_for(record.replicas, record.directories),
+            removing_replicas=tuple(record.removing_replicas),
+            adding_replicas=tuple(record.adding_replicas),
+            eligible_leader_replicas=tuple(record.eligible_leader_replicas or ()),
+            last_known_elr=tuple(record.last_known_elr or ()),
+            leader_recovery_state=record.leader_recovery_state,
+        )
+
+    def changed_by(self, record: PartitionChangeRecord) -> "PartitionState":
+        is_led_anew = record.leader != NO_LEADER_CHANGE
+        recovery = record.leader_recovery_state
+        replicas = _changed(self.replicas, record.replicas)
+        return replace(
+            self,
+            replicas=replicas,
+            isr=_changed(self.isr, record.isr),
+            leader=record.leader if is_led_anew else self.leader,
+            leader_epoch=self.leader_epoch + is_led_anew,
+            partition_epoch=self.partition_epoch + 1,
+            directories=self._directories_after(record, replicas),
+            removing_replicas=_changed(self.removing_replicas, record.removing_replicas),
+            adding_replicas=_changed(self.adding_replicas, record.adding_replicas),
+            eligible_leader_replicas=_changed(self.eligible_leader_replicas, record.eligible_leader_replicas),
+            last_known_elr=_changed(self.last_known_elr, record.last_known_elr),
+            leader_recovery_state=self.leader_recovery_state if recovery == NO_RECOVERY_CHANGE else recovery,
+        )
+
+    def directory_of(self, broker_id: int) -> Uuid:
+        return self.directories[self.replicas.index(broker_id)]
+
+    def _directories_after(self, record: PartitionChangeRecord, replicas: tuple[int, ...]) -> tuple[Uuid, ...]:
+        """Replicas that stay keep their directory when the record names none."""
+        if record.directories is not None:
+            return tuple(record.directories)
+        known = dict(zip(self.replicas, self.directories, strict=True))
+        return tuple(known.get(replica, UNASSIGNED_DIRECTORY) for replica in replicas)
+
+
+def _directories_for(replicas: list[int], directories: list[Uuid]) -> tuple[Uuid, ...]:
+    """Older records name none."""
+    if len(directories) != len(replicas):
+        return (UNASSIGNED_DIRECTORY,) * len(replicas)
+    return tuple(directories)
+
+
+def _changed(current: tuple[int, ...], new: list[int] | None) -> tuple[int, ...]:
+    return current if new is None else tuple(new)

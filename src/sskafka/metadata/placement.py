@@ -1,0 +1,79 @@
+"""Where the replicas of new partitions go.
+
+Brokers are put into a stripe that changes rack with every step as long as it can:
+
+    rack a: 1 2 3    rack b: 4 5    rack c: 6        stripe: 1 4 6 2 5 3
+
+Partition p is led by the broker at `start + p`. Its followers are taken from the stripe behind the leader, first one
+from each rack that has no replica yet, then from any. Each time the leaders have gone around, followers begin one place
+later, so that two brokers do not share all their partitions. Fenced brokers come last and never lead.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
+
+from sskafka.metadata.broker_registration import BrokerRegistration
+
+
+class PlacementError(Exception):
+    """There are too few brokers for what was asked."""
+
+
+def place_replicas(
+    brokers: Iterable[BrokerRegistration], partitions: range, replication_factor: int, random_start: int
+) -> list[tuple[int, ...]]:
+    """The replicas of each of `partitions`, preferred leader first."""
+    usable = [broker for broker in brokers if not broker.in_controlled_shutdown]
+    unfenced = stripe([broker for broker in usable if not broker.fenced])
+    fenced = stripe([broker for broker in usable if broker.fenced])
+    _check_enough(len(unfenced), len(unfenced) + len(fenced), replication_factor)
+    return [_place_one(unfenced, fenced, replication_factor, random_start + number) for number in partitions]
+
+
+def stripe(brokers: Sequence[BrokerRegistration]) -> list[BrokerRegistration]:
+    racks: dict[str, list[BrokerRegistration]] = {}
+    for broker in sorted(brokers, key=lambda broker: (broker.rack or "", broker.id)):
+        racks.setdefault(broker.rack or "", []).append(broker)
+    rounds = zip_longest(*racks.values())
+    return [broker for broker in chain.from_iterable(rounds) if broker is not None]
+
+
+def _check_enough(unfenced: int, usable: int, replication_factor: int) -> None:
+    if replication_factor > usable:
+        raise PlacementError(f"replication factor {replication_factor} needs more brokers than the {usable} there are")
+    if unfenced == 0:
+        raise PlacementError("all brokers are fenced")
+
+
+def _place_one(
+    unfenced: Sequence[BrokerRegistration], fenced: Sequence[BrokerRegistration], replication_factor: int, number: int
+) -> tuple[int, ...]:
+    around, place = divmod(number, len(unfenced))
+    leader = unfenced[place]
+    others = [*_rotated(_behind(unfenced, place), around), *_rotated(fenced, number)]
+    return (leader.id, *_spread(leader, others, replication_factor - 1))
+
+
+def _behind(brokers: Sequence[BrokerRegistration], place: int) -> list[BrokerRegistration]:
+    return [*brokers[place + 1 :], *brokers[:place]]
+
+
+def _rotated(brokers: Sequence[BrokerRegistration], by: int) -> list[BrokerRegistration]:
+    at = by % len(brokers) if brokers else 0
+    return [*brokers[at:], *brokers[:at]]
+
+
+def _spread(leader: BrokerRegistration, candidates: list[BrokerRegistration], count: int) -> Iterator[int]:
+    """Up to `count` candidates in order, those from racks without a replica before the others."""
+    racks = {leader.rack}
+    later = []
+    for broker in candidates:
+        if count == 0:
+            return
+        if broker.rack in racks:
+            later.append(broker)
+            continue
+        racks.add(broker.rack)
+        count -= 1
+        yield broker.id
+    yield from (broker.id for broker in later[:count])

@@ -1,0 +1,25 @@
+"""Producer ids are given to brokers in blocks. The log remembers where the next block begins: no id is given twice."""
+
+from sskafka.metadata.decision import Decision
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.records import ProducerIdsRecord
+from sskafka.model.errors import ErrorCode
+from sskafka.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+
+BLOCK_SIZE = 1000
+PRODUCER_ID_MAX = 2**63 - 1
+
+
+def allocate_producer_ids(
+    image: ClusterImage, request: AllocateProducerIdsRequest
+) -> Decision[AllocateProducerIdsResponse]:
+    broker = image.brokers.get(request.broker_id)
+    if broker is None:
+        return Decision((), AllocateProducerIdsResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED))
+    if broker.epoch != request.broker_epoch:
+        return Decision((), AllocateProducerIdsResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
+    first = image.next_producer_id
+    if first > PRODUCER_ID_MAX - BLOCK_SIZE:
+        return Decision((), AllocateProducerIdsResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
+    record = ProducerIdsRecord(request.broker_id, request.broker_epoch, first + BLOCK_SIZE)
+    return Decision([record], AllocateProducerIdsResponse(producer_id_start=first, producer_id_len=BLOCK_SIZE))

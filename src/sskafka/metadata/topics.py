@@ -1,0 +1,211 @@
+"""Creating and deleting topics."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from sskafka.metadata.assignments import automatic_assignments, check_assignment, partition_record
+from sskafka.metadata.decision import Decision, RandomBytes
+from sskafka.metadata.effective_settings import effective_settings
+from sskafka.metadata.image import ClusterImage, TopicImage
+from sskafka.metadata.records import RESOURCE_TOPIC, ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
+from sskafka.model.config_description import describe_topic
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, Uuid, topic_name_problem, uuid_text
+from sskafka.model.setting import SettingError
+from sskafka.model.settings import Settings, validate_topic_configs
+from sskafka.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from sskafka.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+PARTITIONS_PER_REQUEST_MAX = 10_000
+USE_DEFAULT = -1
+
+
+def create_topics(
+    image: ClusterImage, request: CreateTopicsRequest, settings: Settings, random: RandomBytes
+) -> Decision[CreateTopicsResponse]:
+    """Each topic is created or refused by itself. `settings` are the broker's static ones."""
+    settings = effective_settings(settings, image)
+    names = Counter(topic.name for topic in request.topics)
+    records: list[MetadataRecord] = []
+    results: list[CreatableTopicResult] = []
+    draft = _Draft(image, settings, random)
+    for topic in _once_by_name(request.topics):
+        try:
+            if names[topic.name] > 1:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "the request names the topic more than once")
+            created, result = draft.create(topic)
+        except KafkaError as error:
+            results.append(CreatableTopicResult(topic.name, error_code=error.code, error_message=str(error)))
+        else:
+            records += created
+            results.append(result)
+    if request.validate_only:
+        records = []
+    return Decision(records, CreateTopicsResponse(topics=results))
+
+
+def delete_topics(
+    image: ClusterImage, request: DeleteTopicsRequest, settings: Settings
+) -> Decision[DeleteTopicsResponse]:
+    records: list[MetadataRecord] = []
+    results: list[DeletableTopicResult] = []
+    wanted = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
+    for state in wanted:
+        try:
+            topic = _deletable(image, state, wanted, settings)
+        except KafkaError as error:
+            results.append(DeletableTopicResult(state.name, state.topic_id, error.code, str(error)))
+        else:
+            records.append(RemoveTopicRecord(topic.id))
+            results.append(DeletableTopicResult(topic.name, topic.id))
+    return Decision(records, DeleteTopicsResponse(responses=results))
+
+
+def new_topic_id(image: ClusterImage, random: RandomBytes) -> Uuid:
+    """Never a reserved id, nor one whose text begins with a dash, which command lines would take for an option."""
+    while True:
+        topic_id = random(16)
+        is_taken = topic_id in {ZERO_UUID, METADATA_TOPIC_ID} or topic_id in image.topics_by_id
+        if not is_taken and not uuid_text(topic_id).startswith("-"):
+            return topic_id
+
+
+class _Draft:
+    """The topics of one request; later ones must not collide with earlier ones either."""
+
+    def __init__(self, image: ClusterImage, settings: Settings, random: RandomBytes) -> None:
+        self._image = image
+        self._settings = settings
+        self._random = random
+        self._partitions = 0
+        self._new_names: set[str] = set()
+
+    def create(self, topic: CreatableTopic) -> tuple[list[MetadataRecord], CreatableTopicResult]:
+        self._check_name(topic.name)
+        overrides = _checked_configs(topic)
+        assignments = self._assignments(topic)
+        self._partitions += len(assignments)
+        if self._partitions > PARTITIONS_PER_REQUEST_MAX:
+            message = f"one request creates at most {PARTITIONS_PER_REQUEST_MAX} partitions"
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, message)
+        self._new_names.add(topic.name)
+        topic_id = new_topic_id(self._image, self._random)
+        records = list(self._records(topic.name, topic_id, overrides, assignments))
+        return records, self._result(topic.name, topic_id, overrides, assignments)
+
+    def _check_name(self, name: str) -> None:
+        if name in self._image.topics:
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} exists already")
+        problem = topic_name_problem(name)
+        if problem is None and name == METADATA_TOPIC:
+            problem = f"{METADATA_TOPIC} is kept by the quorum itself"
+        problem = problem or self._collision(name)
+        if problem is not None:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+
+    def _collision(self, name: str) -> str | None:
+        """Metric names turn dots into underscores, so topics that differ in those alone would share their metrics."""
+        if "." not in name and "_" not in name:
+            return None
+        flat = name.replace(".", "_")
+        for other in (*self._image.topics, *self._new_names):
+            if other.replace(".", "_") == flat:
+                return f"topic {name!r} collides with {other!r}: dots and underscores count as the same"
+        return None
+
+    def _assignments(self, topic: CreatableTopic) -> list[tuple[int, ...]]:
+        if topic.assignments:
+            return self._manual_assignments(topic)
+        partitions = self._default(topic.num_partitions, "num.partitions")
+        replication_factor = self._default(topic.replication_factor, "default.replication.factor")
+        if partitions <= 0:
+            raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{partitions} is no number of partitions")
+        if partitions > PARTITIONS_PER_REQUEST_MAX:
+            message = f"one request creates at most {PARTITIONS_PER_REQUEST_MAX} partitions"
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, message)
+        if replication_factor <= 0:
+            raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, f"{replication_factor} is no replication factor")
+        start = int.from_bytes(self._random(2), "big")
+        return automatic_assignments(self._image, range(partitions), replication_factor, start)
+
+    def _manual_assignments(self, topic: CreatableTopic) -> list[tuple[int, ...]]:
+        if topic.num_partitions != USE_DEFAULT or topic.replication_factor != USE_DEFAULT:
+            message = "with an assignment, the numbers of partitions and replicas must be -1"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, message)
+        given = {item.partition_index: item.broker_ids for item in topic.assignments}
+        if len(given) != len(topic.assignments) or set(given) != set(range(len(given))):
+            message = "the assignment must name each partition from 0 on once"
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+        replication_factor = len(given[0])
+        return [check_assignment(self._image, given[index], replication_factor) for index in range(len(given))]
+
+    def _default(self, asked: int, setting: str) -> int:
+        if asked != USE_DEFAULT:
+            return asked
+        default: int = self._settings[setting]
+        return default
+
+    def _records(
+        self, name: str, topic_id: Uuid, overrides: Mapping[str, str], assignments: list[tuple[int, ...]]
+    ) -> Iterator[MetadataRecord]:
+        yield TopicRecord(name, topic_id)
+        for key, value in overrides.items():
+            yield ConfigRecord(RESOURCE_TOPIC, name, key, value)
+        for partition, replicas in enumerate(assignments):
+            yield partition_record(self._image, topic_id, partition, replicas)
+
+    def _result(
+        self, name: str, topic_id: Uuid, overrides: Mapping[str, str], assignments: list[tuple[int, ...]]
+    ) -> CreatableTopicResult:
+        return CreatableTopicResult(
+            name=name,
+            topic_id=topic_id,
+            error_message=None,
+            num_partitions=len(assignments),
+            replication_factor=len(assignments[0]),
+            configs=[
+                CreatableTopicConfigs(entry.name, entry.value, entry.read_only, entry.source, entry.sensitive)
+                for entry in describe_topic(self._settings, overrides)
+            ],
+        )
+
+
+def _once_by_name(topics: list[CreatableTopic]) -> list[CreatableTopic]:
+    return list({topic.name: topic for topic in topics}.values())
+
+
+def _checked_configs(topic: CreatableTopic) -> dict[str, str]:
+    given = {config.name: config.value for config in topic.configs}
+    try:
+        validate_topic_configs(given)
+    except SettingError as error:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _deletable(
+    image: ClusterImage, state: DeleteTopicState, wanted: list[DeleteTopicState], settings: Settings
+) -> TopicImage:
+    if not settings["delete.topic.enable"]:
+        raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false")
+    if (state.name is None) == (state.topic_id == ZERO_UUID):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "name a topic by its name or by its id, not by both")
+    topic = image.topics_by_id.get(state.topic_id) if state.name is None else image.topics.get(state.name)
+    if topic is None and state.name is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {uuid_text(state.topic_id)}")
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {state.name!r}")
+    if sum(other.name == topic.name or other.topic_id == topic.id for other in wanted) > 1:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "the request names the topic more than once")
+    return topic
