@@ -7,16 +7,33 @@ Headers suffice, but for compacted topics (every record needs a key) and for top
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import (
     CONTROL,
+    HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
+    MAGIC,
     BatchHeader,
     CorruptBatchError,
     crc_matches,
     iter_headers,
+    read_header,
 )
 from sskafka.records.record import decode_records
 from sskafka.storage.errors import InvalidRecordError, InvalidTimestampError, RecordTooLargeError
 from sskafka.storage.log_config import LogConfig
 
 PlacedHeader = tuple[int, BatchHeader]
+
+
+def place_headers(batches: Buffer) -> list[PlacedHeader]:
+    """Positions and headers of the batches, which fill the buffer exactly."""
+    size_bytes = len(batches)
+    if size_bytes >= HEADER_BYTES:
+        header = read_header(batches)
+        if header.length + LOG_OVERHEAD_BYTES == size_bytes and header.magic == MAGIC:
+            return [(0, header)]  # a single batch, as nearly always
+    placed = list(iter_headers(batches))
+    if not placed:
+        raise InvalidRecordError("there is no batch to append")
+    return placed
 
 
 class AppendChecks:
@@ -31,15 +48,13 @@ class AppendChecks:
 
     def checked(self, batches: Buffer, now_ms: int, *, from_client: bool) -> list[PlacedHeader]:
         """Positions and headers of the batches; raises what is wrong with the first bad one."""
-        placed = list(iter_headers(batches))
-        if not placed:
-            raise InvalidRecordError("there is no batch to append")
+        placed = place_headers(batches)
         for position, header in placed:
             self._check(batches, position, header, now_ms, from_client)
         return placed
 
     def _check(self, batches: Buffer, position: int, header: BatchHeader, now_ms: int, from_client: bool) -> None:
-        if header.length + 12 > self.config.max_message_bytes and from_client:
+        if header.length + LOG_OVERHEAD_BYTES > self.config.max_message_bytes and from_client:
             raise RecordTooLargeError(
                 f"a batch of {header.size_bytes} bytes, max.message.bytes is {self.config.max_message_bytes}"
             )

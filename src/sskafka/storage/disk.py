@@ -25,6 +25,11 @@ class DiskEntry(NamedTuple):
     is_directory: bool
 
 
+class DiskUsage(NamedTuple):
+    total_bytes: int
+    usable_bytes: int
+
+
 class Lock(Protocol):
     def release(self) -> None: ...
 
@@ -58,6 +63,8 @@ class Disk(Protocol):
 
     def exists(self, path: str) -> bool: ...
 
+    def is_directory(self, path: str) -> bool: ...
+
     def entries(self, path: str) -> list[DiskEntry]: ...
 
     def make_directory(self, path: str) -> None:
@@ -73,6 +80,8 @@ class Disk(Protocol):
     def remove_tree(self, path: str) -> None: ...
 
     def sync_directory(self, path: str) -> None: ...
+
+    def usage(self, path: str) -> DiskUsage: ...
 
     def lock(self, path: str) -> Lock:
         """An exclusive lock held by this process; BlockingIOError when another one holds it."""
@@ -157,6 +166,9 @@ class OsDisk:
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
 
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(path)
+
     def entries(self, path: str) -> list[DiskEntry]:
         with os.scandir(path) as found:
             return [DiskEntry(entry.name, entry.stat().st_size, entry.is_dir()) for entry in found]
@@ -179,6 +191,10 @@ class OsDisk:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+    def usage(self, path: str) -> DiskUsage:
+        found = os.statvfs(path)
+        return DiskUsage(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
 
     def lock(self, path: str) -> OsLock:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)

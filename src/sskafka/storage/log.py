@@ -25,13 +25,11 @@ from sskafka.records.batch import (
     CorruptBatchError,
     assign_offset,
     crc_matches,
-    iter_headers,
     set_append_time,
 )
-from sskafka.storage.append_checks import AppendChecks, PlacedHeader
+from sskafka.storage.append_checks import AppendChecks, PlacedHeader, place_headers
 from sskafka.storage.disk import File
 from sskafka.storage.errors import (
-    InvalidRecordError,
     OffsetOutOfRangeError,
     StorageError,
     UnexpectedAppendOffsetError,
@@ -147,9 +145,7 @@ class Log:
     def append_as_follower(self, batches: Buffer, now_ms: int = NO_TIMESTAMP) -> AppendInfo:
         """Writes batches as the leader has them: offsets, epochs and all."""
         self.log_directory.check_online()
-        placed = list(iter_headers(batches))
-        if not placed:
-            raise InvalidRecordError("there is no batch to append")
+        placed = place_headers(batches)
         base_offsets = [header.base_offset for _, header in placed]
         next_offset = self.log_end_offset
         for position, header in placed:

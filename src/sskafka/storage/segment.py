@@ -243,12 +243,7 @@ class Segment:
         """CorruptFileError when they cannot belong to this segment; their entries are not compared with the log."""
         if self.offset_index.last_value >= max(self.size_bytes, 1):
             raise CorruptFileError(f"{self.offset_index.path} points behind the end of the segment")
-        if (
-            self.size_bytes
-            and not len(self.time_index)
-            and len(self.offset_index) > 1
-            and self.header_at(0).max_timestamp >= 0
-        ):
+        if self.size_bytes and not len(self.time_index) and self.header_at(0).max_timestamp >= 0:
             raise CorruptFileError(f"{self.time_index.path} is empty")
         for _ in self.transaction_index:
             break

@@ -1,0 +1,151 @@
+"""One of a broker's log directories while the broker runs: locked, identified, with its checkpoints and its logs."""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+
+from sskafka.model.ids import TopicPartition, Uuid
+from sskafka.storage import checkpoints
+from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH, mark_clean, take_clean_mark
+from sskafka.storage.disk import Disk, DiskUsage, Lock
+from sskafka.storage.errors import CorruptFileError, LogDirectoryError
+from sskafka.storage.flusher import Background, Flusher
+from sskafka.storage.log import Log
+from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.meta_properties import MetaProperties
+from sskafka.storage.partition_directory import directory_name, is_deleted, parse_directory_name
+
+_log = logging.getLogger(__name__)
+LOCK_FILE = ".lock"
+
+
+class BrokerDirectory:
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        meta: MetaProperties,
+        lock: Lock,
+        background: Background | None,
+        on_failure: Callable[[LogDirectory], None] | None,
+    ) -> None:
+        """Takes the clean-shutdown mark away, so this must not be undone by writing before."""
+        self.path = path
+        self.disk = disk
+        self.meta = meta
+        self.health = LogDirectory(disk, path, on_failure)
+        self.flusher = Flusher(self.health, background)
+        self.logs: dict[TopicPartition, Log] = {}
+        self._lock = lock
+        broker_epoch = take_clean_mark(disk, path)
+        self.was_clean_stop = broker_epoch is not None
+        self.previous_broker_epoch = NO_BROKER_EPOCH if broker_epoch is None else broker_epoch
+        self._recovery_points = self._read(checkpoints.RECOVERY_POINTS)
+        self._log_start_offsets = self._read(checkpoints.LOG_START_OFFSETS)
+        self._high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
+        names = [entry.name for entry in disk.entries(path) if entry.is_directory]
+        parsed = [(parse_directory_name(name, meta.partition_base), name) for name in names]
+        self.unclaimed = {topic_partition: name for topic_partition, name in parsed if topic_partition is not None}
+        self.deleted = [os.path.join(path, name) for name in names if is_deleted(name)]
+
+    @property
+    def directory_id(self) -> Uuid | None:
+        return self.meta.directory_id
+
+    @property
+    def is_online(self) -> bool:
+        return self.health.failure is None
+
+    @property
+    def usage(self) -> DiskUsage:
+        return self.disk.usage(self.path)
+
+    def recovery_point(self, topic_partition: TopicPartition) -> int:
+        return self._recovery_points.get(topic_partition, 0)
+
+    def log_start_offset(self, topic_partition: TopicPartition) -> int:
+        return self._log_start_offsets.get(topic_partition, 0)
+
+    def high_watermark(self, topic_partition: TopicPartition) -> int:
+        return self._high_watermarks.get(topic_partition, 0)
+
+    def forget(self, topic_partition: TopicPartition) -> str:
+        """What the checkpoints say of a partition that leaves holds no longer; gives its directory's name."""
+        for offsets in (self._recovery_points, self._log_start_offsets, self._high_watermarks):
+            offsets.pop(topic_partition, None)
+        name = self.unclaimed.pop(topic_partition, None)
+        return name or directory_name(topic_partition, self.meta.partition_base)
+
+    # ---- checkpoints; written only when something changed
+
+    def checkpoint_recovery_points(self) -> None:
+        points = {tp: log.recovery_point for tp, log in self.logs.items()}
+        self._recovery_points = self._write(checkpoints.RECOVERY_POINTS, self._recovery_points, points)
+
+    def checkpoint_log_start_offsets(self) -> None:
+        """Only starts that the first segment's name does not tell."""
+        starts = {
+            tp: log.log_start_offset
+            for tp, log in self.logs.items()
+            if log.log_start_offset > log.segments.first.base_offset
+        }
+        self._log_start_offsets = self._write(checkpoints.LOG_START_OFFSETS, self._log_start_offsets, starts)
+
+    def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        """Of the partitions in `high_watermarks` that lie here; others keep what was written before."""
+        kept = {tp: offset for tp, offset in self._high_watermarks.items() if tp in self.logs or tp in self.unclaimed}
+        new = {**kept, **{tp: offset for tp, offset in high_watermarks.items() if tp in self.logs}}
+        self._high_watermarks = self._write(checkpoints.HIGH_WATERMARKS, self._high_watermarks, new)
+
+    def _read(self, name: str) -> dict[TopicPartition, int]:
+        """A checkpoint that cannot be read is as good as none: logs are then verified from their start."""
+        try:
+            found = checkpoints.read_offsets(self.disk, os.path.join(self.path, name))
+        except CorruptFileError as error:
+            _log.warning("%s; it is ignored", error)
+            return {}
+        return found
+
+    def _write(
+        self, name: str, old: dict[TopicPartition, int], new: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        """Partitions that were not opened yet keep what the file said of them."""
+        merged = {**{tp: offset for tp, offset in old.items() if tp in self.unclaimed}, **new}
+        if merged != old and self.is_online:
+            try:
+                checkpoints.write_offsets(self.disk, os.path.join(self.path, name), merged)
+            except OSError as error:
+                raise self.health.write_failed(error) from error
+        return merged
+
+    # ---- stop
+
+    def close(self, broker_epoch: int) -> None:
+        """Everything to disk, then the mark that says so, then the lock."""
+        try:
+            self.health.check_online()
+            for log in self.logs.values():
+                log.close()
+            self.checkpoint_recovery_points()
+            self.checkpoint_log_start_offsets()
+            mark_clean(self.disk, self.path, broker_epoch)
+        except OSError as error:
+            raise self.health.fail(error) from error
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        for log in self.logs.values():
+            log.abandon()
+        self._lock.release()
+
+
+def lock_directory(disk: Disk, path: str) -> Lock:
+    """Makes the directory if need be; a clear error when it cannot be had."""
+    try:
+        disk.make_directory(path)
+        return disk.lock(os.path.join(path, LOCK_FILE))
+    except BlockingIOError as error:
+        raise LogDirectoryError(f"log directory {path} is in use by another broker, which holds its .lock") from error
+    except OSError as error:
+        raise LogDirectoryError(f"log directory {path} cannot be used: {error.strerror or error}") from error

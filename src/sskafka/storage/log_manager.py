@@ -1,0 +1,304 @@
+"""All logs of a broker, over its log directories.
+
+    LogManager.open     locks the directories, checks that they are this node's, takes the clean-shutdown marks away
+    open_log            a partition's log: the one on disk, recovered, or a new one in the directory with the fewest
+    delete_log          out of service at once, its files removed later
+    close               everything on disk, clean-shutdown marks written
+
+What has to happen now and then are plain methods that the broker calls with the time: `flush_due_logs`,
+`roll_due_segments`, `expire_producers`, `remove_deleted_files` and the checkpoints.
+"""
+
+import logging
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
+from sskafka.storage.broker_directory import BrokerDirectory, lock_directory
+from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH
+from sskafka.storage.disk import Disk, Lock
+from sskafka.storage.errors import LogDirectoryError, StorageError
+from sskafka.storage.flusher import Background
+from sskafka.storage.log import Log
+from sskafka.storage.log_config import LogConfig
+from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.meta_properties import (
+    MetaProperties,
+    check_meta_properties,
+    read_meta_properties,
+    write_meta_properties,
+)
+from sskafka.storage.partition_directory import DELETE_SUFFIX, STRAY_SUFFIX, directory_name, set_aside_name
+from sskafka.storage.partition_metadata import read_topic_id, write_topic_id
+from sskafka.storage.recovery import open_log
+
+_log = logging.getLogger(__name__)
+
+
+class LogManager:
+    def __init__(
+        self,
+        disk: Disk,
+        directories: Sequence[BrokerDirectory],
+        metadata_directory: BrokerDirectory,
+        background: Background | None,
+    ) -> None:
+        self.directories = list(directories)
+        self.metadata_directory = metadata_directory
+        self._disk = disk
+        self._background = background
+        self._doomed: list[tuple[int, str]] = []  # when a file or directory may be removed, and its path
+        for directory in self._all_directories():
+            self._doomed += [(0, path) for path in directory.deleted]
+
+    @classmethod
+    def open(
+        cls,
+        disk: Disk,
+        paths: Sequence[str],
+        *,
+        node_id: int,
+        metadata_path: str | None = None,
+        partition_base: int = 0,
+        format_as: Callable[[], MetaProperties] | None = None,
+        background: Background | None = None,
+        on_failure: Callable[[LogDirectory], None] | None = None,
+    ) -> "LogManager":
+        """`metadata_path`: where the metadata log lies, if not in the first of `paths`.
+
+        A directory without meta.properties gets what `format_as` gives, or is refused."""
+        assert paths, "a broker has at least one log directory"
+        locks: dict[str, Lock] = {}
+        try:
+            for path in dict.fromkeys([*paths, metadata_path or paths[0]]):
+                locks[path] = lock_directory(disk, path)
+            metas = {path: _meta_properties(disk, path, format_as) for path in locks}
+            check_meta_properties(metas, node_id, partition_base)
+            opened = {
+                path: BrokerDirectory(disk, path, metas[path], lock, background, on_failure)
+                for path, lock in locks.items()
+            }
+        except (OSError, StorageError) as error:
+            for lock in locks.values():
+                lock.release()
+            if isinstance(error, OSError):
+                raise LogDirectoryError(f"the log directories cannot be used: {error}") from error
+            raise
+        return cls(disk, [opened[path] for path in paths], opened[metadata_path or paths[0]], background)
+
+    # ---- logs
+
+    def __iter__(self) -> Iterator[Log]:
+        for directory in self._all_directories():
+            yield from directory.logs.values()
+
+    def get(self, topic_partition: TopicPartition) -> Log | None:
+        for directory in self._all_directories():
+            log = directory.logs.get(topic_partition)
+            if log is not None:
+                return log
+        return None
+
+    def open_log(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: Uuid,
+        config: LogConfig,
+        now_ms: int,
+        *,
+        directory: BrokerDirectory | None = None,
+    ) -> Log:
+        """The partition's log as it is on disk, or a new one, in `directory` or where the fewest are."""
+        known = self.get(topic_partition)
+        if known is not None:
+            return known
+        home = self._home_on_disk(topic_partition, topic_id)
+        if home is None:
+            home = directory or self._emptiest()
+        name = directory_name(topic_partition, home.meta.partition_base)
+        path = os.path.join(home.path, name)
+        is_new = home.unclaimed.pop(topic_partition, None) is None
+        log = open_log(
+            home.health,
+            path,
+            topic_partition,
+            config,
+            now_ms=now_ms,
+            flusher=home.flusher,
+            topic_id=topic_id,
+            log_start_offset=0 if is_new else home.log_start_offset(topic_partition),
+            recovery_point=0 if is_new else home.recovery_point(topic_partition),
+            was_clean_stop=home.was_clean_stop,
+        )
+        self._identify(home, path, topic_id, is_new)
+        log.last_flush_ms = now_ms
+        log.on_files_deleted = self._doom
+        home.logs[topic_partition] = log
+        return log
+
+    def _home_on_disk(self, topic_partition: TopicPartition, topic_id: Uuid) -> BrokerDirectory | None:
+        for directory in self._all_directories():
+            name = directory.unclaimed.get(topic_partition)
+            if name is None:
+                continue
+            found = read_topic_id(self._disk, os.path.join(directory.path, name))
+            if found is None or topic_id in {ZERO_UUID, found}:
+                return directory
+            self._set_aside(directory, topic_partition, STRAY_SUFFIX)
+        return None
+
+    def _identify(self, home: BrokerDirectory, path: str, topic_id: Uuid, is_new: bool) -> None:
+        try:
+            if topic_id != ZERO_UUID and read_topic_id(self._disk, path) is None:
+                write_topic_id(self._disk, path, topic_id)
+            if is_new:
+                self._disk.sync_directory(home.path)
+        except OSError as error:
+            raise home.health.write_failed(error) from error
+
+    def _emptiest(self) -> BrokerDirectory:
+        online = [directory for directory in self.directories if directory.is_online]
+        if not online:
+            raise LogDirectoryError("every log directory is offline")
+        return min(online, key=lambda directory: len(directory.logs) + len(directory.unclaimed))
+
+    def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> None:
+        """Readers that hold slices of it may finish."""
+        for directory in self._all_directories():
+            log = directory.logs.pop(topic_partition, None)
+            if log is not None:
+                log.abandon()
+                path = self._set_aside(directory, topic_partition, DELETE_SUFFIX)
+                self._doomed.append((now_ms + log.config.file_delete_delay_ms, path))
+
+    def stray_directories(self) -> list[str]:
+        """Partition directories that nobody has asked for; they are left alone."""
+        return [
+            os.path.join(directory.path, name)
+            for directory in self._all_directories()
+            for name in directory.unclaimed.values()
+        ]
+
+    def _set_aside(self, directory: BrokerDirectory, topic_partition: TopicPartition, suffix: str) -> str:
+        name = directory.forget(topic_partition)
+        target = os.path.join(directory.path, set_aside_name(name, uuid.uuid4().hex, suffix))
+        try:
+            self._disk.rename(os.path.join(directory.path, name), target)
+            self._disk.sync_directory(directory.path)
+        except OSError as error:
+            raise directory.health.fail(error) from error
+        if suffix == STRAY_SUFFIX:
+            _log.warning("%s has another topic id than %s now; it is set aside as %s", name, topic_partition, target)
+        return target
+
+    # ---- what happens now and then
+
+    def flush_due_logs(self, now_ms: int) -> None:
+        """Logs with records that have been unsynced for `flush.ms`."""
+        for directory in self._all_directories():
+            for log in directory.logs.values() if directory.is_online else ():
+                if now_ms - log.last_flush_ms >= log.config.flush_ms:
+                    log.last_flush_ms = now_ms
+                    if log.recovery_point < log.log_end_offset:
+                        directory.flusher.request_later(log)
+
+    def roll_due_segments(self, now_ms: int) -> None:
+        for log in self._online_logs():
+            log.maybe_roll(now_ms)
+
+    def expire_producers(self, now_ms: int, expiration_ms: int) -> int:
+        return sum(log.producers.expire(now_ms, expiration_ms) for log in self)
+
+    def remove_deleted_files(self, now_ms: int) -> None:
+        """Those whose `file.delete.delay.ms` is over; in a thread, because removing a large file takes time."""
+        due = [path for due_ms, path in self._doomed if due_ms <= now_ms]
+        self._doomed = [(due_ms, path) for due_ms, path in self._doomed if due_ms > now_ms]
+        if not due:
+            return
+        if self._background is None:
+            self._remove(due)
+        else:
+            self._background.in_thread(lambda: self._remove(due), _raise_error)
+
+    def checkpoint_recovery_points(self) -> None:
+        for directory in self._online_directories():
+            directory.checkpoint_recovery_points()
+
+    def checkpoint_log_start_offsets(self) -> None:
+        for directory in self._online_directories():
+            directory.checkpoint_log_start_offsets()
+
+    def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        for directory in self._online_directories():
+            directory.checkpoint_high_watermarks(high_watermarks)
+
+    def high_watermark(self, topic_partition: TopicPartition) -> int:
+        """As it was checkpointed before the start."""
+        return max(directory.high_watermark(topic_partition) for directory in self._all_directories())
+
+    @property
+    def previous_broker_epoch(self) -> int:
+        """The broker's epoch when it last stopped cleanly, -1 when it did not, in every directory."""
+        epochs = {directory.previous_broker_epoch for directory in self._all_directories()}
+        return epochs.pop() if len(epochs) == 1 else NO_BROKER_EPOCH
+
+    # ---- stop
+
+    def close(self, broker_epoch: int = NO_BROKER_EPOCH) -> None:
+        """Closes what is online; the first error is raised once every directory has had its turn."""
+        errors: list[StorageError] = []
+        for directory in self._all_directories():
+            try:
+                directory.close(broker_epoch)
+            except StorageError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def release(self) -> None:
+        """Lets go of everything without a clean stop, as a crash would."""
+        for directory in self._all_directories():
+            directory.release()
+
+    # ---- parts
+
+    def _all_directories(self) -> list[BrokerDirectory]:
+        return list(dict.fromkeys([*self.directories, self.metadata_directory]))
+
+    def _online_directories(self) -> list[BrokerDirectory]:
+        return [directory for directory in self._all_directories() if directory.is_online]
+
+    def _online_logs(self) -> list[Log]:
+        return [log for directory in self._online_directories() for log in directory.logs.values()]
+
+    def _doom(self, paths: list[str]) -> None:
+        """Without a delay: readers hold the files themselves, and a restart removes what is left."""
+        self._doomed += [(0, path) for path in paths]
+
+    def _remove(self, paths: list[str]) -> None:
+        for path in paths:
+            try:
+                if self._disk.is_directory(path):
+                    self._disk.remove_tree(path)
+                else:
+                    self._disk.remove(path)
+            except FileNotFoundError:
+                pass  # went with its directory
+            except OSError as error:
+                _log.warning("%s could not be removed: %s", path, error)
+
+
+def _meta_properties(disk: Disk, path: str, format_as: Callable[[], MetaProperties] | None) -> MetaProperties:
+    meta = read_meta_properties(disk, path)
+    if meta is None:
+        if format_as is None:
+            raise LogDirectoryError(f"log directory {path} has no meta.properties: format it first")
+        meta = format_as()
+        write_meta_properties(disk, path, meta)
+    return meta
+
+
+def _raise_error(error: BaseException | None) -> None:
+    if error is not None:
+        raise error

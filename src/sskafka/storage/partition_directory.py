@@ -1,0 +1,42 @@
+"""Names of partition directories in a log directory.
+
+    <topic>-<n>                        a partition; n counts from 0, or from 1 with log.dir.partition.base=1
+    <topic>-<n>.<32 hex digits>-delete   deleted, its files wait for their removal
+    <topic>-<n>.<32 hex digits>-stray    set aside: its topic id is not that of the topic which has the name now
+
+The metadata log's directory is `__cluster_metadata-0` whatever the base.
+"""
+
+import re
+
+from sskafka.model.ids import METADATA_TOPIC, TopicPartition, topic_name_problem
+
+DELETE_SUFFIX = "-delete"
+STRAY_SUFFIX = "-stray"
+_NAME_LENGTH_MAX = 255
+_NUMBERED = re.compile(r"(.+)-(0|[1-9]\d{0,9})")
+_SET_ASIDE = re.compile(r".+\.[0-9a-f]{32}-(delete|stray)")
+
+
+def directory_name(topic_partition: TopicPartition, partition_base: int = 0) -> str:
+    topic, partition = topic_partition
+    return f"{topic}-{partition if topic == METADATA_TOPIC else partition + partition_base}"
+
+
+def parse_directory_name(name: str, partition_base: int = 0) -> TopicPartition | None:
+    """None for directories that are no partition's."""
+    match = _NUMBERED.fullmatch(name)
+    if match is None or _SET_ASIDE.fullmatch(name) or topic_name_problem(match[1]) is not None:
+        return None
+    number = int(match[2]) - (0 if match[1] == METADATA_TOPIC else partition_base)
+    return TopicPartition(match[1], number) if number >= 0 else None
+
+
+def set_aside_name(name: str, unique_id: str, suffix: str) -> str:
+    """For a directory that leaves service; a long topic name is cut to what file systems take."""
+    ending = f".{unique_id}{suffix}"
+    return name[: _NAME_LENGTH_MAX - len(ending)] + ending
+
+
+def is_deleted(name: str) -> bool:
+    return name.endswith(DELETE_SUFFIX) and _SET_ASIDE.fullmatch(name) is not None
