@@ -1,0 +1,142 @@
+"""A broker as users run it: `sskafka start` in a process of its own, on a free port, in a directory of its own.
+
+The process is stopped by its pid alone. What it writes to stderr is kept in a file, so that a failed test shows it.
+"""
+
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+COMMAND = (str(Path(sys.executable).with_name("sskafka")), "start")
+START_TIMEOUT_S = 20
+STOP_TIMEOUT_S = 20
+
+
+class StartFailedError(AssertionError):
+    """The process ended, or said nothing, instead of printing its READY line."""
+
+
+class BrokerProcess:
+    """One data directory and, between start and stop, the process that serves it.
+
+    `wrapper` is a command that runs the broker's command behind it, such as `unshare`.
+    """
+
+    def __init__(
+        self, directory: Path, settings: Mapping[str, object] | None = None, wrapper: Sequence[str] = ()
+    ) -> None:
+        self.directory = directory
+        self.data_directory = directory / "data"
+        self.settings = dict(settings or {})
+        self.bootstrap = ""
+        self.start_seconds = 0.0
+        self._wrapper = wrapper
+        self._log_path = directory / "stderr.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, port = self.bootstrap.rsplit(":", 1)
+        return host, int(port)
+
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
+    @property
+    def log(self) -> str:
+        return self._log_path.read_text(errors="replace") if self._log_path.exists() else ""
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> "BrokerProcess":
+        """Returns when the broker says that it is ready."""
+        began = time.monotonic()
+        self.launch()
+        line = self._first_line()
+        words = dict(word.split("=", 1) for word in line.split()[1:])
+        if not line.startswith("READY ") or "bootstrap" not in words:
+            raise StartFailedError(f"expected a READY line, got {line!r}; stderr:\n{self.log}")
+        self.start_seconds = time.monotonic() - began
+        self.bootstrap = words["bootstrap"]
+        return self
+
+    def launch(self) -> None:
+        """Starts the process and waits for nothing."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        properties = self.directory / "server.properties"
+        properties.write_text("".join(f"{key}={value}\n" for key, value in self._properties().items()))
+        with self._log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*self._wrapper, *COMMAND, str(properties)], stdout=subprocess.PIPE, stderr=log, cwd=self.directory
+            )
+
+    def wait(self) -> int:
+        """The exit code of a process that ends by itself."""
+        return self._reap(STOP_TIMEOUT_S)
+
+    def stop(self) -> int:
+        """Ask it to stop and wait for it: the exit code."""
+        self._running().send_signal(signal.SIGTERM)
+        return self._reap(STOP_TIMEOUT_S)
+
+    def kill(self) -> None:
+        """End it in the middle of whatever it does."""
+        self._running().kill()
+        self._reap(STOP_TIMEOUT_S)
+
+    def restart(self, *, unclean: bool = False) -> "BrokerProcess":
+        """Stop (or kill) and start again; the port is another one."""
+        if unclean:
+            self.kill()
+        else:
+            assert self.stop() == 0, self.log
+        return self.start()
+
+    def close(self) -> None:
+        """Whatever state it is in, leave no process behind."""
+        if self._process is not None:
+            self._process.kill()
+            self._reap(STOP_TIMEOUT_S)
+
+    def _properties(self) -> dict[str, object]:
+        return {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            "log.dirs": self.data_directory,
+            **self.settings,
+        }
+
+    def _running(self) -> "subprocess.Popen[bytes]":
+        assert self._process is not None, "the broker was not started"
+        return self._process
+
+    def _first_line(self) -> str:
+        stdout = self._running().stdout
+        assert stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdout, selectors.EVENT_READ)
+            if not selector.select(START_TIMEOUT_S):
+                raise StartFailedError(f"no READY line within {START_TIMEOUT_S} s; stderr:\n{self.log}")
+        return stdout.readline().decode()
+
+    def _reap(self, timeout_s: float) -> int:
+        process = self._running()
+        try:
+            exit_code = process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise AssertionError(f"the broker did not end within {timeout_s} s; stderr:\n{self.log}") from None
+        finally:
+            if process.stdout is not None:
+                process.stdout.close()
+        self._process = None
+        return exit_code

@@ -1,0 +1,80 @@
+"""Brokers and names for the tests in this folder.
+
+`bootstrap` is the address of one broker that the tests of a worker share: they use topics with names of their own and
+leave no settings behind. `start_broker` makes brokers for tests that stop them, configure them or look at their files.
+With SSKAFKA_TEST_BOOTSTRAP=host:port the shared broker is one that runs elsewhere, of any make; tests that need a
+broker of their own are skipped then.
+"""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+
+import pytest
+from broker_process import BrokerProcess
+from wire_connection import Connection
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import kafka  # noqa: F401  first imported here: it loads its message schemas in a deprecated way
+
+ELSEWHERE = os.environ.get("SSKAFKA_TEST_BOOTSTRAP", "")
+
+StartBroker = Callable[..., BrokerProcess]
+
+_run = os.urandom(3).hex()
+_numbers = count()
+
+
+@pytest.fixture(scope="session")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if ELSEWHERE:
+        yield ELSEWHERE
+        return
+    broker = BrokerProcess(tmp_path_factory.mktemp("shared-broker"))
+    try:
+        yield broker.start().bootstrap
+    finally:
+        broker.close()
+
+
+@pytest.fixture
+def start_broker(tmp_path: Path) -> Iterator[StartBroker]:
+    """Starts a broker with settings of its own in a directory of its own, and ends it with the test."""
+    if ELSEWHERE:
+        pytest.skip("needs a broker of its own")
+    with ExitStack() as cleanup:
+
+        def start(
+            settings: Mapping[str, object] | None = None,
+            *,
+            directory: Path = tmp_path / "broker",
+            wrapper: Sequence[str] = (),
+        ) -> BrokerProcess:
+            broker = BrokerProcess(directory, settings, wrapper)
+            cleanup.callback(broker.close)
+            return broker.start()
+
+        yield start
+
+
+@pytest.fixture
+def new_topic() -> Callable[[str], str]:
+    """Names that no other test, worker or run on the same broker uses; they sort in the order of the calls."""
+    return lambda label: f"{label}-{_run}-{next(_numbers):04}"
+
+
+@pytest.fixture
+def topic(new_topic: Callable[[str], str]) -> str:
+    """The name of a topic that does not exist yet."""
+    return new_topic("topic")
+
+
+@pytest.fixture
+def connection(bootstrap: str) -> Iterator[Connection]:
+    """A raw connection to the shared broker."""
+    with Connection(bootstrap) as connection:
+        yield connection
