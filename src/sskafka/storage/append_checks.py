@@ -4,6 +4,8 @@ Headers suffice, but for compacted topics (every record needs a key) and for top
 (the header has the first and the largest timestamp, not the smallest).
 """
 
+from math import inf
+
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import (
     CONTROL,
@@ -39,11 +41,13 @@ def place_headers(batches: Buffer) -> list[PlacedHeader]:
 class AppendChecks:
     """The checks that a topic's settings ask for."""
 
-    __slots__ = ("_checks_timestamps", "_needs_records", "config")
+    __slots__ = ("_after_max_ms", "_checks_timestamps", "_length_max", "_needs_records", "config")
 
     def __init__(self, config: LogConfig) -> None:
         self.config = config
+        self._length_max = config.max_message_bytes - LOG_OVERHEAD_BYTES
         self._checks_timestamps = not config.uses_append_time
+        self._after_max_ms = config.message_timestamp_after_max_ms if self._checks_timestamps else inf
         self._needs_records = config.is_compacted or (self._checks_timestamps and config.checks_early_timestamps)
 
     def checked(self, batches: Buffer, now_ms: int, *, from_client: bool) -> list[PlacedHeader]:
@@ -54,10 +58,7 @@ class AppendChecks:
         return placed
 
     def _check(self, batches: Buffer, position: int, header: BatchHeader, now_ms: int, from_client: bool) -> None:
-        if header.length + LOG_OVERHEAD_BYTES > self.config.max_message_bytes and from_client:
-            raise RecordTooLargeError(
-                f"a batch of {header.size_bytes} bytes, max.message.bytes is {self.config.max_message_bytes}"
-            )
+        """Flat, because every produced batch passes here."""
         if not crc_matches(batches, header, position):
             raise CorruptBatchError("the batch does not match its checksum")
         if header.record_count != header.last_offset_delta + 1 or header.record_count <= 0:
@@ -66,20 +67,21 @@ class AppendChecks:
             )
         if header.producer_id >= 0 and (header.base_sequence < 0 or header.producer_epoch < 0):
             _check_sequence_is_there(header)
-        if from_client:
-            if header.attributes & CONTROL:
-                raise InvalidRecordError("clients may not write control records")
-            if self._checks_timestamps:
-                self._check_latest(header, now_ms)
-            if self._needs_records:
-                self._check_records(batches, position, header, now_ms)
-
-    def _check_latest(self, header: BatchHeader, now_ms: int) -> None:
-        if header.max_timestamp - now_ms > self.config.message_timestamp_after_max_ms:
+        if not from_client:
+            return
+        if header.length > self._length_max:
+            raise RecordTooLargeError(
+                f"a batch of {header.size_bytes} bytes, max.message.bytes is {self.config.max_message_bytes}"
+            )
+        if header.attributes & CONTROL:
+            raise InvalidRecordError("clients may not write control records")
+        if header.max_timestamp - now_ms > self._after_max_ms:
             raise InvalidTimestampError(
                 f"timestamp {header.max_timestamp} is more than message.timestamp.after.max.ms "
                 f"({self.config.message_timestamp_after_max_ms}) ahead of {now_ms}"
             )
+        if self._needs_records:
+            self._check_records(batches, position, header, now_ms)
 
     def _check_records(self, batches: Buffer, position: int, header: BatchHeader, now_ms: int) -> None:
         earliest = now_ms - self.config.message_timestamp_before_max_ms if self._checks_timestamps else None

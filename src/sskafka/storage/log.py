@@ -132,33 +132,38 @@ class Log:
             append_time_ms = now_ms
             placed = _stamp(batches, placed, now_ms)
         base_offset = next_offset = self.log_end_offset
-        base_offsets = []
         for position, header in placed:
             assign_offset(batches, position, next_offset, leader_epoch)
-            base_offsets.append(next_offset)
             next_offset += header.last_offset_delta + 1
         if leader_epoch > self.epochs.latest_epoch:
             self._assign_epoch(leader_epoch, base_offset)
-        self._write(batches, placed, base_offsets, next_offset, now_ms)
+        segment = self._write(batches, placed, base_offset, next_offset, now_ms)
+        next_offset = base_offset
+        for position, header in placed:
+            self._note(segment, batches, position, header, next_offset, now_ms)
+            next_offset += header.last_offset_delta + 1
+        self._advance(next_offset)
         return AppendInfo(base_offset, next_offset - 1, append_time_ms, self.log_start_offset)
 
     def append_as_follower(self, batches: Buffer, now_ms: int = NO_TIMESTAMP) -> AppendInfo:
         """Writes batches as the leader has them: offsets, epochs and all."""
         self.log_directory.check_online()
         placed = place_headers(batches)
-        base_offsets = [header.base_offset for _, header in placed]
-        next_offset = self.log_end_offset
+        base_offset, next_offset = placed[0][1].base_offset, self.log_end_offset
         for position, header in placed:
             if not crc_matches(batches, header, position):
                 raise CorruptBatchError(f"the batch at offset {header.base_offset} does not match its checksum")
             if header.base_offset < next_offset or header.last_offset_delta < 0:
-                raise UnexpectedAppendOffsetError(base_offsets[0], placed[-1][1].last_offset, self.log_end_offset)
+                raise UnexpectedAppendOffsetError(base_offset, placed[-1][1].last_offset, self.log_end_offset)
             next_offset = header.next_offset
         for _, header in placed:
             if header.leader_epoch > self.epochs.latest_epoch:
                 self._assign_epoch(header.leader_epoch, header.base_offset)
-        self._write(batches, placed, base_offsets, next_offset, now_ms)
-        return AppendInfo(base_offsets[0], next_offset - 1, NO_TIMESTAMP, self.log_start_offset)
+        segment = self._write(batches, placed, base_offset, next_offset, now_ms)
+        for position, header in placed:
+            self._note(segment, batches, position, header, header.base_offset, now_ms)
+        self._advance(next_offset)
+        return AppendInfo(base_offset, next_offset - 1, NO_TIMESTAMP, self.log_start_offset)
 
     def _check_producers(self, batches: Buffer, placed: list[PlacedHeader]) -> AppendInfo | None:
         """Sequences and epochs are right, or the answer to a batch that is in the log already."""
@@ -188,24 +193,33 @@ class Log:
             raise self.log_directory.write_failed(error) from error
 
     def _write(
-        self, batches: Buffer, placed: list[PlacedHeader], base_offsets: list[int], end_offset: int, now_ms: int
-    ) -> None:
+        self, batches: Buffer, placed: list[PlacedHeader], base_offset: int, end_offset: int, now_ms: int
+    ) -> Segment:
+        """The bytes are in the file; until `_note` and `_advance` nobody can see them."""
         segment = self.segments.active
         if self._must_roll(segment, len(batches), placed, end_offset, now_ms):
-            segment = self._roll(base_offsets[0], now_ms)
+            segment = self._roll(base_offset, now_ms)
         try:
-            if not segment.has_index_room:
+            if segment.is_index_flush_due:
                 segment.flush_indexes()
             segment.write(batches)
         except OSError as error:
             raise self._undo(segment, error) from error
-        for (position, header), base_offset in zip(placed, base_offsets, strict=True):
-            last_offset = base_offset + header.last_offset_delta
-            segment.note_batch(last_offset, header.length + LOG_OVERHEAD_BYTES, header.max_timestamp)
-            if header.producer_id >= 0:
-                self._note_producer(segment, batches, position, header, base_offset, now_ms)
-            if not header.attributes & CONTROL:
-                segment.count_records(header.record_count)
+        return segment
+
+    def _note(
+        self, segment: Segment, batches: Buffer, position: int, header: BatchHeader, base_offset: int, now_ms: int
+    ) -> None:
+        """A batch is in the file: indexes and producers learn of it."""
+        segment.note_batch(
+            base_offset + header.last_offset_delta, header.length + LOG_OVERHEAD_BYTES, header.max_timestamp
+        )
+        if header.producer_id >= 0:
+            self._note_producer(segment, batches, position, header, base_offset, now_ms)
+        if not header.attributes & CONTROL and segment.data_records is not None:
+            segment.data_records += header.record_count
+
+    def _advance(self, end_offset: int) -> None:
         self.log_end_offset = end_offset
         if end_offset - self.recovery_point >= self.config.flush_messages:
             self._is_flush_due = True

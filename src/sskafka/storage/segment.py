@@ -48,12 +48,13 @@ class Segment:
         "_file",
         "_index_entries_max",
         "_index_interval_bytes",
-        "_record_count",
         "_stem",
         "_time_index_entries_max",
         "base_offset",
         "created_ms",
+        "data_records",
         "first_timestamp",
+        "is_index_flush_due",
         "is_index_full",
         "max_timestamp",
         "max_timestamp_offset",
@@ -85,7 +86,7 @@ class Segment:
         self._index_entries_max = config.segment_index_bytes // OffsetIndex.layout.size
         self._time_index_entries_max = config.segment_index_bytes // TimeIndex.layout.size - 1
         self._bytes_since_index = 0
-        self._record_count: int | None = None if size_bytes else 0
+        self.data_records: int | None = None if size_bytes else 0
         self.base_offset = base_offset
         self.size_bytes = size_bytes
         self.created_ms = created_ms
@@ -150,18 +151,11 @@ class Segment:
 
     def _note_index_size(self) -> None:
         entries = len(self.offset_index), len(self.time_index)
+        self.is_index_flush_due = not (self.offset_index.has_room and self.time_index.has_room)
         self.is_index_full = entries[0] >= self._index_entries_max or entries[1] >= self._time_index_entries_max
 
-    def count_records(self, count: int) -> None:
-        if self._record_count is not None:
-            self._record_count += count
-
-    @property
-    def has_index_room(self) -> bool:
-        """False when the indexes' pending entries should be flushed before the next write."""
-        return self.offset_index.has_room
-
     def flush_indexes(self, *, sync: bool = False) -> None:
+        self.is_index_flush_due = False
         self.offset_index.flush(sync=sync)
         self.time_index.flush(sync=sync)
         self.transaction_index.flush(sync=sync)
@@ -218,11 +212,11 @@ class Segment:
 
     def record_count(self) -> int:
         """Data records, without control records; the first call walks the segment."""
-        if self._record_count is None:
-            self._record_count = sum(
+        if self.data_records is None:
+            self.data_records = sum(
                 max(header.record_count, 0) for _, header in self.headers() if not header.is_control
             )
-        return self._record_count
+        return self.data_records
 
     # ---- changing what is there
 
@@ -257,7 +251,7 @@ class Segment:
         self.size_bytes = self._bytes_since_index = 0
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
         self.first_timestamp = NO_TIMESTAMP
-        self._record_count = 0
+        self.data_records = 0
         self.recent.clear(self.base_offset - 1)
         self._note_index_size()
         return size_bytes
@@ -277,7 +271,7 @@ class Segment:
         self.time_index.truncate(end_offset - self.base_offset)
         self.transaction_index.truncate(end_offset)
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last_entry
-        self._record_count = None
+        self.data_records = None
         self._bytes_since_index = 0
         self._note_index_size()
         self.open_for_append()

@@ -36,8 +36,8 @@ def check_segment(
         for position, header, batch in walk_batches(segment.file, 0, size_bytes):
             check.check(header, batch)
             segment.note_batch(header.last_offset, header.size_bytes, header.max_timestamp)
-            if not header.is_control:
-                segment.count_records(max(header.record_count, 0))
+            if not header.is_control and segment.data_records is not None:
+                segment.data_records += max(header.record_count, 0)
             visit(segment, position, header)
     except CorruptBatchError as error:
         problem = f"{segment!r} at byte {segment.size_bytes}: {error}"
