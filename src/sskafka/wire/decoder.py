@@ -164,7 +164,8 @@ class _DecoderWriter:
         marker = self._out.fresh("n")
         self._out.line(f"{marker} = buffer[position]")
         self._out.line("position += 1")
-        with self._unless_null(field, target, f"127 - {marker}"):
+        # Null is a negative byte, but in a tagged field it is 0.
+        with self._unless_null(field, target, f"127 - {marker}" if field.tag is None else f"{marker} - 1"):
             self._out.line(f"{target} = {self._struct(field.element)}")
 
     def _tagged_section(self, layout: Layout, variables: dict[str, str]) -> None:

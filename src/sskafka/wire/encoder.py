@@ -27,6 +27,11 @@ def _refuse_uuid(field: str, value: bytes) -> None:
     raise UnencodableMessageError(f"{field} has {len(value)} bytes, a uuid has 16")
 
 
+# A struct that may be null begins with a byte that says whether it is.
+PRESENT_STRUCT = b"\x01"
+NULL_STRUCT = b"\xff"
+NULL_TAGGED_STRUCT = b"\x00"
+
 _GLOBALS = {
     "uvarint": encode_uvarint,
     "pack": struct.pack,
@@ -158,11 +163,12 @@ class _EncoderWriter:
             self._struct(field.element, value)
             return
         with self._out.block(f"if {value} is None:"):
-            self._emit(r"b'\xff'") if field.is_nullable(self._version) else self._out.line(
-                f"refuse_null({field.name!r})"
-            )
+            if field.is_nullable(self._version):
+                self._emit(repr(NULL_STRUCT if field.tag is None else NULL_TAGGED_STRUCT))
+            else:
+                self._out.line(f"refuse_null({field.name!r})")
         with self._out.block("else:"):
-            self._emit(r"b'\1'")
+            self._emit(repr(PRESENT_STRUCT))
             self._struct(field.element, value)
 
     def _tagged_section(self, layout: Layout, source: str) -> None:

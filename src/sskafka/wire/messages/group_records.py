@@ -155,7 +155,9 @@ class ConsumerGroupMemberMetadataValue:
     subscribed_topic_regex: String | None = ""
     rebalance_timeout_ms: Int32 = -1
     server_assignor: String | None = ""
-    classic_member_metadata: Annotated[ClassicMemberMetadata | None, tagged(0)] = None
+    classic_member_metadata: Annotated[ClassicMemberMetadata | None, tagged(0)] = field(
+        default_factory=ClassicMemberMetadata
+    )
 
 
 @dataclass(slots=True)
@@ -206,7 +208,7 @@ class ConsumerGroupCurrentMemberAssignmentKey:
 class TopicPartitions:
     topic_id: Uuid = ZERO_UUID
     partitions: list[Int32] = field(default_factory=list)
-    assignment_epochs: Annotated[list[Int32] | None, tagged(0)] = None
+    assignment_epochs: Annotated[list[Int32] | None, tagged(0)] = field(default_factory=list)
 
 
 @dataclass(slots=True)

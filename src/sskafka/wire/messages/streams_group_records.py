@@ -26,7 +26,7 @@ class StreamsGroupMetadataValue:
     epoch: Int32 = 0
     metadata_hash: Int64 = 0
     validated_topology_epoch: Annotated[Int32, tagged(0)] = -1
-    last_assignment_configs: Annotated[list[LastAssignmentConfig] | None, tagged(1)] = None
+    last_assignment_configs: Annotated[list[LastAssignmentConfig] | None, tagged(1)] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ class StreamsGroupCurrentMemberAssignmentKey:
 class StreamsGroupCurrentMemberAssignmentTaskIds:
     subtopology_id: String = ""
     partitions: list[Int32] = field(default_factory=list)
-    assignment_epochs: Annotated[list[Int32] | None, tagged(0)] = None
+    assignment_epochs: Annotated[list[Int32] | None, tagged(0)] = field(default_factory=list)
 
 
 @dataclass(slots=True)
