@@ -144,14 +144,15 @@ def _with_rest(view: FetchRequestView, buffer: memoryview, position: int, versio
     tags, position = read_tagged_fields(buffer, position)
     require_end(buffer, position)
     view = view._replace(forgotten=forgotten, rack_id=require_text(rack_id))
-    if 0 in tags:
-        cluster_id, end = read_compact_string(tags[0], 0)
-        require_end(tags[0], end)
-        view = view._replace(cluster_id=cluster_id)
-    if 1 in tags and version >= REPLICA_STATE_FROM:
-        replica_id, replica_epoch = _replica_state_at(tags[1], 0)
-        require_end(tags[1], skip_tagged_fields(tags[1], 12))
-        view = view._replace(replica_id=replica_id, replica_epoch=replica_epoch)
+    for tag, field in tags:
+        if tag == 0:
+            cluster_id, end = read_compact_string(field, 0)
+            require_end(field, end)
+            view = view._replace(cluster_id=cluster_id)
+        elif tag == 1 and version >= REPLICA_STATE_FROM:
+            replica_id, replica_epoch = _replica_state_at(field, 0)
+            require_end(field, skip_tagged_fields(field, 12))
+            view = view._replace(replica_id=replica_id, replica_epoch=replica_epoch)
     return view
 
 
@@ -192,10 +193,11 @@ def _flexible_topic(buffer: memoryview, position: int, version: int) -> tuple[To
 def _read_replica_tags(buffer: memoryview, position: int, version: int) -> tuple[ReplicaTags, int]:
     tags, position = read_tagged_fields(buffer, position)
     directory_id, high_watermark = ReplicaTags()
-    if 0 in tags and version >= DIRECTORY_ID_FROM:
-        (directory_id,) = _unpack_uuid(tags[0])
-    if 1 in tags and version >= HIGH_WATERMARK_FROM:
-        (high_watermark,) = _unpack_high_watermark(tags[1])
+    for tag, field in tags:
+        if tag == 0 and version >= DIRECTORY_ID_FROM:
+            (directory_id,) = _unpack_uuid(field)
+        elif tag == 1 and version >= HIGH_WATERMARK_FROM:
+            (high_watermark,) = _unpack_high_watermark(field)
     return ReplicaTags(directory_id, high_watermark), position
 
 

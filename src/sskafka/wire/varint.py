@@ -62,16 +62,16 @@ def skip_tagged_fields(buffer: Buffer, position: int) -> int:
     return position
 
 
-def read_tagged_fields(buffer: memoryview, position: int) -> tuple[dict[int, memoryview], int]:
-    """The tagged fields at `position` by their tags, and the position after them."""
+def read_tagged_fields(buffer: memoryview, position: int) -> tuple[list[tuple[int, memoryview]], int]:
+    """The tags at `position` with their fields, and the position after them."""
     count, position = decode_uvarint(buffer, position)
     end = len(buffer)
-    fields: dict[int, memoryview] = {}
+    fields: list[tuple[int, memoryview]] = []
     for _ in range(count):
         tag, position = decode_uvarint(buffer, position)
         size, position = decode_uvarint(buffer, position)
         if position + size > end:
             raise MalformedMessageError(f"a tagged field of {size} bytes is longer than what is left")
-        fields[tag] = buffer[position : position + size]
+        fields.append((tag, buffer[position : position + size]))
         position += size
     return fields, position

@@ -28,7 +28,7 @@ def topic_of(version: int, name: str = "orders") -> Topic:
 
 def topic_data(version: int, name: str, partitions: list[messages.PartitionProduceData]) -> messages.TopicProduceData:
     topic = {"name": name} if version < 13 else {"topic_id": TOPIC_ID}
-    return messages.TopicProduceData(**topic, partition_data=partitions)  # type: ignore[arg-type]
+    return messages.TopicProduceData(**topic, partition_data=partitions)
 
 
 def request(version: int, random: Random) -> messages.ProduceRequest:

@@ -41,10 +41,10 @@ def test_a_varint_that_is_cut_off(encoded: bytes) -> None:
         decode_uvarint(encoded, 0)
 
 
-def test_tagged_fields_are_read_by_tag() -> None:
+def test_tagged_fields_are_read_with_their_tags() -> None:
     section = memoryview(bytes.fromhex("02 00 02 6162 81 01 00 ff"))
     fields, position = read_tagged_fields(section, 0)
-    assert fields == {0: b"ab", 129: b""}
+    assert fields == [(0, b"ab"), (129, b"")]
     assert position == len(section) - 1 == skip_tagged_fields(section, 0)
 
 
