@@ -1,7 +1,7 @@
 """The numbering that lets brokers recognize a batch they already have.
 
-A producer id with, for each partition, the sequence of the next record. When a batch is given up and nobody knows whether
-the broker has it, its numbers can be used neither again nor skipped: a new producer id begins a new numbering everywhere.
+A producer id with, for each partition, the sequence of the next record. When a batch is given up and nobody knows
+whether the broker has it, its numbers can be used neither again nor skipped: a new producer id begins a new numbering.
 """
 
 from sskafka.client.accumulator import NO_IDENTITY, OutgoingBatch, ProducerIdentity

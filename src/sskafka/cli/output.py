@@ -1,0 +1,61 @@
+"""Printing data: aligned columns for people, JSON for programs. Data goes to stdout, talk to stderr."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+class Format(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print.")]
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Columns two blanks apart; the last one is not padded, so lines have no blanks at their end."""
+    lines = [[_cell(cell) for cell in row] for row in rows]
+    widths = [max(len(line[column]) for line in [headers, *lines]) for column in range(len(headers))]
+    print(_emphasized(_aligned(headers, widths)))
+    for line in lines:
+        print(_aligned(line, widths))
+
+
+def print_heading(text: str) -> None:
+    print(_emphasized(text))
+
+
+def talk(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def uses_color() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def _emphasized(text: str) -> str:
+    return f"{_BOLD}{text}{_PLAIN}" if uses_color() else text
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, list | tuple):
+        return "[" + " ".join(str(item) for item in value) + "]"
+    return str(value)

@@ -1,0 +1,116 @@
+r"""What `produce` reads: standard input, cut into records by a format.
+
+    %k key   %v value   %t topic   %p partition   %d timestamp (ms)   and text between them, with \n \t \xHH escapes
+
+The last text ends a record; it is a line end unless given. `%k\t%v` reads lines of key, tab, value.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from threading import Thread
+from typing import NamedTuple
+
+from sskafka.cli.record_format import FormatError, Verb, parse
+
+_CHUNK_BYTES = 256 * 1024
+
+
+class InputFields(NamedTuple):
+    """What one piece of input says of a record."""
+
+    key: bytes | None = None
+    value: bytes | None = None
+    topic: str | None = None
+    partition: int | None = None
+    timestamp: int | None = None
+
+
+class RecordCutter:
+    """A compiled input format: verbs with text between them; the last text ends a record, a line end unless given."""
+
+    def __init__(self, text: str) -> None:
+        parts = parse(text)
+        if not parts or isinstance(parts[0], bytes):
+            raise FormatError("an input format begins with a verb, such as %v or %k")
+        if isinstance(parts[-1], Verb):
+            parts.append(b"\n")
+        self._letters = [self._checked(part) for part in parts[::2]]
+        self._separators = [part for part in parts[1::2] if isinstance(part, bytes)]
+        if len(self._separators) != len(self._letters):
+            raise FormatError("two verbs need text between them that tells them apart")
+
+    @property
+    def record_end(self) -> bytes:
+        return self._separators[-1]
+
+    @staticmethod
+    def _checked(part: bytes | Verb) -> str:
+        if isinstance(part, bytes) or part.letter not in "kvtpd" or part.argument is not None:
+            raise FormatError("an input format has the verbs %k, %v, %t, %p and %d, with text between them")
+        return part.letter
+
+    def cut(self, text: bytes) -> InputFields:
+        fields = dict(zip(self._letters, self._split(text), strict=True))
+        topic = fields.get("t")
+        return InputFields(
+            key=fields.get("k"),
+            value=fields.get("v"),
+            topic=None if topic is None else topic.decode(),
+            partition=_number(fields.get("p"), "partition"),
+            timestamp=_number(fields.get("d"), "timestamp"),
+        )
+
+    def _split(self, text: bytes) -> Sequence[bytes]:
+        found = []
+        for separator in self._separators[:-1]:
+            field, there, text = text.partition(separator)
+            if not there:
+                raise FormatError(f"no {separator.decode()!r} in {field.decode(errors='replace')!r}")
+            found.append(field)
+        return [*found, text]
+
+
+def _number(text: bytes | None, what: str) -> int | None:
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise FormatError(f"{text.decode(errors='replace')!r} is not a {what}") from None
+
+
+async def read_pieces(fd: int, end: bytes) -> AsyncIterator[bytes]:
+    """What `fd` gives, cut at each `end`; text after the last one is a piece too."""
+    rest = b""
+    while chunk := await _read_chunk(fd):
+        *pieces, rest = (rest + chunk).split(end)
+        for piece in pieces:
+            yield piece
+    if rest:
+        yield rest
+
+
+async def _read_chunk(fd: int) -> bytes:
+    """On a thread that the process does not wait for: Ctrl+C must work while nobody types anything."""
+    loop = asyncio.get_running_loop()
+    read: asyncio.Future[bytes] = loop.create_future()
+
+    def finish(chunk: bytes, error: OSError | None) -> None:
+        if read.done():
+            return
+        if error is None:
+            read.set_result(chunk)
+        else:
+            read.set_exception(error)
+
+    def work() -> None:
+        chunk, failure = b"", None
+        try:
+            chunk = os.read(fd, _CHUNK_BYTES)
+        except OSError as error:
+            failure = error
+        loop.call_soon_threadsafe(finish, chunk, failure)
+
+    Thread(target=work, name="read-input", daemon=True).start()
+    return await read

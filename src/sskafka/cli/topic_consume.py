@@ -1,0 +1,168 @@
+"""`sskafka topic consume`: records of topics, printed as they come."""
+
+import json
+import sys
+from base64 import b64encode
+from collections.abc import Iterable
+from itertools import islice
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+from sskafka.cli.connecting import (
+    DEFAULT_BOOTSTRAP,
+    BootstrapOption,
+    PropertiesOption,
+    client_properties,
+    connected,
+    run,
+)
+from sskafka.cli.offset_range import Anchor, Bound, OffsetRange, Span, parse_offset_range, resolve
+from sskafka.cli.output import Format, FormatOption
+from sskafka.cli.record_format import FormatError, RecordPrinter
+from sskafka.client.clock import SystemClock
+from sskafka.client.cluster import Cluster
+from sskafka.client.config import ConsumerConfig, configured
+from sskafka.client.consumer import Consumer
+from sskafka.client.errors import UnknownTopicError
+from sskafka.client.fetched import ConsumedRecord
+from sskafka.model.ids import TopicPartition
+
+_POLL_MS = 1000
+
+
+def consume(
+    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC", show_default=False)] = None,
+    topic: Annotated[list[str] | None, typer.Option("--topic", hidden=True)] = None,
+    offset: Annotated[
+        str, typer.Option("--offset", "-o", help="start, end, N, +N, -N, @TIME, FROM:TO (TO is not included).")
+    ] = "start",
+    number: Annotated[
+        int | None, typer.Option("--num", "-n", "--max-messages", min=0, help="Stop after so many records.")
+    ] = None,
+    partitions: Annotated[
+        list[int] | None, typer.Option("--partitions", "-p", "--partition", help="Only these partitions. Repeatable.")
+    ] = None,
+    record_format: Annotated[
+        str | None, typer.Option("-f", "--record-format", help=r"How to print a record, such as '%p %o %k %v\n'.")
+    ] = None,
+    stop_at_end: Annotated[
+        bool, typer.Option("--stop-at-end", "-e", help="Stop where the partitions end now instead of waiting.")
+    ] = False,
+    from_beginning: Annotated[bool, typer.Option("--from-beginning", hidden=True)] = False,
+    read_committed: Annotated[
+        bool, typer.Option("--read-committed", help="Leave out what transactions have not committed.")
+    ] = False,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    r"""Consume topics: values, one a line, unless -f or --format says otherwise.
+
+    Verbs of -f: %t topic, %p partition, %o offset, %d timestamp, %k key, %v value, %h headers, %K %V %H sizes, %e
+    leader epoch, %i count, %k{hex}, %v{base64}, %d{strftime[%F %T]}, %h{%k=%v }, %%, and the escapes \n \t \r \\ \xHH.
+    """
+    names = [*(topics or ()), *(topic or ())]
+    if not names:
+        raise typer.BadParameter("name a topic", param_hint="TOPIC")
+    wanted = _offset_range("start" if from_beginning else offset, stop_at_end)
+    printer = _printer(record_format, output)
+    client = client_properties(properties)
+    config = _config(client, read_committed)
+
+    async def work() -> None:
+        async with connected(bootstrap, client) as cluster, Consumer(cluster, config) as consumer:
+            spans = await resolve(cluster, wanted, await _partitions(cluster, names, partitions), config.isolation)
+            await _copy(consumer, spans, number, printer, sys.stdout.buffer)
+
+    run(work())
+
+
+class JsonPrinter:
+    """One object a line; bytes that are no UTF-8 go into `key_base64` and `value_base64`."""
+
+    def line(self, record: ConsumedRecord) -> bytes:
+        fields: dict[str, Any] = {
+            "topic": record.topic,
+            "partition": record.partition,
+            "offset": record.offset,
+            "timestamp": record.timestamp,
+            **_json_bytes("key", record.key),
+            **_json_bytes("value", record.value),
+            "headers": [{"key": key, **_json_bytes("value", value)} for key, value in record.headers],
+        }
+        return json.dumps(fields).encode() + b"\n"
+
+
+def _json_bytes(name: str, data: bytes | None) -> dict[str, str | None]:
+    if data is None:
+        return {name: None}
+    try:
+        return {name: data.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": b64encode(data).decode()}
+
+
+def _offset_range(text: str, stop_at_end: bool) -> OffsetRange:
+    try:
+        wanted = parse_offset_range(text, SystemClock().now_ms())
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="-o") from error
+    if stop_at_end and wanted.stop is None:
+        return wanted._replace(stop=Bound(Anchor.END))
+    return wanted
+
+
+def _printer(record_format: str | None, output: Format) -> RecordPrinter | JsonPrinter:
+    if output is Format.JSON:
+        return JsonPrinter()
+    try:
+        return RecordPrinter(r"%v\n" if record_format is None else record_format)
+    except FormatError as error:
+        raise typer.BadParameter(str(error), param_hint="-f") from error
+
+
+def _config(client: dict[str, str], read_committed: bool) -> ConsumerConfig:
+    asked = {"isolation.level": "read_committed"} if read_committed else {}
+    return configured(ConsumerConfig, {"auto.offset.reset": "earliest", **asked, **client})
+
+
+async def _partitions(cluster: Cluster, names: Iterable[str], numbers: list[int] | None) -> list[TopicPartition]:
+    chosen = []
+    for name in names:
+        there = sorted((await cluster.topic(name)).partitions)
+        for number in numbers or there:
+            if number not in there:
+                raise UnknownTopicError(
+                    f"topic {name!r} has no partition {number}: it has {len(there)}, counted from 0"
+                )
+            chosen.append(TopicPartition(name, number))
+    return chosen
+
+
+async def _copy(
+    consumer: Consumer,
+    spans: dict[TopicPartition, Span],
+    number: int | None,
+    printer: RecordPrinter | JsonPrinter,
+    out: BinaryIO,
+) -> None:
+    """Until every partition has reached its stop, `number` records are printed, or for ever."""
+    stops = {partition: span.stop for partition, span in spans.items()}
+    consumer.assign({key: span.start for key, span in spans.items() if span.stop is None or span.start < span.stop})
+    left = number
+    while consumer.assignment and left != 0:
+        records = (record for record in await consumer.poll(_POLL_MS) if _is_before(record, stops))
+        lines = [printer.line(record) for record in islice(records, left)]
+        out.write(b"".join(lines))
+        out.flush()
+        left = None if left is None else left - len(lines)
+        for partition in consumer.assignment:
+            stop = stops[partition]
+            if stop is not None and consumer.position(partition) >= stop:
+                consumer.unassign(partition)
+
+
+def _is_before(record: ConsumedRecord, stops: dict[TopicPartition, int | None]) -> bool:
+    stop = stops[TopicPartition(record.topic, record.partition)]
+    return stop is None or record.offset < stop
