@@ -4,6 +4,7 @@ Message modules are imported when a class of theirs is first asked for: a broker
 """
 
 from enum import IntEnum
+from functools import cache
 from importlib import import_module
 from re import sub
 from typing import Any, NamedTuple
@@ -22,15 +23,17 @@ class ApiSchema(NamedTuple):
     """From this version on, headers and bodies have tagged fields and compact lengths."""
 
     def request_class(self) -> type[Any]:
-        return self._message_class("Request")
+        return _message_class(self.name, "Request")
 
     def response_class(self) -> type[Any]:
-        return self._message_class("Response")
+        return _message_class(self.name, "Response")
 
-    def _message_class(self, kind: str) -> type[Any]:
-        module = import_module(f"sskafka.wire.messages.{sub('(?<!^)(?=[A-Z])', '_', self.name).lower()}")
-        cls: type[Any] = getattr(module, self.name + kind)
-        return cls
+
+@cache
+def _message_class(api_name: str, kind: str) -> type[Any]:
+    module = import_module(f"sskafka.wire.messages.{sub('(?<!^)(?=[A-Z])', '_', api_name).lower()}")
+    cls: type[Any] = getattr(module, api_name + kind)
+    return cls
 
 
 class ApiKey(IntEnum):
