@@ -5,10 +5,12 @@
 
 from typing import TYPE_CHECKING, Any
 
+from sskafka.model.version import __version__
+
 if TYPE_CHECKING:
     from sskafka.embedded import EmbeddedBroker as Broker
 
-__version__ = "0.1.0"
+
 __all__ = ["Broker", "__version__"]
 
 

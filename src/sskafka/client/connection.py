@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from sskafka import __version__
+from sskafka.model.version import __version__
 from sskafka.client.errors import (
     BrokerUnavailableError,
     ConnectionLostError,
