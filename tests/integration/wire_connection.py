@@ -10,6 +10,8 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Self
 
+from waiting import wait_until
+
 from sskafka.records.batch import read_header
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.record import Record, decode_records
@@ -86,11 +88,13 @@ class Connection:
         return response
 
     def create_topic(self, name: str, partitions: int = 1, **configs: object) -> bytes:
-        """Creates the topic (keywords are its settings, with _ for .) and returns its id."""
+        """Creates the topic (keywords are its settings, with _ for .) and returns its id once it is usable."""
         settings = [CreatableTopicConfig(key.replace("_", "."), str(value)) for key, value in configs.items()]
         wanted = CreatableTopic(name, num_partitions=partitions, replication_factor=1, configs=settings)
         (result,) = self.call(CreateTopicsRequest(topics=[wanted]), version=7).topics
         assert result.error_code == 0, result
+        for partition in range(partitions):
+            wait_until(lambda p=partition: self.fetch(name, partition=p).error_code == 0, f"{name} has leaders")
         return bytes(result.topic_id)
 
     def topic_metadata(self, name: str, *, create: bool = False) -> Any:
