@@ -7,13 +7,14 @@ try; `--debug` (or SSKAFKA_DEBUG=1) adds the traceback.
 import os
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from sskafka import __version__
+from sskafka.model.version import __version__
 
 DEBUG_VARIABLE = "SSKAFKA_DEBUG"
 
@@ -99,4 +100,7 @@ def _leave_silently() -> NoReturn:
 
 
 def run() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # records hold any bytes; what the terminal cannot show must not stop us
+            stream.reconfigure(errors="replace")
     app(prog_name="sskafka")
