@@ -110,7 +110,7 @@ def _change_some(
 
 def _checked_target(image: ClusterImage, target: ConfigResource) -> ConfigResource:
     if target.type == RESOURCE_TOPIC:
-        if target.name not in image.topics:
+        if target.name not in image.topics_by_name:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {target.name!r}")
     elif target.type == RESOURCE_BROKER:
         if target.name and not (target.name.isdecimal() and int(target.name) in image.brokers):

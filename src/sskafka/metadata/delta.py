@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sskafka.model.ids import Uuid
 
 if TYPE_CHECKING:
-    from sskafka.metadata.image import TopicImage
+    from sskafka.metadata.image import ClusterImage, TopicImage
 
 
 class ConfigResource(NamedTuple):
@@ -32,15 +32,26 @@ class MetadataDelta:
     skipped: list[str] = field(default_factory=list)
     """Records of kinds that this software does not know."""
 
+    @classmethod
+    def of_everything(cls, image: "ClusterImage") -> "MetadataDelta":
+        """What somebody who knew nothing has to learn."""
+        return cls(
+            topics_created=set(image.topics_by_id),
+            partitions_changed={topic.topic_id: set(topic.partitions) for topic in image.topics_by_id.values()},
+            configs_changed=set(image.config_resources()),
+            brokers_changed=set(image.brokers),
+            features_changed=set(image.features),
+        )
+
     def partition_changed(self, topic_id: Uuid, partition: int) -> None:
         self.partitions_changed.setdefault(topic_id, set()).add(partition)
 
     def topic_deleted(self, topic: "TopicImage") -> None:
-        self.partitions_changed.pop(topic.id, None)
-        if topic.id in self.topics_created:
-            self.topics_created.discard(topic.id)  # came and went within one delta: nobody need know
+        self.partitions_changed.pop(topic.topic_id, None)
+        if topic.topic_id in self.topics_created:
+            self.topics_created.discard(topic.topic_id)  # came and went within one delta: nobody need know
         else:
-            self.topics_deleted[topic.id] = topic
+            self.topics_deleted[topic.topic_id] = topic
 
     def changed_partitions(self) -> Iterator[tuple[Uuid, int]]:
         for topic_id, partitions in self.partitions_changed.items():

@@ -12,7 +12,7 @@ A broker comes (it is unfenced):
 from collections.abc import Callable, Iterator
 
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.partition_state import PartitionState
+from sskafka.metadata.partition_image import PartitionImage
 from sskafka.metadata.records import NO_LEADER, PartitionChangeRecord
 from sskafka.model.ids import Uuid
 
@@ -27,7 +27,7 @@ def changes_as_broker_goes(
         if broker_id in state.isr or state.leader == broker_id:
             isr = tuple(replica for replica in state.isr if replica != broker_id)
             leader = _first_active(image, state, isr, without=broker_id)
-            yield from _change(image, topic.id, number, state, isr, leader, min_insync(topic.name))
+            yield from _change(image, topic.topic_id, number, state, isr, leader, min_insync(topic.name))
 
 
 def changes_as_broker_comes(
@@ -37,7 +37,7 @@ def changes_as_broker_comes(
     for topic, number, state in image.partitions():
         if not state.has_leader and _waits_for(state, broker_id):
             isr = state.isr or (broker_id,)
-            yield from _change(image, topic.id, number, state, isr, broker_id, min_insync(topic.name))
+            yield from _change(image, topic.topic_id, number, state, isr, broker_id, min_insync(topic.name))
 
 
 def changes_as_broker_returns(
@@ -49,17 +49,17 @@ def changes_as_broker_returns(
     """
     for topic, number, state in image.partitions():
         if state.leader == broker_id:
-            yield PartitionChangeRecord(number, topic.id, leader=broker_id)
+            yield PartitionChangeRecord(number, topic.topic_id, leader=broker_id)
     yield from changes_as_broker_comes(image, broker_id, min_insync)
 
 
-def _waits_for(state: PartitionState, broker_id: int) -> bool:
+def _waits_for(state: PartitionImage, broker_id: int) -> bool:
     if state.isr:
         return broker_id in state.isr
-    return broker_id in (state.eligible_leader_replicas or state.last_known_elr)
+    return broker_id in (state.eligible_leader_replicas or state.last_known_eligible_leader_replicas)
 
 
-def _first_active(image: ClusterImage, state: PartitionState, isr: tuple[int, ...], without: int) -> int:
+def _first_active(image: ClusterImage, state: PartitionImage, isr: tuple[int, ...], without: int) -> int:
     if state.leader != without:
         return state.leader
     candidates = (replica for replica in state.replicas if replica in isr and image.is_active(replica))
@@ -70,7 +70,7 @@ def _change(
     image: ClusterImage,
     topic_id: Uuid,
     number: int,
-    state: PartitionState,
+    state: PartitionImage,
     isr: tuple[int, ...],
     leader: int,
     min_insync: int,
@@ -89,16 +89,16 @@ def _change(
 
 
 def _note_eligible_leaders(
-    record: PartitionChangeRecord, state: PartitionState, isr: tuple[int, ...], leader: int, min_insync: int
+    record: PartitionChangeRecord, state: PartitionImage, isr: tuple[int, ...], leader: int, min_insync: int
 ) -> None:
     """Those who left an ISR that is now too small stay eligible, for nothing was committed without them since."""
     enough = min(min_insync, len(state.replicas))
     known = dict.fromkeys((*state.eligible_leader_replicas, *state.isr))
     eligible = tuple(replica for replica in known if replica not in isr) if len(isr) < enough else ()
-    last_known = (state.leader,) if leader == NO_LEADER and state.has_leader else state.last_known_elr
-    if len(isr) >= enough:
-        last_known = ()
     if eligible != state.eligible_leader_replicas:
         record.eligible_leader_replicas = list(eligible)
-    if last_known != state.last_known_elr:
-        record.last_known_elr = list(last_known)
+    last_known = state.last_known_eligible_leader_replicas
+    if len(isr) >= enough and last_known:
+        record.last_known_elr = []
+    elif leader == NO_LEADER and state.has_leader and last_known != (state.leader,):
+        record.last_known_elr = [state.leader]

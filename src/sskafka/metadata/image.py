@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from sskafka.metadata.broker_registration import BrokerRegistration
 from sskafka.metadata.delta import ConfigResource, MetadataDelta
 from sskafka.metadata.features import ELR_VERSION, LATEST_METADATA_VERSION, METADATA_VERSION
-from sskafka.metadata.partition_state import PartitionState
+from sskafka.metadata.partition_image import PartitionImage
 from sskafka.metadata.records import (
     RESOURCE_BROKER,
     RESOURCE_TOPIC,
@@ -43,15 +43,17 @@ from sskafka.metadata.records import (
 )
 from sskafka.model.ids import Uuid
 
+__all__ = ["ClusterImage", "PartitionImage", "TopicImage"]
+
 QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 class TopicImage:
-    __slots__ = ("id", "name", "partitions")
+    __slots__ = ("name", "partitions", "topic_id")
 
-    def __init__(self, name: str, topic_id: Uuid, partitions: dict[int, PartitionState] | None = None) -> None:
+    def __init__(self, name: str, topic_id: Uuid, partitions: dict[int, PartitionImage] | None = None) -> None:
         self.name = name
-        self.id = topic_id
+        self.topic_id = topic_id
         self.partitions = partitions if partitions is not None else {}
 
     def __repr__(self) -> str:
@@ -62,7 +64,7 @@ class ClusterImage:
     def __init__(self) -> None:
         self.next_offset = 0
         """Offset of the next record of the metadata log."""
-        self.topics: dict[str, TopicImage] = {}
+        self.topics_by_name: dict[str, TopicImage] = {}
         self.topics_by_id: dict[Uuid, TopicImage] = {}
         self.brokers: dict[int, BrokerRegistration] = {}
         self.controllers: dict[int, RegisterControllerRecord] = {}
@@ -81,7 +83,7 @@ class ClusterImage:
         """A draft to replay into; this image stays as it is."""
         draft = ClusterImage.__new__(ClusterImage)
         draft.next_offset = self.next_offset
-        draft.topics = self.topics.copy()
+        draft.topics_by_name = self.topics_by_name.copy()
         draft.topics_by_id = self.topics_by_id.copy()
         draft.brokers = self.brokers.copy()
         draft.controllers = self.controllers.copy()
@@ -105,8 +107,8 @@ class ClusterImage:
     def uses_eligible_leader_replicas(self) -> bool:
         return self.features.get(ELR_VERSION, 0) >= 1
 
-    def partition(self, topic_name: str, partition: int) -> PartitionState | None:
-        topic = self.topics.get(topic_name)
+    def partition(self, topic_name: str, partition: int) -> PartitionImage | None:
+        topic = self.topics_by_name.get(topic_name)
         return topic.partitions.get(partition) if topic else None
 
     def configs(self, resource: ConfigResource) -> Mapping[str, str]:
@@ -131,8 +133,8 @@ class ClusterImage:
         broker = self.brokers.get(broker_id)
         return broker is not None and broker.is_active
 
-    def partitions(self) -> Iterator[tuple[TopicImage, int, PartitionState]]:
-        for topic in self.topics.values():
+    def partitions(self) -> Iterator[tuple[TopicImage, int, PartitionImage]]:
+        for topic in self.topics_by_name.values():
             for number, state in topic.partitions.items():
                 yield topic, number, state
 
@@ -203,21 +205,21 @@ class ClusterImage:
     def _replay_topic(self, record: TopicRecord, delta: MetadataDelta) -> None:
         topic = TopicImage(record.name, record.topic_id)
         self._put_topic(topic)
-        delta.topics_created.add(topic.id)
+        delta.topics_created.add(topic.topic_id)
 
     def _replay_partition(self, record: PartitionRecord, delta: MetadataDelta) -> None:
         topic = self._own_topic(record.topic_id)
-        topic.partitions[record.partition_id] = PartitionState.from_record(record)
-        delta.partition_changed(topic.id, record.partition_id)
+        topic.partitions[record.partition_id] = PartitionImage.from_record(record)
+        delta.partition_changed(topic.topic_id, record.partition_id)
 
     def _replay_partition_change(self, record: PartitionChangeRecord, delta: MetadataDelta) -> None:
         topic = self._own_topic(record.topic_id)
         topic.partitions[record.partition_id] = topic.partitions[record.partition_id].changed_by(record)
-        delta.partition_changed(topic.id, record.partition_id)
+        delta.partition_changed(topic.topic_id, record.partition_id)
 
     def _replay_remove_topic(self, record: RemoveTopicRecord, delta: MetadataDelta) -> None:
         topic = self.topics_by_id.pop(record.topic_id)
-        del self.topics[topic.name]
+        del self.topics_by_name[topic.name]
         self._configs.pop(ConfigResource(RESOURCE_TOPIC, topic.name), None)
         delta.topic_deleted(topic)
 
@@ -241,13 +243,13 @@ class ClusterImage:
         delta.features_changed.add(record.name)
 
     def _replay_clear_elr(self, record: ClearElrRecord, delta: MetadataDelta) -> None:
-        names = [record.topic_name] if record.topic_name else list(self.topics)
+        names = [record.topic_name] if record.topic_name else list(self.topics_by_name)
         cleared = PartitionChangeRecord(eligible_leader_replicas=[], last_known_elr=[])
-        for topic in [self._own_topic(self.topics[name].id) for name in names]:
+        for topic in [self._own_topic(self.topics_by_name[name].topic_id) for name in names]:
             for number, state in topic.partitions.items():
-                if state.eligible_leader_replicas or state.last_known_elr:
+                if state.eligible_leader_replicas or state.last_known_eligible_leader_replicas:
                     topic.partitions[number] = state.changed_by(cleared)
-                    delta.partition_changed(topic.id, number)
+                    delta.partition_changed(topic.topic_id, number)
 
     def _replay_registration_change(self, record: BrokerRegistrationChangeRecord, delta: MetadataDelta) -> None:
         broker = self.brokers[record.broker_id]
@@ -272,14 +274,14 @@ class ClusterImage:
         """The topic, copied first if an image that was handed out shares it."""
         topic = self.topics_by_id[topic_id]
         if topic_id not in self._own_topics:
-            topic = TopicImage(topic.name, topic.id, topic.partitions.copy())
+            topic = TopicImage(topic.name, topic.topic_id, topic.partitions.copy())
             self._put_topic(topic)
         return topic
 
     def _put_topic(self, topic: TopicImage) -> None:
-        self.topics[topic.name] = topic
-        self.topics_by_id[topic.id] = topic
-        self._own_topics.add(topic.id)
+        self.topics_by_name[topic.name] = topic
+        self.topics_by_id[topic.topic_id] = topic
+        self._own_topics.add(topic.topic_id)
 
     def _own_config(self, resource: ConfigResource) -> dict[str, str]:
         if resource not in self._own_configs:

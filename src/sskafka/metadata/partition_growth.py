@@ -37,15 +37,14 @@ def create_partitions(
 
 
 def _grow(image: ClusterImage, wanted: CreatePartitionsTopic, random: RandomBytes) -> list[MetadataRecord]:
-    topic = image.topics.get(wanted.name)
+    topic = image.topics_by_name.get(wanted.name)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {wanted.name!r}")
     _check_count(topic, wanted.count)
     added = range(len(topic.partitions), wanted.count)
     assignments = _assignments(image, topic, wanted, added, random)
-    return [
-        partition_record(image, topic.id, number, replicas) for number, replicas in zip(added, assignments, strict=True)
-    ]
+    placed = zip(added, assignments, strict=True)
+    return [partition_record(image, topic.topic_id, number, replicas) for number, replicas in placed]
 
 
 def _check_count(topic: TopicImage, count: int) -> None:

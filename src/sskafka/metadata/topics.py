@@ -67,8 +67,8 @@ def delete_topics(
         except KafkaError as error:
             results.append(DeletableTopicResult(state.name, state.topic_id, error.code, str(error)))
         else:
-            records.append(RemoveTopicRecord(topic.id))
-            results.append(DeletableTopicResult(topic.name, topic.id))
+            records.append(RemoveTopicRecord(topic.topic_id))
+            results.append(DeletableTopicResult(topic.name, topic.topic_id))
     return Decision(records, DeleteTopicsResponse(responses=results))
 
 
@@ -105,7 +105,7 @@ class _Draft:
         return records, self._result(topic.name, topic_id, overrides, assignments)
 
     def _check_name(self, name: str) -> None:
-        if name in self._image.topics:
+        if name in self._image.topics_by_name:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} exists already")
         problem = topic_name_problem(name)
         if problem is None and name == METADATA_TOPIC:
@@ -119,7 +119,7 @@ class _Draft:
         if "." not in name and "_" not in name:
             return None
         flat = name.replace(".", "_")
-        for other in (*self._image.topics, *self._new_names):
+        for other in (*self._image.topics_by_name, *self._new_names):
             if other.replace(".", "_") == flat:
                 return f"topic {name!r} collides with {other!r}: dots and underscores count as the same"
         return None
@@ -201,11 +201,11 @@ def _deletable(
         raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false")
     if (state.name is None) == (state.topic_id == ZERO_UUID):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "name a topic by its name or by its id, not by both")
-    topic = image.topics_by_id.get(state.topic_id) if state.name is None else image.topics.get(state.name)
+    topic = image.topics_by_id.get(state.topic_id) if state.name is None else image.topics_by_name.get(state.name)
     if topic is None and state.name is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {uuid_text(state.topic_id)}")
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {state.name!r}")
-    if sum(other.name == topic.name or other.topic_id == topic.id for other in wanted) > 1:
+    if sum(other.name == topic.name or other.topic_id == topic.topic_id for other in wanted) > 1:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the request names the topic more than once")
     return topic

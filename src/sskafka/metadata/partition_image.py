@@ -21,7 +21,7 @@ LOST_DIRECTORY: Uuid = bytes(15) + b"\x01"
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionState:
+class PartitionImage:
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     leader: int
@@ -33,7 +33,7 @@ class PartitionState:
     adding_replicas: tuple[int, ...] = ()
     eligible_leader_replicas: tuple[int, ...] = ()
     """Not in sync, yet known to have everything below the high watermark (KIP-966)."""
-    last_known_elr: tuple[int, ...] = ()
+    last_known_eligible_leader_replicas: tuple[int, ...] = ()
     leader_recovery_state: int = 0
     """1 while the leader of an unclean election is recovering."""
 
@@ -42,7 +42,7 @@ class PartitionState:
         return self.leader != NO_LEADER
 
     @classmethod
-    def from_record(cls, record: PartitionRecord) -> "PartitionState":
+    def from_record(cls, record: PartitionRecord) -> "PartitionImage":
         return cls(
             replicas=tuple(record.replicas),
             isr=tuple(record.isr),
@@ -53,14 +53,15 @@ class PartitionState:
             removing_replicas=tuple(record.removing_replicas),
             adding_replicas=tuple(record.adding_replicas),
             eligible_leader_replicas=tuple(record.eligible_leader_replicas or ()),
-            last_known_elr=tuple(record.last_known_elr or ()),
+            last_known_eligible_leader_replicas=tuple(record.last_known_elr or ()),
             leader_recovery_state=record.leader_recovery_state,
         )
 
-    def changed_by(self, record: PartitionChangeRecord) -> "PartitionState":
+    def changed_by(self, record: PartitionChangeRecord) -> "PartitionImage":
         is_led_anew = record.leader != NO_LEADER_CHANGE
         recovery = record.leader_recovery_state
         replicas = _changed(self.replicas, record.replicas)
+        last_known = _changed(self.last_known_eligible_leader_replicas, record.last_known_elr)
         return replace(
             self,
             replicas=replicas,
@@ -72,7 +73,7 @@ class PartitionState:
             removing_replicas=_changed(self.removing_replicas, record.removing_replicas),
             adding_replicas=_changed(self.adding_replicas, record.adding_replicas),
             eligible_leader_replicas=_changed(self.eligible_leader_replicas, record.eligible_leader_replicas),
-            last_known_elr=_changed(self.last_known_elr, record.last_known_elr),
+            last_known_eligible_leader_replicas=last_known,
             leader_recovery_state=self.leader_recovery_state if recovery == NO_RECOVERY_CHANGE else recovery,
         )
 

@@ -1,0 +1,72 @@
+"""Control records of the metadata log and of snapshots, built and read.
+
+LeaderChange                  the first record of every epoch: who leads, who the voters are
+KRaftVersion, KRaftVoters     the quorum's own format and its members, where those can change (kraft.version 1)
+SnapshotHeader, Footer        around the records of a snapshot
+"""
+
+from dataclasses import dataclass
+
+from sskafka.records.builder import NewRecord, build_batch
+from sskafka.records.control import ControlType, control_key, read_control_type
+from sskafka.records.record import Record
+from sskafka.wire.codec import decode, encode
+from sskafka.wire.messages.control_records import (
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+    LeaderChangeMessageVoter,
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+    VotersRecord,
+)
+from sskafka.wire.schema import Message
+
+_TYPE_OF: dict[type[Message], ControlType] = {
+    LeaderChangeMessage: ControlType.LEADER_CHANGE,
+    SnapshotHeaderRecord: ControlType.SNAPSHOT_HEADER,
+    SnapshotFooterRecord: ControlType.SNAPSHOT_FOOTER,
+    KRaftVersionRecord: ControlType.KRAFT_VERSION,
+    VotersRecord: ControlType.KRAFT_VOTERS,
+}
+
+
+@dataclass(slots=True)
+class QuorumSetup:
+    """What control records have said so far about the quorum itself."""
+
+    kraft_version: int = 0
+    voters: VotersRecord | None = None
+    """None: the voters are those of controller.quorum.voters."""
+    is_in_log: bool = False
+    """False while only a snapshot has said it."""
+
+    def replay(self, record: Record, *, from_log: bool) -> None:
+        control_type = read_control_type(record.key)
+        if control_type == ControlType.KRAFT_VERSION:
+            self.kraft_version = decode(KRaftVersionRecord, 0, record.value or b"").kraft_version
+            self.is_in_log = from_log
+        elif control_type == ControlType.KRAFT_VOTERS:
+            self.voters = decode(VotersRecord, 0, record.value or b"")
+            self.is_in_log = from_log
+
+
+def control_batch(messages: list[Message], *, now_ms: int, base_offset: int = 0, leader_epoch: int = 0) -> bytearray:
+    records = [_control_record(message, now_ms) for message in messages]
+    return build_batch(records, base_offset=base_offset, leader_epoch=leader_epoch, control=True)
+
+
+def leader_change(node_id: int, setup: QuorumSetup) -> list[Message]:
+    """The records that open an epoch led by `node_id`, its quorum's only voter."""
+    if setup.voters is None:
+        voters = [LeaderChangeMessageVoter(node_id)]
+        return [LeaderChangeMessage(0, node_id, voters, voters)]
+    voters = [LeaderChangeMessageVoter(voter.voter_id, voter.voter_directory_id) for voter in setup.voters.voters]
+    messages: list[Message] = [LeaderChangeMessage(1, node_id, voters, voters)]
+    if not setup.is_in_log:
+        messages += [KRaftVersionRecord(0, setup.kraft_version), setup.voters]
+    return messages
+
+
+def _control_record(message: Message, now_ms: int) -> NewRecord:
+    version = message.version if isinstance(message, LeaderChangeMessage) else 0
+    return NewRecord(control_key(_TYPE_OF[type(message)]), encode(message, version), timestamp=now_ms)

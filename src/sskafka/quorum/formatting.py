@@ -1,0 +1,148 @@
+"""Making directories ready for a node, and saying what is in them: what `sskafka storage` does.
+
+Formatting writes meta.properties into every directory and bootstrap.checkpoint into that of the metadata log. The
+cluster id is the one given, or cluster.id, or derived from the voters, so that the nodes of a new cluster agree.
+"""
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from sskafka.metadata.decision import RandomBytes
+from sskafka.metadata.features import (
+    LATEST_METADATA_VERSION,
+    METADATA_VERSION_NAMES,
+    new_cluster_levels,
+)
+from sskafka.model.ids import METADATA_TOPIC_ID, ZERO_UUID, Uuid, uuid_text
+from sskafka.model.settings import Settings
+from sskafka.quorum.bootstrap import feature_records
+from sskafka.quorum.snapshots import write_bootstrap
+from sskafka.storage.disk import Disk
+from sskafka.storage.errors import LogDirectoryError
+from sskafka.storage.meta_properties import (
+    MetaProperties,
+    check_meta_properties,
+    read_meta_properties,
+    write_meta_properties,
+)
+
+
+@dataclass(slots=True)
+class FormatReport:
+    formatted: list[str] = field(default_factory=list)
+    already_formatted: list[str] = field(default_factory=list)
+    cluster_id: str = ""
+    metadata_version: str = ""
+
+
+@dataclass(slots=True)
+class StorageInfo:
+    found: dict[str, MetaProperties] = field(default_factory=dict)
+    unformatted: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def random_uuid(random: RandomBytes) -> Uuid:
+    """None of the reserved ids, and none whose text begins with a dash."""
+    while True:
+        uuid = random(16)
+        is_reserved = uuid[:15] == bytes(15) or uuid in {ZERO_UUID, METADATA_TOPIC_ID}
+        if not is_reserved and not uuid_text(uuid).startswith("-"):
+            return uuid
+
+
+def cluster_id_for(settings: Settings, random: RandomBytes) -> str:
+    """cluster.id; or the same id on every node that lists the same voters; or a random one for a node on its own."""
+    if settings["cluster.id"]:
+        return str(settings["cluster.id"])
+    voters = settings.voters
+    if not voters:
+        return uuid_text(random_uuid(random))
+    text = ",".join(f"{voter.id}@{voter.host}:{voter.port}" for voter in sorted(voters))
+    digest = bytearray(sha256(text.encode()).digest()[:16])
+    digest[0] &= 0x7F  # keeps the text from beginning with a dash
+    return uuid_text(bytes(digest))
+
+
+def new_meta_properties(settings: Settings, cluster_id: str, random: RandomBytes) -> MetaProperties:
+    return MetaProperties(
+        cluster_id=cluster_id,
+        node_id=settings["node.id"],
+        directory_id=random_uuid(random),
+        partition_base=settings["log.dir.partition.base"],
+    )
+
+
+def all_directories(settings: Settings) -> list[str]:
+    return list(dict.fromkeys([*settings.data_directories, settings.metadata_directory]))
+
+
+def format_storage(
+    disk: Disk,
+    settings: Settings,
+    random: RandomBytes,
+    now_ms: int,
+    *,
+    cluster_id: str | None = None,
+    metadata_version: int = LATEST_METADATA_VERSION,
+    ignore_formatted: bool = False,
+) -> FormatReport:
+    """Raises LogDirectoryError when a directory has been formatted already, unless `ignore_formatted`."""
+    report = FormatReport(metadata_version=METADATA_VERSION_NAMES[metadata_version])
+    found = {path: meta for path in all_directories(settings) if (meta := read_meta_properties(disk, path))}
+    if found and not ignore_formatted:
+        raise LogDirectoryError(f"{', '.join(found)}: already formatted; --ignore-formatted leaves it as it is")
+    report.already_formatted = list(found)
+    report.cluster_id = _agreed_cluster_id(cluster_id, found) or cluster_id_for(settings, random)
+    metas = {
+        path: new_meta_properties(settings, report.cluster_id, random)
+        for path in all_directories(settings)
+        if path not in found
+    }
+    check_meta_properties(found | metas, settings["node.id"], settings["log.dir.partition.base"])
+    try:
+        _write(disk, settings, metas, metadata_version, now_ms)
+    except OSError as error:
+        raise LogDirectoryError(f"cannot format: {error}") from error
+    report.formatted = list(metas)
+    return report
+
+
+def _write(
+    disk: Disk, settings: Settings, metas: dict[str, MetaProperties], metadata_version: int, now_ms: int
+) -> None:
+    """The bootstrap file before meta.properties, which is the sign that a directory is ready."""
+    for path in metas:
+        disk.make_directory(path)
+    if settings.metadata_directory in metas:
+        records = feature_records(new_cluster_levels(metadata_version))
+        write_bootstrap(disk, settings.metadata_directory, records, now_ms)
+    for path, meta in metas.items():
+        write_meta_properties(disk, path, meta)
+
+
+def _agreed_cluster_id(asked: str | None, found: dict[str, MetaProperties]) -> str | None:
+    """Directories added to a formatted node join its cluster."""
+    existing = {meta.cluster_id for meta in found.values() if meta.cluster_id}
+    if asked is not None and existing - {asked}:
+        raise LogDirectoryError(f"the other directories belong to cluster {', '.join(existing)}, not to {asked}")
+    return asked or next(iter(existing), None)
+
+
+def storage_info(disk: Disk, settings: Settings) -> StorageInfo:
+    info = StorageInfo()
+    for path in all_directories(settings):
+        try:
+            meta = read_meta_properties(disk, path) if disk.exists(path) else None
+        except LogDirectoryError as error:
+            info.problems.append(str(error))
+            continue
+        if meta is None:
+            info.unformatted.append(path)
+        else:
+            info.found[path] = meta
+    try:
+        check_meta_properties(info.found, settings["node.id"], settings["log.dir.partition.base"])
+    except LogDirectoryError as error:
+        info.problems.append(str(error))
+    return info

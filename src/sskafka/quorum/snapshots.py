@@ -1,0 +1,77 @@
+"""Snapshots of the metadata: the whole image as records, so that the log before it need not be read.
+
+    <offset, 20 digits>-<epoch, 10 digits>.checkpoint   in __cluster_metadata-0: everything before that offset
+    bootstrap.checkpoint                                beside it: what a new cluster's log is to begin with
+
+Each is a run of batches: a header control record, metadata records, a footer control record. A snapshot is written
+under another name first, so one with its final name is whole.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sskafka.metadata.record_codec import encode_record
+from sskafka.metadata.records import MetadataRecord
+from sskafka.model.buffers import Buffer
+from sskafka.quorum.control_batches import control_batch
+from sskafka.records.batch import BatchHeader, CorruptBatchError, crc_matches, iter_headers
+from sskafka.records.builder import NewRecord, build_batch
+from sskafka.records.record import Record, decode_records
+from sskafka.storage.disk import Disk, read_file, replace_file
+from sskafka.storage.errors import CorruptFileError
+from sskafka.wire.messages.control_records import SnapshotFooterRecord, SnapshotHeaderRecord
+
+BOOTSTRAP_FILE = "bootstrap.checkpoint"
+_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+
+
+class SnapshotId(NamedTuple):
+    end_offset: int
+    epoch: int
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.end_offset:020d}-{self.epoch:010d}.checkpoint"
+
+
+class StoredRecord(NamedTuple):
+    record: Record
+    is_control: bool
+
+
+def latest_snapshot(disk: Disk, directory: str) -> SnapshotId | None:
+    matches = (_NAME.fullmatch(entry.name) for entry in disk.entries(directory))
+    return max((SnapshotId(int(match[1]), int(match[2])) for match in matches if match), default=None)
+
+
+def read_snapshot(disk: Disk, path: str) -> list[StoredRecord]:
+    try:
+        return list(stored_records(read_file(disk, path)))
+    except CorruptBatchError as error:
+        raise CorruptFileError(f"{path} is damaged: {error}") from error
+
+
+def write_bootstrap(disk: Disk, directory: str, records: Sequence[MetadataRecord], now_ms: int) -> None:
+    header = control_batch([SnapshotHeaderRecord()], now_ms=now_ms)
+    body = [NewRecord(value=encode_record(record), timestamp=now_ms) for record in records]
+    footer = control_batch([SnapshotFooterRecord()], now_ms=now_ms, base_offset=1 + len(records))
+    replace_file(
+        disk,
+        os.path.join(directory, BOOTSTRAP_FILE),
+        bytes(header + build_batch(body, base_offset=1, leader_epoch=0) + footer),
+    )
+
+
+def stored_records(batches: Buffer) -> Iterator[StoredRecord]:
+    """The records of whole batches; raises CorruptBatchError where they are not."""
+    for position, header in iter_headers(batches):
+        yield from _records_of(batches, position, header)
+
+
+def _records_of(batches: Buffer, position: int, header: BatchHeader) -> Iterator[StoredRecord]:
+    if not crc_matches(batches, header, position):
+        raise CorruptBatchError(f"the batch at offset {header.base_offset} does not match its checksum")
+    for record in decode_records(batches, header, position):
+        yield StoredRecord(record, header.is_control)
