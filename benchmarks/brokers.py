@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,20 +48,21 @@ class BrokerKind:
         self._prepare = prepare
 
     @contextlib.contextmanager
-    def running(self, directory: Path) -> Iterator[Broker]:
-        directory.mkdir(parents=True)
+    def running(self, directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
+        """Serves `directory/data`, which is prepared first unless somebody has put a log directory there already."""
+        directory.mkdir(parents=True, exist_ok=True)
+        data, log = directory / "data", directory / "broker.log"
         port, controller_port = free_ports(2)
         properties = directory / "server.properties"
-        properties.write_text(server_properties(directory / "data", port, controller_port))
-        self._prepare(properties)
-        with broker_process(self._command(properties), directory / "broker.log") as (process, started_at):
+        properties.write_text(server_properties(data, port, controller_port, settings or {}))
+        if not data.exists():
+            self._prepare(properties)
+        with broker_process(self._command(properties), log) as (process, started_at):
             try:
                 startup = wait_until_ready(HOST, port, started_at, lambda: process.poll() is None)
             except NotReadyError as error:
-                raise NotReadyError(
-                    f"{self.name}: {error}\n{(directory / 'broker.log').read_text()[-2000:]}"
-                ) from error
-            yield Broker(self.name, HOST, port, process.pid, startup, directory / "data")
+                raise NotReadyError(f"{self.name}: {error}\n{log.read_text()[-2000:]}") from error
+            yield Broker(self.name, HOST, port, process.pid, startup, data)
 
 
 def sskafka_kind() -> BrokerKind:
@@ -84,12 +85,11 @@ def format_storage(libs: KafkaLibs, properties: Path) -> None:
         raise NotReadyError(f"formatting failed: {done.stdout}{done.stderr}")
 
 
-def server_properties(data: Path, port: int, controller_port: int) -> str:
+def server_properties(data: Path, port: int, controller_port: int, extra: Mapping[str, str]) -> str:
     settings = {
         "process.roles": "broker,controller",
         "node.id": "1",
         "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
-        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": f"1@{HOST}:{controller_port}",
@@ -101,6 +101,7 @@ def server_properties(data: Path, port: int, controller_port: int) -> str:
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
+        **extra,
     }
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 

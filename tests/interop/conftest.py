@@ -1,0 +1,93 @@
+"""Brokers and programs for interoperability tests.
+
+Every test of a client runs against both kinds of broker: Apache Kafka proves the test, SSKafka is what it is for. A
+program that cannot be had here skips the tests that need it, with the reason.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+# The harness that starts brokers is shared with the benchmarks, beside the tests.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.apache_kafka import KafkaLibs, UnavailableError, resolve_kafka_libs
+from benchmarks.brokers import Broker, BrokerKind, apache_kafka_kind, sskafka_kind
+from programs import JavaTools, Kcat
+
+APACHE_KAFKA, SSKAFKA = "apache-kafka", "sskafka"
+TEST_SECONDS_MAX = 300
+INSTALL_SECONDS_MAX = 120
+
+_numbers = count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.interop)
+            item.add_marker(pytest.mark.timeout(TEST_SECONDS_MAX))
+
+
+@pytest.fixture(scope="session")
+def kafka_libs() -> KafkaLibs:
+    try:
+        return resolve_kafka_libs()
+    except UnavailableError as reason:
+        pytest.skip(f"Apache Kafka is not available: {reason}")
+
+
+@pytest.fixture(scope="session")
+def java(kafka_libs: KafkaLibs) -> JavaTools:
+    return JavaTools(kafka_libs)
+
+
+@pytest.fixture(scope="session")
+def kcat_program() -> str:
+    if shutil.which("kcat") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
+        subprocess.run(
+            ["apt-get", "install", "-y", "-qq", "kcat"], capture_output=True, timeout=INSTALL_SECONDS_MAX, check=False
+        )
+    if (program := shutil.which("kcat")) is None:
+        pytest.skip("kcat is not installed and could not be: apt-get install kcat")
+    return program
+
+
+@pytest.fixture(scope="session")
+def broker_kind(request: pytest.FixtureRequest) -> Callable[[str], BrokerKind]:
+    """A kind of broker by its name; Apache Kafka only where it can be had."""
+
+    def by_name(name: str) -> BrokerKind:
+        if name == SSKAFKA:
+            return sskafka_kind()
+        libs: KafkaLibs = request.getfixturevalue("kafka_libs")
+        return apache_kafka_kind(libs)
+
+    return by_name
+
+
+@pytest.fixture(scope="session", params=[APACHE_KAFKA, SSKAFKA])
+def broker(
+    request: pytest.FixtureRequest,
+    broker_kind: Callable[[str], BrokerKind],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Broker]:
+    """A running broker of each kind, shared by the tests: they use topics of their own."""
+    with broker_kind(request.param).running(tmp_path_factory.mktemp(request.param)) as running:
+        yield running
+
+
+@pytest.fixture
+def kcat(kcat_program: str, broker: Broker) -> Kcat:
+    return Kcat(kcat_program, broker.bootstrap)
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"interop-{next(_numbers)}"
