@@ -1,7 +1,7 @@
 """The `sskafka` command: finds the module of a command by name and imports only that one.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. A failure is told in a sentence with the next thing to
-try; `--debug` (or SSKAFKA_DEBUG=1) adds the traceback.
+try; `--debug` adds the traceback.
 """
 
 import os
@@ -15,8 +15,6 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from sskafka.model.version import __version__
-
-DEBUG_VARIABLE = "SSKAFKA_DEBUG"
 
 
 class LazyCommand(NamedTuple):
@@ -57,7 +55,7 @@ class LazyGroup(TyperGroup):
         except BrokenPipeError:
             _leave_silently()
         except Exception as error:
-            if is_debugging() or not import_module("sskafka.cli.failures").report(error):
+            if ctx.params["debug"] or not import_module("sskafka.cli.failures").report(error):
                 raise
             raise typer.Exit(1) from error
 
@@ -85,12 +83,7 @@ def options(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    if debug:
-        os.environ[DEBUG_VARIABLE] = "1"
-
-
-def is_debugging() -> bool:
-    return os.environ.get(DEBUG_VARIABLE, "") not in {"", "0", "false"}
+    """What comes before the command. `debug` is read where failures are explained."""
 
 
 def _leave_silently() -> NoReturn:

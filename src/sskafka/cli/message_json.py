@@ -1,4 +1,4 @@
-"""Messages as Kafka's tools print them in JSON: camelCase names, ids in base64, tagged fields only where not the default."""
+"""Messages as Kafka's tools print them in JSON: camelCase names, ids in base64, tagged fields where they differ."""
 
 import dataclasses
 from base64 import b64encode

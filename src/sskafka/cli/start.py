@@ -1,0 +1,107 @@
+"""`sskafka start`: one broker in the foreground.
+
+On stdout stands one line, when every door is open: `READY bootstrap=HOST:PORT`. Banner, warnings and logs go to stderr.
+SIGTERM and Ctrl+C drain, flush and leave the mark of a clean stop; a second signal ends the process at once.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sskafka import __version__
+from sskafka.broker import Broker, new_event_loop
+from sskafka.cli.broker_settings import FileArgument, SetOption, home_of, load_settings
+from sskafka.cli.output import talk
+from sskafka.model.settings import Settings
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+PID_FILE = "broker.pid"
+_INTERRUPTED = 130
+_LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+
+@app.command()
+def start(
+    file: FileArgument = None,
+    overrides: SetOption = None,
+    log_level: Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")] = "info",
+) -> None:
+    """Run one broker in the foreground."""
+    configure_logging(log_level)
+    settings = load_settings(file, overrides)
+    for warning in settings.warnings:
+        talk(f"warning: {warning}")
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        stopped_by = runner.run(serve(settings, home_of(file)))
+    if stopped_by is signal.SIGINT:
+        raise typer.Exit(_INTERRUPTED)
+
+
+async def serve(settings: Settings, home: Path) -> signal.Signals:
+    """Runs a broker until a signal comes; answers with that signal."""
+    stop: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
+    handle_stop_signals(stop)
+    broker = Broker(settings)
+    await broker.start()
+    try:
+        with pid_file(home):
+            talk(banner(settings, broker))
+            print(f"READY bootstrap={broker.bootstrap_servers}", flush=True)
+            received = await stop
+            talk("stopping: everything is put on the disk; a second signal ends the process at once")
+    finally:
+        await broker.stop()
+    return received
+
+
+def handle_stop_signals(stop: "asyncio.Future[signal.Signals]") -> None:
+    """The first signal resolves `stop`; the next one waits for nobody."""
+
+    def receive(number: signal.Signals) -> None:
+        if stop.done():
+            os._exit(1)
+        stop.set_result(number)
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, receive, number)
+
+
+@contextmanager
+def pid_file(home: Path) -> Iterator[None]:
+    path = home / PID_FILE
+    home.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{os.getpid()}\n")
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def banner(settings: Settings, broker: Broker) -> str:
+    facts = {
+        "node": settings["node.id"],
+        "listeners": ", ".join(f"{item.name}://{item.host}:{item.port}" for item in settings.listeners),
+        "clients": broker.bootstrap_servers,
+        "data": ", ".join(settings.data_directories),
+        "metadata": settings.metadata_directory,
+    }
+    width = max(len(name) for name in facts)
+    return "\n".join([f"SSKafka {__version__}", *(f"  {name:<{width}}  {value}" for name, value in facts.items())])
+
+
+def configure_logging(level: str) -> None:
+    if level.upper() not in _LOG_LEVELS:
+        raise typer.BadParameter(f"{level!r} is none of {', '.join(_LOG_LEVELS).lower()}", param_hint="--log-level")
+    logging.basicConfig(
+        level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+    )
