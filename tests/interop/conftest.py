@@ -19,9 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.apache_kafka import KafkaLibs, UnavailableError, resolve_kafka_libs
 from benchmarks.brokers import Broker, BrokerKind, apache_kafka_kind, sskafka_kind
-from programs import JavaTools, Kcat
+from programs import APACHE_KAFKA, SSKAFKA, JavaTools, Kcat
 
-APACHE_KAFKA, SSKAFKA = "apache-kafka", "sskafka"
 TEST_SECONDS_MAX = 300
 INSTALL_SECONDS_MAX = 120
 

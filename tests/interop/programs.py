@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.apache_kafka import KafkaLibs, run_tool
 
+# Names of the kinds of broker that tests run against.
+APACHE_KAFKA, SSKAFKA = "apache-kafka", "sskafka"
 KCAT_SECONDS_MAX = 60
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.brokers import BrokerKind
-from conftest import APACHE_KAFKA, SSKAFKA
-from programs import JavaTools, Kcat
+from programs import APACHE_KAFKA, SSKAFKA, JavaTools, Kcat
 from written import PARTITIONS, Written, read_all, read_committed, write_logs
 
 DUMP = "org.apache.kafka.tools.DumpLogSegments"
