@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 COMMAND = (str(Path(sys.executable).with_name("sskafka")), "start")
@@ -81,10 +81,20 @@ class BrokerProcess:
         """The exit code of a process that ends by itself."""
         return self._reap(STOP_TIMEOUT_S)
 
+    def send_signal(self, number: signal.Signals) -> None:
+        self._running().send_signal(number)
+
     def stop(self) -> int:
         """Ask it to stop and wait for it: the exit code."""
-        self._running().send_signal(signal.SIGTERM)
+        self.send_signal(signal.SIGTERM)
         return self._reap(STOP_TIMEOUT_S)
+
+    def stop_and_read(self) -> str:
+        """Stop it and return what stood on stdout after the READY line."""
+        self.send_signal(signal.SIGTERM)
+        output, _ = self._running().communicate(timeout=STOP_TIMEOUT_S)
+        self._reap(STOP_TIMEOUT_S)
+        return output.decode()
 
     def kill(self) -> None:
         """End it in the middle of whatever it does."""
@@ -140,3 +150,7 @@ class BrokerProcess:
                 process.stdout.close()
         self._process = None
         return exit_code
+
+
+StartBroker = Callable[..., BrokerProcess]
+"""What the fixture `start_broker` is: settings in, a running broker out."""

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from broker_process import BrokerProcess
+from broker_process import BrokerProcess, StartBroker
 from wire_connection import Connection
 
 with warnings.catch_warnings():
@@ -22,8 +22,6 @@ with warnings.catch_warnings():
     import kafka  # noqa: F401  first imported here: it loads its message schemas in a deprecated way
 
 ELSEWHERE = os.environ.get("SSKAFKA_TEST_BOOTSTRAP", "")
-
-StartBroker = Callable[..., BrokerProcess]
 
 _run = os.urandom(3).hex()
 _numbers = count()
