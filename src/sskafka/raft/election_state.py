@@ -1,0 +1,50 @@
+"""What a node must never forget about elections: Kafka's `quorum-state`, as a value."""
+
+from dataclasses import dataclass, replace
+
+from sskafka.raft.voters import NO_NODE
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionState:
+    """The current epoch, its leader and this node's vote in it, where known.
+
+    `last_leader_id` led, or was said to lead, `last_leader_epoch`: the newest epoch whose leader this node accepted.
+    No election depends on it.
+    """
+
+    epoch: int = 0
+    leader_id: int = NO_NODE
+    voted_id: int = NO_NODE
+    last_leader_id: int = NO_NODE
+    last_leader_epoch: int = 0
+
+    @property
+    def has_leader(self) -> bool:
+        return self.leader_id != NO_NODE
+
+    @property
+    def has_voted(self) -> bool:
+        return self.voted_id != NO_NODE
+
+    def in_epoch(self, epoch: int) -> "ElectionState":
+        """The same in its own epoch, blank in a newer one."""
+        if epoch == self.epoch:
+            return self
+        return replace(self, epoch=epoch, leader_id=NO_NODE, voted_id=NO_NODE)
+
+    def with_vote(self, candidate_id: int) -> "ElectionState":
+        return replace(self, voted_id=candidate_id)
+
+    def with_leader(self, leader_id: int) -> "ElectionState":
+        return replace(self, leader_id=leader_id, last_leader_id=leader_id, last_leader_epoch=self.epoch)
+
+    def without_leader(self) -> "ElectionState":
+        return replace(self, leader_id=NO_NODE)
+
+    def with_named_leader(self, leader_id: int) -> "ElectionState":
+        """Remember whom somebody called the leader, without following it."""
+        return replace(self, last_leader_id=leader_id, last_leader_epoch=self.epoch)
+
+    def names(self, leader_id: int, epoch: int) -> bool:
+        return (self.last_leader_id, self.last_leader_epoch) == (leader_id, epoch)

@@ -1,0 +1,235 @@
+"""Votes: who gets one, and what a node does with those it got.
+
+A vote is given once an epoch, to a candidate whose log is not behind, and is on the disk before anybody hears of it.
+A pre-vote binds nobody; it is refused while the leader answers, so that a node which was cut off comes back quietly.
+The lab's HTTP door asks the same state for real votes and names leaders; it can move epochs, never the log.
+"""
+
+from sskafka.model.errors import ErrorCode
+from sskafka.raft.messages import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    DoorLeaderRequest,
+    DoorLeaderResponse,
+    DoorVoteRequest,
+    DoorVoteResponse,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    VoteRequest,
+    VoteResponse,
+)
+from sskafka.raft.node_state import NodeState
+from sskafka.raft.ready import Leadership
+from sskafka.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
+
+DOOR_EPOCH_MAX = 2**30
+"""Epochs are int32 on the wire: a stranger at the door must not use them up."""
+
+
+class Elections:
+    __slots__ = ("state",)
+
+    def __init__(self, state: NodeState) -> None:
+        self.state = state
+
+    # --- being asked ------------------------------------------------------------------------------
+
+    def vote(self, request: VoteRequest, now_ms: int) -> VoteResponse:
+        error = self._vote_error(request)
+        granted = error is ErrorCode.NONE and self.grants(request)
+        if granted and not request.pre_vote:
+            self._give_vote(request.candidate_id, request.epoch, now_ms)
+        elif error is ErrorCode.NONE and request.epoch > self.state.epoch:
+            self.state.become_unattached(request.epoch, now_ms)
+        return VoteResponse(error, self.state.leader_hint, self.state.epoch, granted)
+
+    def _vote_error(self, request: VoteRequest) -> ErrorCode:
+        if not self.state.is_voter or not self.state.is_other_voter(request.candidate_id):
+            return ErrorCode.INCONSISTENT_VOTER_SET
+        return ErrorCode.FENCED_LEADER_EPOCH if request.epoch < self.state.epoch else ErrorCode.NONE
+
+    def grants(self, request: VoteRequest) -> bool:
+        if not request.log_end.is_at_least(self.state.log_view.end):
+            return False
+        if request.epoch > self.state.epoch:
+            return True
+        if request.pre_vote:
+            return not self._is_loyal_against(request.candidate_id)
+        return self._may_vote_for(request.candidate_id)
+
+    def _is_loyal_against(self, candidate_id: int) -> bool:
+        """Whether this node knows the leader to be alive; who leads and asks for pre-votes leads no longer."""
+        match self.state.role:
+            case Leader():
+                return True
+            case Follower(leader_id, has_fetched=has_fetched):
+                return has_fetched and leader_id != candidate_id
+            case _:
+                return False
+
+    def _may_vote_for(self, candidate_id: int) -> bool:
+        """In the current epoch: the vote is still free, or is already this candidate's."""
+        election = self.state.election
+        if election.has_voted:
+            return election.voted_id == candidate_id
+        return not election.has_leader
+
+    def _give_vote(self, candidate_id: int, epoch: int, now_ms: int) -> None:
+        if (epoch, candidate_id) != (self.state.epoch, self.state.election.voted_id):
+            self.state.become_voted(epoch, candidate_id, now_ms)
+
+    def begin_epoch(self, request: BeginQuorumEpochRequest, now_ms: int) -> BeginQuorumEpochResponse:
+        error = self._begin_error(request)
+        is_news = request.leader_epoch > self.state.epoch or not isinstance(self.state.role, Follower)
+        if error is ErrorCode.NONE and is_news:
+            self.state.become_follower(request.leader_id, request.leader_epoch, now_ms)
+        return BeginQuorumEpochResponse(error, self.state.leader_hint, self.state.epoch)
+
+    def _begin_error(self, request: BeginQuorumEpochRequest) -> ErrorCode:
+        if not self.state.is_other_voter(request.leader_id):
+            return ErrorCode.INCONSISTENT_VOTER_SET
+        if request.leader_epoch < self.state.epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        if request.leader_epoch == self.state.epoch and self._contradicts(request.leader_id):
+            return ErrorCode.INVALID_REQUEST
+        return ErrorCode.NONE
+
+    def _contradicts(self, leader_id: int) -> bool:
+        """Whether this node knows for sure, or follows, another leader of its epoch."""
+        match self.state.role:
+            case Leader() | Resigned():
+                return True
+            case Follower(known_id):
+                return known_id != leader_id
+            case _:
+                return False
+
+    def end_epoch(self, request: EndQuorumEpochRequest, now_ms: int) -> EndQuorumEpochResponse:
+        error = self._end_error(request)
+        if error is ErrorCode.NONE:
+            if request.leader_epoch > self.state.epoch:
+                self.state.become_unattached(request.leader_epoch, now_ms)
+            self.state.ended = Leadership(request.leader_id, request.leader_epoch)
+            self._hurry_election(request, now_ms)
+        return EndQuorumEpochResponse(error, self.state.leader_hint, self.state.epoch)
+
+    def _end_error(self, request: EndQuorumEpochRequest) -> ErrorCode:
+        if not self.state.is_other_voter(request.leader_id):
+            return ErrorCode.INCONSISTENT_VOTER_SET
+        if request.leader_epoch < self.state.epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.NONE
+
+    def _hurry_election(self, request: EndQuorumEpochRequest, now_ms: int) -> None:
+        deadline_ms = self._successor_deadline(request.preferred_successors, now_ms)
+        match self.state.role:
+            case Follower(leader_id) if leader_id == request.leader_id:
+                self.state.leave_leader(now_ms, deadline_ms)
+            case Unattached(int(current_ms)) as role if deadline_ms is not None:
+                role.election_deadline_ms = min(current_ms, deadline_ms)
+            case _:
+                pass
+
+    def _successor_deadline(self, successors: tuple[int, ...], now_ms: int) -> int | None:
+        if self.state.node_id not in successors:
+            return None
+        position = successors.index(self.state.node_id)
+        return now_ms + self.state.timing.successor_backoff(position, len(successors))
+
+    # --- the lab's door ---------------------------------------------------------------------------
+
+    def door_vote(self, request: DoorVoteRequest, now_ms: int) -> DoorVoteResponse:
+        if self._grants_at_door(request):
+            self._give_vote(request.candidate_id, request.epoch, now_ms)
+            return DoorVoteResponse(granted=True)
+        election = self.state.election
+        return DoorVoteResponse(False, election.last_leader_id, election.last_leader_epoch)
+
+    def _grants_at_door(self, request: DoorVoteRequest) -> bool:
+        """A refusal leaves the epoch alone: nobody behind the door waits for this node to catch up with it."""
+        if not self.state.is_voter or not request.log_is_up_to_date or request.epoch > DOOR_EPOCH_MAX:
+            return False
+        if request.epoch == self.state.epoch:
+            return self._may_vote_for(request.candidate_id)
+        return request.epoch > self.state.epoch
+
+    def door_leader(self, request: DoorLeaderRequest, now_ms: int) -> DoorLeaderResponse:
+        if not self._accepts_at_door(request):
+            election = self.state.election
+            return DoorLeaderResponse(False, election.last_leader_id, election.last_leader_epoch)
+        if not self.state.election.names(request.leader_id, request.leader_epoch):
+            self._take_named_leader(request, now_ms)
+        return DoorLeaderResponse(accepted=True)
+
+    def _accepts_at_door(self, request: DoorLeaderRequest) -> bool:
+        state = self.state
+        if request.leader_epoch < state.epoch or request.leader_epoch > DOOR_EPOCH_MAX:
+            return False
+        if state.election.names(request.leader_id, request.leader_epoch):
+            return True
+        return request.leader_epoch > state.election.last_leader_epoch
+
+    def _take_named_leader(self, request: DoorLeaderRequest, now_ms: int) -> None:
+        """Follow another voter; a node that is named itself, or hears of a stranger, only awaits the next election."""
+        state = self.state
+        if state.is_other_voter(request.leader_id):
+            state.become_follower(request.leader_id, request.leader_epoch, now_ms)
+            return
+        if request.leader_epoch > state.epoch:
+            state.become_unattached(request.leader_epoch, now_ms)
+        state.remember(state.election.with_named_leader(request.leader_id))
+
+    # --- standing for election --------------------------------------------------------------------
+
+    def vote_request(self) -> VoteRequest:
+        state = self.state
+        pre_vote = isinstance(state.role, Prospective)
+        return VoteRequest(state.node_id, state.epoch, state.log_view.end, pre_vote)
+
+    def take_vote(self, voter_id: int, request: VoteRequest, response: VoteResponse) -> None:
+        match self.state.role:
+            case Prospective(tally=tally) if request.pre_vote:
+                tally.count(voter_id, response.vote_granted)
+            case Candidate(tally=tally) if not request.pre_vote:
+                tally.count(voter_id, response.vote_granted)
+            case _:
+                return
+        self.state.peers.succeeded(voter_id)
+
+    def advance_prospective(self, role: Prospective, now_ms: int) -> bool:
+        state = self.state
+        if len(role.tally.granted) >= state.voters.majority:
+            state.become_candidate(now_ms)
+            return True
+        if self._is_lost(len(role.tally.rejected)) or now_ms >= role.election_deadline_ms:
+            self._give_up_pre_vote(now_ms)
+            return True
+        return False
+
+    def _give_up_pre_vote(self, now_ms: int) -> None:
+        state = self.state
+        if state.is_other_voter(state.election.leader_id):
+            state.become_follower(state.election.leader_id, state.epoch, now_ms)
+        else:
+            state.leave_leader(now_ms)
+
+    def advance_candidate(self, role: Candidate, now_ms: int) -> bool:
+        state = self.state
+        if len(role.tally.granted) >= state.voters.majority:
+            state.become_leader(tuple(sorted(role.tally.granted)), now_ms)
+            return True
+        if role.backoff_deadline_ms is None and self._is_lost(len(role.tally.rejected)):
+            backoff_ms = state.timing.election_backoff(state.failed_elections, state.random_below)
+            role.backoff_deadline_ms = now_ms + backoff_ms
+        if now_ms >= candidate_deadline_ms(role):
+            state.failed_elections += 1
+            state.become_prospective(now_ms)
+            return True
+        return False
+
+    def _is_lost(self, rejections: int) -> bool:
+        return rejections > len(self.state.voters) - self.state.voters.majority
+
+
+def candidate_deadline_ms(role: Candidate) -> int:
+    return role.election_deadline_ms if role.backoff_deadline_ms is None else role.backoff_deadline_ms

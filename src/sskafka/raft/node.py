@@ -1,0 +1,336 @@
+"""The machine as its driver sees it: an event goes in, a `Ready` comes out.
+
+    node = RaftNode(...)            what the disk holds is taken over; call `tick` at once for the first `Ready`
+    node.tick(now_ms)               time has passed; due at the latest when `wake_at_ms` says
+    node.receive(event, now_ms)     a request came in (Asked), or one of ours was answered or failed
+    node.propose(...)               records to commit, on the leader
+    node.flushed(point, now_ms)     an fsync of the log is done
+    node.resign / node.shutdown     give up leading, and help the others to a new leader
+
+`now_ms` never runs backwards. Messages may come in any order, twice, late or never.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+from sskafka.model.buffers import Buffer
+from sskafka.raft.election_state import ElectionState
+from sskafka.raft.elections import Elections, candidate_deadline_ms
+from sskafka.raft.following import Following
+from sskafka.raft.leading import Leading
+from sskafka.raft.log_view import RaftLog
+from sskafka.raft.messages import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    DoorLeaderRequest,
+    DoorVoteRequest,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    PeerRequest,
+    PeerResponse,
+    Request,
+    VoteRequest,
+    VoteResponse,
+)
+from sskafka.raft.node_state import NodeState
+from sskafka.raft.progress import Progress
+from sskafka.raft.ready import Answer, FlushPoint, Ready, ReplyTo, Send
+from sskafka.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
+from sskafka.raft.timing import RandomBelow, Timing
+from sskafka.raft.voters import VoterSet
+
+_ROLE_CHANGES_MAX = 8
+"""More in one event would be a loop: the longest way is from Unattached to Leader of a quorum of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request from another node (or the lab's door). Its answer comes in this or a later `Ready`."""
+
+    request: Request
+    reply_to: ReplyTo
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What node `source` answered to a `Send`; the driver keeps the request until then."""
+
+    source: int
+    request: PeerRequest
+    response: PeerResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A `Send` that came to nothing: no connection, or a broken one. To report it spares waiting for the time limit."""
+
+    source: int
+    request: PeerRequest
+
+
+Event: TypeAlias = Asked | Answered | Unanswered
+
+
+class RaftNode:
+    __slots__ = ("elections", "following", "leading", "state")
+
+    def __init__(
+        self,
+        node_id: int,
+        voters: VoterSet,
+        log: RaftLog,
+        stored: ElectionState,
+        now_ms: int,
+        random_below: RandomBelow,
+        timing: Timing | None = None,
+    ) -> None:
+        """`log` must be flushed and, where a snapshot is ahead of it, already restarted at that snapshot."""
+        self.state = NodeState(node_id, voters, timing or Timing(), random_below, log, stored, now_ms)
+        self.elections = Elections(self.state)
+        self.following = Following(self.state)
+        self.leading = Leading(self.state)
+
+    # --- what can be asked at any time ------------------------------------------------------------
+
+    @property
+    def role(self) -> Role:
+        return self.state.role
+
+    @property
+    def role_name(self) -> str:
+        voted = isinstance(self.state.role, Unattached) and self.state.election.has_voted
+        return "Voted" if voted else type(self.state.role).__name__
+
+    @property
+    def election(self) -> ElectionState:
+        return self.state.election
+
+    @property
+    def epoch(self) -> int:
+        return self.state.epoch
+
+    @property
+    def high_watermark(self) -> int:
+        return self.state.high_watermark
+
+    @property
+    def progress(self) -> Progress | None:
+        """On the leader: how far the other replicas are."""
+        return self.state.role.progress if isinstance(self.state.role, Leader) else None
+
+    @property
+    def is_shut_down(self) -> bool:
+        """After `shutdown`: nobody waits for a word of this node any more."""
+        role = self.state.role
+        if not self.state.shutting_down or isinstance(role, Leader):
+            return False
+        return not isinstance(role, Resigned) or not role.unacknowledged
+
+    # --- events -----------------------------------------------------------------------------------
+
+    def tick(self, now_ms: int) -> Ready:
+        self.state.log_view.refresh()
+        return self._finish(now_ms)
+
+    def receive(self, event: Event, now_ms: int) -> Ready:
+        self.state.log_view.refresh()
+        match event:
+            case Asked(request, reply_to):
+                self._asked(request, reply_to, now_ms)
+            case Answered(source, request, response):
+                self._answered(source, request, response, now_ms)
+            case Unanswered(source, request):
+                if self.state.peers.settle(source, request):
+                    self.state.peers.failed(source, now_ms)
+            case _:
+                assert_never(event)
+        return self._finish(now_ms)
+
+    def propose(self, records: Buffer, record_count: int, epoch: int, now_ms: int) -> Ready:
+        """Append `record_count` records that were decided in `epoch`; the `Ready` says at which offset.
+
+        They are committed when a `Ready` of this node gives a high watermark beyond them while it still leads `epoch`.
+        Raises NotLeaderError where this node does not lead that epoch.
+        """
+        self.state.log_view.refresh()
+        self.leading.propose(records, record_count, epoch)
+        return self._finish(now_ms)
+
+    def flushed(self, point: FlushPoint, now_ms: int) -> Ready:
+        self.state.log_view.refresh()
+        self.state.flushed(point)
+        if isinstance(self.state.role, Leader):
+            self.leading.maybe_advance_high_watermark(self.state.role)
+        return self._finish(now_ms)
+
+    def resign(self, now_ms: int) -> Ready:
+        """Stop leading, for instance because the state machine above has failed. Nothing happens on other nodes."""
+        self.state.log_view.refresh()
+        if isinstance(self.state.role, Leader):
+            self.leading.resign(self.state.role, now_ms)
+        return self._finish(now_ms)
+
+    def shutdown(self, now_ms: int) -> Ready:
+        """Never campaign again, and resign where this node leads. Keep handing in events until `is_shut_down`."""
+        self.state.shutting_down = True
+        if isinstance(self.state.role, Unattached):
+            self.state.role.election_deadline_ms = None
+        return self.resign(now_ms)
+
+    # --- requests of others -----------------------------------------------------------------------
+
+    def _asked(self, request: Request, reply_to: ReplyTo, now_ms: int) -> None:
+        match request:
+            case FetchRequest():
+                self.leading.fetch(request, reply_to, now_ms)
+                return
+            case FetchSnapshotRequest():
+                self.leading.fetch_snapshot(request, reply_to, now_ms)
+                return
+            case VoteRequest():
+                answer = Answer(reply_to, self.elections.vote(request, now_ms))
+            case BeginQuorumEpochRequest():
+                answer = Answer(reply_to, self.elections.begin_epoch(request, now_ms))
+            case EndQuorumEpochRequest():
+                answer = Answer(reply_to, self.elections.end_epoch(request, now_ms))
+            case DoorVoteRequest():
+                answer = Answer(reply_to, self.elections.door_vote(request, now_ms))
+            case DoorLeaderRequest():
+                answer = Answer(reply_to, self.elections.door_leader(request, now_ms))
+            case _:
+                assert_never(request)
+        self.state.ready.answers.append(answer)
+
+    # --- answers to our own -----------------------------------------------------------------------
+
+    def _answered(self, source: int, request: PeerRequest, response: PeerResponse, now_ms: int) -> None:
+        """What an answer says of epochs is heard always, the rest only while it is waited for."""
+        is_awaited = self.state.peers.settle(source, request)
+        role, epoch = self.state.role, self.state.epoch
+        self.state.learn(response.leader_id, response.leader_epoch, now_ms)
+        if is_awaited and self.state.role is role and self.state.epoch == epoch:
+            self._take_response(source, request, response, now_ms)
+
+    def _take_response(self, source: int, request: PeerRequest, response: PeerResponse, now_ms: int) -> None:
+        match request, response:
+            case VoteRequest(), VoteResponse():
+                self.elections.take_vote(source, request, response)
+            case BeginQuorumEpochRequest(), BeginQuorumEpochResponse():
+                self.leading.take_begin_response(source, response, now_ms)
+            case EndQuorumEpochRequest(), EndQuorumEpochResponse():
+                self._take_end_response(source)
+            case FetchRequest(), FetchResponse() if isinstance(self.state.role, Follower):
+                self.following.take_fetch_response(self.state.role, response, now_ms)
+            case FetchSnapshotRequest(), FetchSnapshotResponse() if isinstance(self.state.role, Follower):
+                self.following.take_snapshot_response(self.state.role, response, now_ms)
+            case _:
+                self.state.peers.failed(source, now_ms)  # a node that looks for the leader goes on to the next voter
+
+    def _take_end_response(self, source: int) -> None:
+        if isinstance(self.state.role, Resigned):
+            self.state.role.unacknowledged.discard(source)
+
+    # --- time -------------------------------------------------------------------------------------
+
+    def _finish(self, now_ms: int) -> Ready:
+        self.state.peers.expire(now_ms)
+        for _ in range(_ROLE_CHANGES_MAX):
+            if not self._advance(now_ms):
+                break
+        else:
+            raise AssertionError(f"node {self.state.node_id} changes its role without end")
+        self._send_due_requests(now_ms)
+        return self.state.take_ready()
+
+    def _advance(self, now_ms: int) -> bool:
+        """What the role does by itself as time passes or answers have come in; True when it changed."""
+        match self.state.role:
+            case Prospective() as role:
+                return self.elections.advance_prospective(role, now_ms)
+            case Candidate() as role:
+                return self.elections.advance_candidate(role, now_ms)
+            case Leader() as role:
+                return self.leading.advance(role, now_ms)
+            case Unattached(deadline_ms) | Resigned(deadline_ms):
+                return deadline_ms is not None and now_ms >= deadline_ms and self._campaign(now_ms)
+            case Follower(fetch_deadline_ms=deadline_ms):
+                return now_ms >= deadline_ms and self._lose_leader(now_ms)
+            case _ as unreachable:
+                assert_never(unreachable)
+
+    def _campaign(self, now_ms: int) -> bool:
+        if self.state.campaigns:
+            self.state.become_prospective(now_ms)
+        return self.state.campaigns
+
+    def _lose_leader(self, now_ms: int) -> bool:
+        if not self.state.campaigns:
+            self.state.leave_leader(now_ms)
+            return True
+        return self._campaign(now_ms)
+
+    def wake_at_ms(self, now_ms: int) -> int | None:
+        """When `tick` is due if nothing else happens before; None: not at all."""
+        times = [*self._role_deadlines(now_ms), *(at_ms for _, at_ms in self._wanted_requests())]
+        return min(times, default=None)
+
+    def _role_deadlines(self, now_ms: int) -> Iterator[int]:
+        match self.state.role:
+            case Unattached(deadline_ms) | Resigned(deadline_ms):
+                if deadline_ms is not None and self.state.campaigns:
+                    yield deadline_ms
+            case Follower(fetch_deadline_ms=deadline_ms) | Prospective(deadline_ms):
+                yield deadline_ms
+            case Candidate() as role:
+                yield candidate_deadline_ms(role)
+            case Leader(parked=parked) as role:
+                yield self.leading.check_quorum_deadline_ms(role, now_ms)
+                yield from (fetch.deadline_ms for fetch in parked.values())
+
+    # --- requests of our own ----------------------------------------------------------------------
+
+    def _send_due_requests(self, now_ms: int) -> None:
+        for node_id in [node_id for node_id, at_ms in self._wanted_requests() if at_ms <= now_ms]:
+            request = self._request_for()
+            self.state.peers.sent(node_id, request, now_ms)
+            self.state.ready.requests.append(Send(node_id, request))
+
+    def _wanted_requests(self) -> Iterator[tuple[int, int]]:
+        """Whom the role wants to ask something, and from when on it may."""
+        for node_id, due_ms in self._duties():
+            yield node_id, max(due_ms, self.state.peers.free_at_ms(node_id))
+
+    def _duties(self) -> Iterator[tuple[int, int]]:
+        state = self.state
+        match state.role:
+            case Unattached():
+                if not state.is_voter:
+                    yield min(state.voters.ids, key=state.peers.failures), 0
+            case Follower(leader_id):
+                if state.pending_flush is None:
+                    yield leader_id, 0
+            case Prospective(tally=tally) | Candidate(tally=tally):
+                undecided = set(state.voters.ids) - tally.granted - tally.rejected
+                yield from ((voter_id, 0) for voter_id in sorted(undecided))
+            case Leader(progress=progress):
+                yield from ((voter_id, replica.begin_due_ms) for voter_id, replica in progress.replicas.items())
+            case Resigned(unacknowledged=unacknowledged):
+                yield from ((voter_id, 0) for voter_id in sorted(unacknowledged))
+
+    def _request_for(self) -> PeerRequest:
+        match self.state.role:
+            case Prospective() | Candidate():
+                return self.elections.vote_request()
+            case Leader():
+                return self.leading.begin_request()
+            case Resigned() as role:
+                return self.leading.end_request(role)
+            case Follower() | Unattached():
+                return self.following.next_request()
+            case _ as unreachable:
+                assert_never(unreachable)

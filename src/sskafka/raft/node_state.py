@@ -1,0 +1,281 @@
+"""One node's state and the only ways to change it: its role, epoch and vote, its high watermark, its part of the log.
+
+`transition` is the single place where a role or an epoch changes; it checks the table of `roles`, notes what has to be
+persisted and forgets the requests of the old role. The `become_x` methods say what each new role starts with.
+"""
+
+from sskafka.model.errors import ErrorCode
+from sskafka.raft.election_state import ElectionState
+from sskafka.raft.log_view import LogView, RaftLog, SnapshotId
+from sskafka.raft.messages import FetchResponse
+from sskafka.raft.peers import Peers
+from sskafka.raft.progress import Progress
+from sskafka.raft.ready import (
+    Answer,
+    FlushPoint,
+    FollowerAppend,
+    LeaderAppend,
+    LeaderChange,
+    Leadership,
+    Ready,
+)
+from sskafka.raft.roles import (
+    OBSERVER_ROLES,
+    TRANSITIONS,
+    Candidate,
+    Follower,
+    Leader,
+    Prospective,
+    Resigned,
+    Role,
+    Tally,
+    Unattached,
+)
+from sskafka.raft.timing import RandomBelow, Timing
+from sskafka.raft.voters import NO_NODE, VoterSet
+
+
+class NodeState:
+    __slots__ = (
+        "_told_leadership",
+        "election",
+        "ended",
+        "failed_elections",
+        "flushed_offset",
+        "generation",
+        "high_watermark",
+        "is_voter",
+        "log_view",
+        "node_id",
+        "peers",
+        "pending_flush",
+        "random_below",
+        "ready",
+        "role",
+        "shutting_down",
+        "timing",
+        "voters",
+    )
+
+    def __init__(
+        self,
+        node_id: int,
+        voters: VoterSet,
+        timing: Timing,
+        random_below: RandomBelow,
+        log: RaftLog,
+        stored: ElectionState,
+        now_ms: int,
+    ) -> None:
+        self.node_id = node_id
+        self.voters = voters
+        self.is_voter = node_id in voters
+        self.timing = timing
+        self.random_below = random_below
+        self.log_view = LogView(log)
+        self.peers = Peers(timing)
+        self.ready = Ready()
+        self.shutting_down = False
+        self.failed_elections = 0
+        self.ended: Leadership | None = None
+        self.generation = 0
+        self.pending_flush: FlushPoint | None = None
+        self.flushed_offset = log.end_offset
+        snapshot_id = log.latest_snapshot_id()
+        self.high_watermark = snapshot_id.offset if snapshot_id else 0
+        self._told_leadership = Leadership(NO_NODE, 0)
+        self.election = stored
+        self.role: Role = Unattached(None)
+        self._restart(stored, now_ms)
+
+    # --- where a node stands after a restart ------------------------------------------------------
+
+    def _restart(self, stored: ElectionState, now_ms: int) -> None:
+        election = stored.in_epoch(max(stored.epoch, self.log_view.end.epoch))
+        if election.leader_id == self.node_id:
+            election = election.without_leader().with_vote(self.node_id)
+        self.remember(election)
+        if election.leader_id in self.voters:
+            self.role = Follower(election.leader_id, now_ms + self.timing.fetch_timeout_ms)
+        else:
+            self.role = Unattached(self._first_election_deadline(now_ms))
+
+    def _first_election_deadline(self, now_ms: int) -> int | None:
+        if not self.is_voter:
+            return None
+        if self.voters.is_only(self.node_id):
+            return now_ms
+        delay_ms = self.timing.first_election_delay_ms
+        if delay_ms is not None and self.election.epoch == 0:
+            return now_ms + delay_ms
+        return now_ms + self.election_timeout()
+
+    # --- what everybody asks ----------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        return self.election.epoch
+
+    @property
+    def leader_hint(self) -> int:
+        """Whom to name when asked for the leader; who has lost touch with it does not send others there."""
+        return NO_NODE if isinstance(self.role, Prospective) else self.election.leader_id
+
+    def election_timeout(self) -> int:
+        return self.timing.election_timeout(self.random_below)
+
+    def is_other_voter(self, node_id: int) -> bool:
+        return node_id in self.voters and node_id != self.node_id
+
+    # --- the one way from role to role ------------------------------------------------------------
+
+    def transition(self, role: Role, election: ElectionState) -> None:
+        allowed = TRANSITIONS.get((type(self.role), type(role)))
+        step = f"{type(self.role).__name__} in epoch {self.epoch} to {type(role).__name__} in epoch {election.epoch}"
+        assert allowed is not None, f"no way from {step}"
+        assert allowed(election.epoch, self.epoch), f"wrong epoch: {step}"
+        assert self.is_voter or isinstance(role, OBSERVER_ROLES), f"observer goes from {step}"
+        left, self.role = self.role, role
+        self.remember(election)
+        self.peers.forget()
+        if isinstance(left, Leader):
+            self._dismiss_parked_fetches(left)
+
+    def remember(self, election: ElectionState) -> None:
+        if election == self.election:
+            return
+        assert election.epoch >= self.election.epoch, f"epoch goes back from {self.election} to {election}"
+        if election.epoch == self.election.epoch and self.election.has_voted:
+            assert election.voted_id == self.election.voted_id, f"second vote, from {self.election} to {election}"
+        self.election = election
+        self.ready.quorum_state = election
+
+    def _dismiss_parked_fetches(self, left: Leader) -> None:
+        refusal = FetchResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER, self.leader_hint, self.epoch)
+        self.ready.answers.extend(Answer(reply_to, refusal) for reply_to in left.parked)
+
+    def become_unattached(self, epoch: int, now_ms: int) -> None:
+        """Leave for a newer epoch whose leader is unknown. A running election timeout runs on, lest a stream of newer
+        epochs put off this node's own attempt for ever."""
+        match self.role:
+            case Unattached(deadline_ms):
+                pass
+            case Prospective(election_deadline_ms=deadline_ms) | Candidate(election_deadline_ms=deadline_ms):
+                pass
+            case _:
+                deadline_ms = self._election_deadline(now_ms)
+        self.transition(Unattached(deadline_ms), self.election.in_epoch(epoch))
+
+    def become_voted(self, epoch: int, candidate_id: int, now_ms: int) -> None:
+        """Give the vote of that epoch; the candidate gets the time of an election to make something of it."""
+        election = self.election.in_epoch(epoch).with_vote(candidate_id)
+        self.transition(Unattached(self._election_deadline(now_ms)), election)
+
+    def leave_leader(self, now_ms: int, deadline_ms: int | None = None) -> None:
+        """Stay in the epoch, which has no leader any more."""
+        if deadline_ms is None or not self.campaigns:
+            deadline_ms = self._election_deadline(now_ms)
+        self.transition(Unattached(deadline_ms), self.election.without_leader())
+
+    def become_follower(self, leader_id: int, epoch: int, now_ms: int) -> None:
+        assert self.is_other_voter(leader_id), f"node {self.node_id} cannot follow {leader_id}"
+        self.failed_elections = 0
+        election = self.election.in_epoch(epoch).with_leader(leader_id)
+        self.transition(Follower(leader_id, now_ms + self.timing.fetch_timeout_ms), election)
+
+    def become_prospective(self, now_ms: int) -> None:
+        deadline_ms = now_ms + self.election_timeout()
+        self.transition(Prospective(deadline_ms, Tally({self.node_id})), self.election)
+
+    def become_candidate(self, now_ms: int) -> None:
+        deadline_ms = now_ms + self.election_timeout()
+        election = self.election.in_epoch(self.epoch + 1).with_vote(self.node_id)
+        self.transition(Candidate(deadline_ms, Tally({self.node_id})), election)
+
+    def become_leader(self, granting_voters: tuple[int, ...], now_ms: int) -> None:
+        self.failed_elections = 0
+        start_offset = self.log_view.end.offset
+        progress = Progress.of_new_leader(self.voters, self.node_id, now_ms)
+        self.transition(Leader(start_offset, progress), self.election.with_leader(self.node_id))
+        change = LeaderChange(self.node_id, self.voters.ids, granting_voters)
+        self.append(LeaderAppend(start_offset, self.epoch, 1, change))
+
+    def become_resigned(self, preferred_successors: tuple[int, ...], now_ms: int) -> None:
+        deadline_ms = now_ms + self.election_timeout()
+        role = Resigned(deadline_ms, set(self.voters.others(self.node_id)), preferred_successors)
+        self.transition(role, self.election.without_leader())
+
+    @property
+    def campaigns(self) -> bool:
+        return self.is_voter and not self.shutting_down
+
+    def _election_deadline(self, now_ms: int) -> int | None:
+        return now_ms + self.election_timeout() if self.campaigns else None
+
+    # --- what others say about epochs and leaders -------------------------------------------------
+
+    def learn(self, leader_id: int, epoch: int, now_ms: int) -> None:
+        """Somebody knows of this epoch, and perhaps of its leader."""
+        if epoch < self.epoch:
+            return
+        if epoch > self.epoch:
+            if self.is_other_voter(leader_id):
+                self.become_follower(leader_id, epoch, now_ms)
+            else:
+                self.become_unattached(epoch, now_ms)
+        elif self._is_news(leader_id):
+            self.become_follower(leader_id, epoch, now_ms)
+
+    def _is_news(self, leader_id: int) -> bool:
+        """Whether this node looks for the leader of its epoch and has not yet tried the one that is named."""
+        return (
+            isinstance(self.role, Unattached | Prospective | Candidate)
+            and self.is_other_voter(leader_id)
+            and leader_id != self.election.leader_id
+            and self.ended != Leadership(leader_id, self.epoch)
+        )
+
+    # --- the log and what of it is safe -----------------------------------------------------------
+
+    def append(self, append: LeaderAppend | FollowerAppend) -> None:
+        self.ready.append = append
+        self._ask_for_flush(append.end_offset)
+
+    def truncate_to(self, offset: int) -> None:
+        assert offset >= self.high_watermark, f"truncation to {offset}, below {self.high_watermark}"
+        self.ready.truncate_to = offset
+        self.generation += 1
+        self.flushed_offset = min(self.flushed_offset, offset)
+        self._ask_for_flush(offset)
+
+    def restart_log_at(self, snapshot_id: SnapshotId) -> None:
+        self.ready.installed_snapshot = snapshot_id
+        self.generation += 1
+        self.flushed_offset = snapshot_id.offset
+        self._ask_for_flush(snapshot_id.offset)
+
+    def _ask_for_flush(self, end_offset: int) -> None:
+        self.log_view.outdate()
+        self.pending_flush = self.ready.flush = FlushPoint(end_offset, self.generation)
+
+    def flushed(self, point: FlushPoint) -> None:
+        if point.generation != self.generation:
+            return
+        self.flushed_offset = max(self.flushed_offset, point.end_offset)
+        if self.pending_flush is not None and self.pending_flush.end_offset <= point.end_offset:
+            self.pending_flush = None
+
+    def advance_high_watermark(self, offset: int) -> bool:
+        if offset <= self.high_watermark:
+            return False
+        self.high_watermark = self.ready.high_watermark = offset
+        return True
+
+    # --- handing over -----------------------------------------------------------------------------
+
+    def take_ready(self) -> Ready:
+        ready, self.ready = self.ready, Ready()
+        leadership = Leadership(self.election.leader_id, self.epoch)
+        if leadership != self._told_leadership:
+            self._told_leadership = ready.leadership = leadership
+        return ready

@@ -1,0 +1,84 @@
+"""What a leader knows of the replicas that fetch from it: how far each got and when it was last heard of.
+
+The high watermark is the largest offset that a majority of voters has on disk, the leader counted by what it flushed.
+It moves only once that offset lies behind the epoch's first record: entries of older epochs are committed through an
+entry of this one, never by counting their copies.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sskafka.raft.voters import VoterSet
+
+OBSERVER_SESSION_MS = 300_000
+NEVER = -1
+
+
+@dataclass(slots=True)
+class ReplicaProgress:
+    log_end_offset: int = -1
+    """The offset of its last valid fetch: all before it is on that replica's disk. -1: none in this epoch yet."""
+    last_fetch_ms: int = NEVER
+    last_caught_up_ms: int = NEVER
+    leader_end_at_last_fetch: int = -1
+    begin_due_ms: int = 0
+    """When it has to be told (again) who leads."""
+
+    def fetched(self, offset: int, leader_end_offset: int, now_ms: int) -> None:
+        if offset >= leader_end_offset:
+            self.last_caught_up_ms = now_ms
+        elif self.leader_end_at_last_fetch >= 0 and offset >= self.leader_end_at_last_fetch:
+            self.last_caught_up_ms = self.last_fetch_ms
+        self.leader_end_at_last_fetch = leader_end_offset
+        self.log_end_offset = offset
+        self.last_fetch_ms = now_ms
+
+
+@dataclass(slots=True)
+class Progress:
+    voters: VoterSet
+    leader_id: int
+    replicas: dict[int, ReplicaProgress] = field(default_factory=dict)
+    observers: dict[int, ReplicaProgress] = field(default_factory=dict)
+    heard_ms: dict[int, int] = field(default_factory=dict)
+    """When each other voter last fetched from this leader, records or snapshot; at first, when it was elected."""
+
+    @classmethod
+    def of_new_leader(cls, voters: VoterSet, leader_id: int, now_ms: int) -> "Progress":
+        others = voters.others(leader_id)
+        replicas = {voter: ReplicaProgress(begin_due_ms=now_ms) for voter in others}
+        return cls(voters, leader_id, replicas, heard_ms=dict.fromkeys(others, now_ms))
+
+    def heard_from(self, replica_id: int, now_ms: int, begin_interval_ms: int) -> None:
+        if replica_id in self.heard_ms:
+            self.heard_ms[replica_id] = now_ms
+            self.replicas[replica_id].begin_due_ms = now_ms + begin_interval_ms
+
+    def fetched(self, replica_id: int, offset: int, leader_end_offset: int, now_ms: int) -> None:
+        replica = self.replicas.get(replica_id) or self._observer(replica_id, now_ms)
+        replica.fetched(offset, leader_end_offset, now_ms)
+
+    def _observer(self, replica_id: int, now_ms: int) -> ReplicaProgress:
+        if replica_id not in self.observers:
+            self._forget_silent_observers(now_ms)
+        return self.observers.setdefault(replica_id, ReplicaProgress())
+
+    def _forget_silent_observers(self, now_ms: int) -> None:
+        oldest_ms = now_ms - OBSERVER_SESSION_MS
+        self.observers = {node: seen for node, seen in self.observers.items() if seen.last_fetch_ms >= oldest_ms}
+
+    def majority_offset(self, own_flushed_offset: int) -> int:
+        """The largest offset that a majority of voters has on disk; -1 while it is unknown."""
+        offsets = [replica.log_end_offset for replica in self.replicas.values()]
+        return self._of_majority([*offsets, own_flushed_offset])
+
+    def majority_heard_ms(self, now_ms: int) -> int:
+        """The latest time since which a majority, this leader included, has been heard of."""
+        return self._of_majority([*self.heard_ms.values(), now_ms])
+
+    def _of_majority(self, values: Iterable[int]) -> int:
+        return sorted(values, reverse=True)[self.voters.majority - 1]
+
+    def by_log_end(self) -> tuple[int, ...]:
+        """The other voters, those that have most of the log first: whom a leaving leader would like to follow it."""
+        return tuple(sorted(self.replicas, key=lambda voter: (-self.replicas[voter].log_end_offset, voter)))

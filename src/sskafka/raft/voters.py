@@ -1,0 +1,31 @@
+"""The nodes whose word counts: a set as a value, so that a changed quorum is another value, never an edit in place."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+NO_NODE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class VoterSet:
+    ids: tuple[int, ...]
+
+    @classmethod
+    def of(cls, ids: Iterable[int]) -> "VoterSet":
+        return cls(tuple(sorted(set(ids))))
+
+    def __contains__(self, node_id: int) -> bool:
+        return node_id in self.ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def majority(self) -> int:
+        return len(self.ids) // 2 + 1
+
+    def others(self, node_id: int) -> tuple[int, ...]:
+        return tuple(voter for voter in self.ids if voter != node_id)
+
+    def is_only(self, node_id: int) -> bool:
+        return self.ids == (node_id,)
