@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from sskafka.broker import Broker, new_event_loop
 from sskafka.model.settings import Settings
@@ -41,7 +41,7 @@ class EmbeddedBroker:
         """What clients connect to: ``host:port``."""
         return self._running().bootstrap_servers
 
-    def start(self) -> "EmbeddedBroker":
+    def start(self) -> Self:
         """Returns when the broker answers; raises what kept it from starting."""
         directory = self._directory
         if directory is None:
@@ -67,7 +67,7 @@ class EmbeddedBroker:
                 self._broker = None
                 self._cleanup.close()
 
-    def __enter__(self) -> "EmbeddedBroker":
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(

@@ -22,7 +22,6 @@ from sskafka.replication.errors import (
 from sskafka.replication.offset_waiters import OffsetWaiters
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import AppendInfo, Log
-from sskafka.storage.transaction_index import AbortedTransaction
 
 ACKS_ALL = -1
 UNKNOWN_EPOCH = -1
@@ -42,11 +41,13 @@ class PartitionRead(NamedTuple):
     log_start_offset: int
     slices: list[FileSlice]
     size_bytes: int
-    aborted: list[AbortedTransaction] | None
+    aborted: list[tuple[int, int]] | None
+    """Producer ids of the aborted transactions in reach, with the offsets at which these begin; for read_committed."""
 
 
 class Partition:
     __slots__ = (
+        "_first_unstable_offset",
         "_wake_soon",
         "broker_id",
         "committed_waiters",
@@ -54,6 +55,7 @@ class Partition:
         "data_waiters",
         "leadership",
         "log",
+        "min_insync_replicas",
         "ready_waiters",
         "topic_id",
         "topic_partition",
@@ -68,6 +70,7 @@ class Partition:
         leadership: Leadership,
         broker_id: int,
         high_watermark: int,
+        min_insync_replicas: int,
         counters: TopicCounters,
         wake_soon: Callable[["Partition"], None],
     ) -> None:
@@ -77,11 +80,13 @@ class Partition:
         self.leadership = leadership
         self.broker_id = broker_id
         self.watermarks = Watermarks(max(log.log_start_offset, min(high_watermark, log.log_end_offset)))
+        self.min_insync_replicas = min_insync_replicas
         self.counters = counters
         self.committed_waiters = OffsetWaiters()
         self.ready_waiters = OffsetWaiters()
         self.data_waiters: dict[DataWaiter, None] = {}
         self._wake_soon = wake_soon
+        self._first_unstable_offset = log.first_unstable_offset(self.high_watermark)
         log.on_ready = self._flushed
         self._maybe_advance_high_watermark()
 
@@ -91,7 +96,7 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        return self.watermarks.last_stable_offset(self.log.first_unstable_offset)
+        return self.watermarks.last_stable_offset(self._first_unstable_offset)
 
     @property
     def is_leader(self) -> bool:
@@ -110,14 +115,16 @@ class Partition:
         return info
 
     def has_enough_in_sync(self) -> bool:
-        return self.leadership.has_enough_in_sync(self.log.config.min_insync_replicas)
+        return self.leadership.has_enough_in_sync(self.min_insync_replicas)
 
     def _maybe_advance_high_watermark(self) -> None:
         log = self.log
         if not self.is_leader or not self.watermarks.advance(log.ready_offset, log.log_end_offset):
             return
+        high_watermark = self.watermarks.high_watermark
+        self._first_unstable_offset = log.first_unstable_offset(high_watermark)
         if self.committed_waiters:
-            self.committed_waiters.release(self.watermarks.high_watermark)
+            self.committed_waiters.release(high_watermark)
         if self.data_waiters:
             self._wake_soon(self)
 
@@ -140,13 +147,15 @@ class Partition:
         self.check_leader_epoch(current_leader_epoch)
         log = self.log
         high_watermark = self.watermarks.high_watermark
-        last_stable = self.watermarks.last_stable_offset(log.first_unstable_offset)
+        last_stable = self.watermarks.last_stable_offset(self._first_unstable_offset)
         up_to = last_stable if read_committed else high_watermark
-        found = log.read(offset, max_bytes, up_to, min_one)
+        slices = log.read(offset, max_bytes, up_to, min_one)
+        size_bytes = sum([part.length for part in slices])
         aborted = None
         if read_committed:
-            aborted = log.aborted_transactions(offset, up_to) if found.size_bytes else []
-        return PartitionRead(high_watermark, last_stable, log.log_start_offset, found.slices, found.size_bytes, aborted)
+            found = log.aborted_transactions(offset, up_to) if slices else ()
+            aborted = [(transaction.producer_id, transaction.first_offset) for transaction in found]
+        return PartitionRead(high_watermark, last_stable, log.log_start_offset, slices, size_bytes, aborted)
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
         """Compare what the client believes with what this broker knows."""

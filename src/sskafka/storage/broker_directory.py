@@ -76,24 +76,26 @@ class BrokerDirectory:
         name = self.unclaimed.pop(topic_partition, None)
         return name or directory_name(topic_partition, self.meta.partition_base)
 
-    # ---- checkpoints; written only when something changed
+    # ---- checkpoints; written only when something changed. They may be called in a thread, hence the copies.
 
     def checkpoint_recovery_points(self) -> None:
-        points = {tp: log.recovery_point for tp, log in self.logs.items()}
+        points = {tp: log.recovery_point for tp, log in list(self.logs.items())}
         self._recovery_points = self._write(checkpoints.RECOVERY_POINTS, self._recovery_points, points)
 
     def checkpoint_log_start_offsets(self) -> None:
         """Only starts that the first segment's name does not tell."""
         starts = {
             tp: log.log_start_offset
-            for tp, log in self.logs.items()
+            for tp, log in list(self.logs.items())
             if log.log_start_offset > log.segments.first.base_offset
         }
         self._log_start_offsets = self._write(checkpoints.LOG_START_OFFSETS, self._log_start_offsets, starts)
 
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         """Of the partitions in `high_watermarks` that lie here; others keep what was written before."""
-        kept = {tp: offset for tp, offset in self._high_watermarks.items() if tp in self.logs or tp in self.unclaimed}
+        kept = {
+            tp: offset for tp, offset in list(self._high_watermarks.items()) if tp in self.logs or tp in self.unclaimed
+        }
         new = {**kept, **{tp: offset for tp, offset in high_watermarks.items() if tp in self.logs}}
         self._high_watermarks = self._write(checkpoints.HIGH_WATERMARKS, self._high_watermarks, new)
 
@@ -110,7 +112,7 @@ class BrokerDirectory:
         self, name: str, old: dict[TopicPartition, int], new: dict[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
         """Partitions that were not opened yet keep what the file said of them."""
-        merged = {**{tp: offset for tp, offset in old.items() if tp in self.unclaimed}, **new}
+        merged = {**{tp: offset for tp, offset in list(old.items()) if tp in self.unclaimed}, **new}
         if merged != old and self.is_online:
             try:
                 checkpoints.write_offsets(self.disk, os.path.join(self.path, name), merged)

@@ -41,3 +41,25 @@ class AllowAll:
 
     def allows(self, principal: str, operation: Operation, resource_type: ResourceType, name: str) -> bool:
         return True
+
+
+TOPIC_OPERATIONS = (
+    Operation.READ,
+    Operation.WRITE,
+    Operation.CREATE,
+    Operation.DELETE,
+    Operation.ALTER,
+    Operation.DESCRIBE,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+)
+CLUSTER_OPERATIONS = (
+    Operation.CREATE,
+    Operation.ALTER,
+    Operation.DESCRIBE,
+    Operation.CLUSTER_ACTION,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+    Operation.IDEMPOTENT_WRITE,
+)
+NOT_ASKED = -(2**31)  # what responses carry when the client did not ask for its rights

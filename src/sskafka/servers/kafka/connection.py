@@ -19,16 +19,18 @@ from collections import deque
 from collections.abc import Callable
 from struct import error as StructError  # noqa: N812
 from time import perf_counter_ns
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sskafka.model.buffers import Buffer
 from sskafka.servers.kafka.authorization import ANONYMOUS, CLUSTER_NAME, Authorizer, ResourceType
-from sskafka.servers.kafka.frames import API_VERSIONS_KEY, REQUEST_START, SIZE, skip_tags, unsupported_frame
+from sskafka.servers.kafka.frames import REQUEST_START, SIZE, unsupported_frame
 from sskafka.servers.kafka.registry import Api
 from sskafka.servers.kafka.request import Part, Request, Response
 from sskafka.storage.errors import StorageError
 from sskafka.storage.file_slice import FileSlice
-from sskafka.wire.codec import MalformedMessageError
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.errors import MalformedMessageError
+from sskafka.wire.varint import skip_tagged_fields
 
 if TYPE_CHECKING:
     from sskafka.servers.kafka.listener import Listener
@@ -38,7 +40,6 @@ log = logging.getLogger(__name__)
 LARGE_FRAME_BYTES = 64 * 1024
 WRITE_CHUNK_BYTES = 1024 * 1024
 WRITE_BUFFER_HIGH_BYTES = 2 * 1024 * 1024
-PARKED_MAX = 1024  # answers waiting on one connection before it is no longer read from
 
 _GONE = memoryview(b"")  # stands in for the frame of a parked request, whose buffer others use by then
 _parse_size = SIZE.unpack_from
@@ -121,13 +122,12 @@ class Connection(asyncio.BufferedProtocol):
     # -- the transport's calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are none by birth
         peer = transport.get_extra_info("peername")
         self.peer = f"{peer[0]}:{peer[1]}" if peer else "local"
-        transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
+        self._transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
         if not self._listener.admit(self, peer[0] if peer else ""):
-            transport.abort()
+            self._transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
         self.closed = True
@@ -251,7 +251,7 @@ class Connection(asyncio.BufferedProtocol):
             position += client_id_length
             client_id = str(frame[10:position], "utf-8")
         if version >= api.flexible_from:
-            position = skip_tags(frame, position)
+            position = skip_tagged_fields(frame, position)
         operation = api.cluster_operation
         if operation is not None and not self.authorizer.allows(
             self.principal, operation, ResourceType.CLUSTER, CLUSTER_NAME
@@ -266,8 +266,8 @@ class Connection(asyncio.BufferedProtocol):
     def _answer_unsupported(
         self, key: int, version: int, correlation_id: int, frame: memoryview, received_ns: int
     ) -> None:
-        if key == API_VERSIONS_KEY:
-            api = self._listener.apis[API_VERSIONS_KEY]
+        if key == ApiKey.API_VERSIONS:
+            api = self._listener.apis[ApiKey.API_VERSIONS]
             response = api.handle(Request(self, version, correlation_id, None, frame, len(frame), received_ns))
         else:
             response = unsupported_frame(key, version, correlation_id)
@@ -283,7 +283,7 @@ class Connection(asyncio.BufferedProtocol):
         slot = ResponseSlot(self, self._api, request.received_ns)
         request.frame = _GONE
         self._slots.append(slot)
-        if len(self._slots) >= PARKED_MAX:
+        if len(self._slots) >= self._listener.parked_max:
             self._pause_reading()
         return slot
 
@@ -299,7 +299,7 @@ class Connection(asyncio.BufferedProtocol):
             self._put_out(response)
         if self._out:
             self._listener.flush_soon(self)
-        if self._reading_paused and len(slots) < PARKED_MAX:
+        if self._reading_paused and len(slots) < self._listener.parked_max:
             self._maybe_resume_reading()
 
     def _answer(self, response: Response) -> None:
@@ -379,7 +379,7 @@ class Connection(asyncio.BufferedProtocol):
             self._reading_paused
             and not self._write_paused
             and not self.closed
-            and len(self._slots) < PARKED_MAX
+            and len(self._slots) < self._listener.parked_max
             and self._transport is not None
         ):
             self._reading_paused = False

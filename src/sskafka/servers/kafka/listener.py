@@ -29,6 +29,8 @@ class ConnectionLimits:
     idle_ms_max: int
     connections_max: int
     connections_per_ip_max: int
+    parked_max: int
+    """Answers that may wait on one connection before it is no longer read from."""
 
 
 class Listener:
@@ -48,6 +50,7 @@ class Listener:
         self.memory = memory
         self.counters = counters
         self.request_bytes_max = limits.request_bytes_max
+        self.parked_max = limits.parked_max
         self.receive_view = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.tick = 0
         self._limits = limits

@@ -5,7 +5,7 @@ client wants no answer). Most handlers are written against decoded messages; `me
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from sskafka.model.counters import RequestCounters
@@ -18,7 +18,8 @@ from sskafka.wire.codec import decode
 Handler: TypeAlias = Callable[[Request], Response | None]
 Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
 RequestT = TypeVar("RequestT")
-MessageHandler: TypeAlias = Callable[[RequestT, Request], Any | Awaitable[Any]]
+MessageHandler: TypeAlias = Callable[[RequestT, Request], Any]
+"""From request message to response message, or to an awaitable of it."""
 
 
 class Api(NamedTuple):

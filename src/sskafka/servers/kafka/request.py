@@ -2,7 +2,13 @@
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from sskafka.servers.kafka.authorization import CLUSTER_NAME, Operation, ResourceType
+from sskafka.servers.kafka.authorization import (
+    CLUSTER_NAME,
+    CLUSTER_OPERATIONS,
+    TOPIC_OPERATIONS,
+    Operation,
+    ResourceType,
+)
 from sskafka.storage.file_slice import FileSlice
 
 if TYPE_CHECKING:
@@ -36,6 +42,10 @@ class Request:
         self.position = position
         self.received_ns = received_ns
 
+    @property
+    def listener_name(self) -> str:
+        return self.connection.listener_name
+
     def park(self) -> "ResponseSlot":
         """Keep this request's place in the order of answers; the handler returns None and completes the slot later."""
         return self.connection.reserve(self)
@@ -49,3 +59,10 @@ class Request:
 
     def may_on_cluster(self, operation: Operation) -> bool:
         return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def rights_on_topic(self, topic: str) -> int:
+        """The operations allowed on a topic, as a field of bits numbered by operation."""
+        return sum(1 << operation for operation in TOPIC_OPERATIONS if self.may_on_topic(operation, topic))
+
+    def rights_on_cluster(self) -> int:
+        return sum(1 << operation for operation in CLUSTER_OPERATIONS if self.may_on_cluster(operation))

@@ -1,0 +1,72 @@
+"""What a broker does now and then with its logs: flush and roll what is due, remove files, write checkpoints.
+
+Checkpoints wait for the disk, so they are written in a thread; everything else is short and runs on the loop.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import Executor
+from functools import partial
+
+from sskafka.model.clock import Clock
+from sskafka.model.settings import Settings
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.storage.errors import StorageError
+from sskafka.storage.log_manager import LogManager
+
+log = logging.getLogger(__name__)
+
+INTERVAL_S = 1.0
+PRODUCER_EXPIRY_INTERVAL_MS = 600_000
+
+
+class Housekeeping:
+    def __init__(
+        self, logs: LogManager, replicas: ReplicaManager, settings: Settings, clock: Clock, executor: Executor
+    ) -> None:
+        self._logs = logs
+        self._replicas = replicas
+        self._settings = settings
+        self._clock = clock
+        self._executor = executor
+        self._due_ms: dict[str, float] = {}
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(INTERVAL_S)
+            try:
+                await self._round()
+            except StorageError as error:
+                log.error("housekeeping: %s", error)  # the directory has been taken offline, or is full for now
+
+    def checkpoint(self) -> None:
+        """Everything that a restart wants to know, now."""
+        self._logs.checkpoint_high_watermarks(self._replicas.high_watermarks())
+        self._logs.checkpoint_recovery_points()
+        self._logs.checkpoint_log_start_offsets()
+
+    async def _round(self) -> None:
+        now_ms = self._clock.now_ms()
+        self._logs.flush_due_logs(now_ms)
+        self._logs.roll_due_segments(now_ms)
+        self._logs.remove_deleted_files(now_ms)
+        if self._is_due("producers", PRODUCER_EXPIRY_INTERVAL_MS):
+            self._logs.expire_producers(now_ms, self._settings["producer.id.expiration.ms"])
+        if self._is_due("high watermarks", self._settings["replica.high.watermark.checkpoint.interval.ms"]):
+            marks = self._replicas.high_watermarks()
+            await self._in_thread(partial(self._logs.checkpoint_high_watermarks, marks))
+        if self._is_due("recovery points", self._settings["log.flush.offset.checkpoint.interval.ms"]):
+            await self._in_thread(self._logs.checkpoint_recovery_points)
+        if self._is_due("log starts", self._settings["log.flush.start.offset.checkpoint.interval.ms"]):
+            await self._in_thread(self._logs.checkpoint_log_start_offsets)
+
+    def _is_due(self, chore: str, interval_ms: int) -> bool:
+        now_ms = self._clock.monotonic_ms()
+        if now_ms < self._due_ms.setdefault(chore, now_ms + interval_ms):
+            return False
+        self._due_ms[chore] = now_ms + interval_ms
+        return True
+
+    async def _in_thread(self, work: Callable[[], None]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._executor, work)

@@ -1,0 +1,39 @@
+"""The cluster as this broker's clients are told of it: brokers with the address for the client's own listener."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from sskafka.metadata.image import ClusterImage
+
+
+class BrokerAddress(NamedTuple):
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+    fenced: bool
+
+
+class ClusterView:
+    def __init__(self, cluster_id: str, image: Callable[[], ClusterImage], controller_id: Callable[[], int]) -> None:
+        self.cluster_id = cluster_id
+        self._image = image
+        self._controller_id = controller_id
+
+    @property
+    def image(self) -> ClusterImage:
+        return self._image()
+
+    @property
+    def controller_id(self) -> int:
+        return self._controller_id()
+
+    def brokers(self, listener_name: str, include_fenced: bool = False) -> Iterator[BrokerAddress]:
+        for broker in self.image.brokers.values():
+            endpoint = broker.endpoint(listener_name)
+            if endpoint is not None and (include_fenced or not broker.fenced):
+                yield BrokerAddress(broker.id, endpoint.host, endpoint.port, broker.rack, broker.fenced)
+
+    def is_live(self, broker_id: int) -> bool:
+        broker = self.image.brokers.get(broker_id)
+        return broker is not None and not broker.fenced

@@ -1,0 +1,113 @@
+"""Metadata and its younger sister DescribeTopicPartitions: who is in the cluster and who leads what."""
+
+from sskafka.metadata.image import TopicImage
+from sskafka.metadata.partition_image import PartitionImage
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import INTERNAL_TOPICS, ZERO_UUID, topic_name_problem
+from sskafka.servers.kafka.authorization import NOT_ASKED, Operation
+from sskafka.servers.kafka.cluster_view import ClusterView
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.servers.kafka.topic_creation import TopicCreation
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+ALL_TOPICS_IF_EMPTY = 0  # in version 0 an empty list means every topic
+
+
+class MetadataHandler:
+    def __init__(self, view: ClusterView, creation: TopicCreation) -> None:
+        self._view = view
+        self._creation = creation
+
+    def register(self, registry: Registry) -> None:
+        registry.add_message(ApiKey.METADATA, self.metadata)
+
+    async def metadata(self, message: MetadataRequest, request: Request) -> MetadataResponse:
+        if message.topics is None or (not message.topics and request.version == ALL_TOPICS_IF_EMPTY):
+            topics = self._all_topics(message, request)
+        else:
+            await self._create_missing(message, request)
+            topics = [self._asked_topic(asked, message, request) for asked in message.topics]
+        view = self._view
+        return MetadataResponse(
+            brokers=[
+                MetadataResponseBroker(broker.broker_id, broker.host, broker.port, broker.rack)
+                for broker in view.brokers(request.listener_name)
+            ],
+            cluster_id=view.cluster_id,
+            controller_id=view.controller_id,
+            topics=topics,
+            cluster_authorized_operations=self._cluster_rights(message, request),
+        )
+
+    def _cluster_rights(self, message: MetadataRequest, request: Request) -> int:
+        return request.rights_on_cluster() if message.include_cluster_authorized_operations else NOT_ASKED
+
+    def _all_topics(self, message: MetadataRequest, request: Request) -> list[MetadataResponseTopic]:
+        return [
+            self._describe(topic, message, request)
+            for topic in self._view.image.topics_by_name.values()
+            if request.may_on_topic(Operation.DESCRIBE, topic.name)
+        ]
+
+    async def _create_missing(self, message: MetadataRequest, request: Request) -> None:
+        """Topics spring into being when they are asked for, where auto.create.topics.enable and the client allow it."""
+        if not message.allow_auto_topic_creation or not self._creation.automatic:
+            return
+        known = self._view.image.topics_by_name
+        missing = [
+            asked.name
+            for asked in message.topics or ()
+            if asked.name and asked.name not in known and topic_name_problem(asked.name) is None
+        ]
+        allowed = [name for name in missing if request.may_on_topic(Operation.CREATE, name)]
+        if allowed:
+            await self._creation.create_automatically(allowed)
+
+    def _asked_topic(
+        self, asked: MetadataRequestTopic, message: MetadataRequest, request: Request
+    ) -> MetadataResponseTopic:
+        image = self._view.image
+        if asked.name is None or (not asked.name and asked.topic_id != ZERO_UUID):
+            topic = image.topics_by_id.get(asked.topic_id)
+            if topic is None or not request.may_on_topic(Operation.DESCRIBE, topic.name):
+                return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, asked.name, asked.topic_id)
+            return self._describe(topic, message, request)
+        if not request.may_on_topic(Operation.DESCRIBE, asked.name):
+            return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, asked.name)
+        if topic_name_problem(asked.name) is not None:
+            return MetadataResponseTopic(ErrorCode.INVALID_TOPIC_EXCEPTION, asked.name)
+        topic = image.topics_by_name.get(asked.name)
+        if topic is None:
+            return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, asked.name)
+        return self._describe(topic, message, request)
+
+    def _describe(self, topic: TopicImage, message: MetadataRequest, request: Request) -> MetadataResponseTopic:
+        rights = request.rights_on_topic(topic.name) if message.include_topic_authorized_operations else NOT_ASKED
+        return MetadataResponseTopic(
+            ErrorCode.NONE,
+            topic.name,
+            topic.topic_id,
+            topic.name in INTERNAL_TOPICS,
+            [self._describe_partition(index, topic.partitions[index]) for index in sorted(topic.partitions)],
+            rights,
+        )
+
+    def _describe_partition(self, index: int, partition: PartitionImage) -> MetadataResponsePartition:
+        return MetadataResponsePartition(
+            ErrorCode.NONE if partition.has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+            index,
+            partition.leader,
+            partition.leader_epoch,
+            list(partition.replicas),
+            list(partition.isr),
+            [replica for replica in partition.replicas if not self._view.is_live(replica)],
+        )

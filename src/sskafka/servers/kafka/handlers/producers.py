@@ -1,0 +1,97 @@
+"""Producer ids for idempotent producers, and what partitions know of the producers that write to them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from sskafka.model.errors import ErrorCode
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.storage.producer_entry import ProducerEntry
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+FIRST_EPOCH = 0
+NOTHING = -1
+
+AllocateBlock = Callable[[], Awaitable[range]]
+"""Asks the controller for ids that nobody else will ever get."""
+
+
+class ProducerIds:
+    """Hands out ids from a block, and asks for the next block when it is used up."""
+
+    def __init__(self, allocate_block: AllocateBlock) -> None:
+        self._allocate_block = allocate_block
+        self._block = iter(range(0))
+        self._allocating = asyncio.Lock()
+
+    async def next_id(self) -> int:
+        async with self._allocating:
+            producer_id = next(self._block, None)
+            if producer_id is None:
+                self._block = iter(await self._allocate_block())
+                producer_id = next(self._block)
+            return producer_id
+
+
+class ProducerHandlers:
+    def __init__(self, replicas: ReplicaManager, producer_ids: ProducerIds) -> None:
+        self._replicas = replicas
+        self._producer_ids = producer_ids
+
+    def register(self, registry: Registry) -> None:
+        registry.add_message(ApiKey.INIT_PRODUCER_ID, self.init_producer_id)
+        registry.add_message(ApiKey.DESCRIBE_PRODUCERS, self.describe_producers)
+
+    async def init_producer_id(self, message: InitProducerIdRequest, request: Request) -> InitProducerIdResponse:
+        """An idempotent producer gets a new id even when it names an old one: its sequences start afresh."""
+        if message.transactional_id is not None:
+            return InitProducerIdResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+        if not request.may_on_cluster(Operation.IDEMPOTENT_WRITE):
+            return InitProducerIdResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        producer_id = await self._producer_ids.next_id()
+        return InitProducerIdResponse(producer_id=producer_id, producer_epoch=FIRST_EPOCH)
+
+    def describe_producers(self, message: DescribeProducersRequest, request: Request) -> DescribeProducersResponse:
+        return DescribeProducersResponse(
+            topics=[
+                TopicResponse(
+                    topic.name, [self._describe(request, topic.name, index) for index in topic.partition_indexes]
+                )
+                for topic in message.topics
+            ]
+        )
+
+    def _describe(self, request: Request, topic: str, index: int) -> PartitionResponse:
+        if not request.may_on_topic(Operation.READ, topic):
+            return PartitionResponse(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        try:
+            partition = self._replicas.find(topic, index)
+            partition.check_leader_epoch(NOTHING)
+        except Exception as error:
+            code, text = error_code_of(error)
+            return PartitionResponse(index, code, text)
+        return PartitionResponse(
+            index, active_producers=[_state(entry) for entry in partition.log.producers.producers.values()]
+        )
+
+
+def _state(entry: ProducerEntry) -> ProducerState:
+    return ProducerState(
+        entry.producer_id,
+        entry.producer_epoch,
+        entry.batches[-1].last_sequence if entry.batches else NOTHING,
+        entry.last_timestamp,
+        entry.coordinator_epoch,
+        entry.transaction_first_offset,
+    )

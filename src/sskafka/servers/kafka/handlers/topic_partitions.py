@@ -1,0 +1,85 @@
+"""DescribeTopicPartitions: topics in the order of their names, cut into pages of partitions by a cursor.
+
+limit 3    a-0 a-1 a-2 | a-3 b-0 b-1 | b-2        next cursors: (a, 3), (b, 2), none
+"""
+
+from sskafka.metadata.image import TopicImage
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import INTERNAL_TOPICS
+from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.cluster_view import ClusterView
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+PAGE_PARTITIONS_MAX = 2000
+
+
+class TopicPartitionsHandler:
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
+
+    def register(self, registry: Registry) -> None:
+        registry.add_message(ApiKey.DESCRIBE_TOPIC_PARTITIONS, self.describe)
+
+    def describe(self, message: DescribeTopicPartitionsRequest, request: Request) -> DescribeTopicPartitionsResponse:
+        response = DescribeTopicPartitionsResponse()
+        room = max(1, min(message.response_partition_limit, PAGE_PARTITIONS_MAX))
+        for name in self._names(message):
+            if room == 0:
+                response.next_cursor = Cursor(name, 0)
+                break
+            start = message.cursor.partition_index if message.cursor and message.cursor.topic_name == name else 0
+            described, next_index = self._topic(request, name, start, room)
+            response.topics.append(described)
+            room -= len(described.partitions)
+            if next_index is not None:
+                response.next_cursor = Cursor(name, next_index)
+                break
+        return response
+
+    def _names(self, message: DescribeTopicPartitionsRequest) -> list[str]:
+        asked = {topic.name for topic in message.topics} or set(self._view.image.topics_by_name)
+        first = message.cursor.topic_name if message.cursor else ""
+        return sorted(name for name in asked if name >= first)
+
+    def _topic(
+        self, request: Request, name: str, start: int, room: int
+    ) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
+        """The topic with the partitions that fit, and the first that did not."""
+        topic = self._view.image.topics_by_name.get(name)
+        if not request.may_on_topic(Operation.DESCRIBE, name):
+            return DescribeTopicPartitionsResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name), None
+        if topic is None:
+            return DescribeTopicPartitionsResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name), None
+        indexes = [index for index in sorted(topic.partitions) if index >= start]
+        described = DescribeTopicPartitionsResponseTopic(
+            ErrorCode.NONE,
+            name,
+            topic.topic_id,
+            name in INTERNAL_TOPICS,
+            [self._partition(topic, index) for index in indexes[:room]],
+            request.rights_on_topic(name),
+        )
+        return described, indexes[room] if len(indexes) > room else None
+
+    def _partition(self, topic: TopicImage, index: int) -> DescribeTopicPartitionsResponsePartition:
+        partition = topic.partitions[index]
+        return DescribeTopicPartitionsResponsePartition(
+            ErrorCode.NONE if partition.has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+            index,
+            partition.leader,
+            partition.leader_epoch,
+            list(partition.replicas),
+            list(partition.isr),
+            list(partition.eligible_leader_replicas),
+            list(partition.last_known_eligible_leader_replicas),
+            [replica for replica in partition.replicas if not self._view.is_live(replica)],
+        )

@@ -1,0 +1,81 @@
+"""Topics come, grow and go: decided by the controller, answered once that is durable."""
+
+from sskafka.metadata.decision import RandomBytes
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.partition_growth import create_partitions
+from sskafka.metadata.topics import create_topics, delete_topics
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import ZERO_UUID
+from sskafka.model.settings import Settings
+from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.controller import Controller
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
+from sskafka.wire.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
+from sskafka.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+
+class TopicHandlers:
+    def __init__(self, controller: Controller, settings: Settings, random: RandomBytes) -> None:
+        self._controller = controller
+        self._settings = settings
+        self._random = random
+
+    def register(self, registry: Registry) -> None:
+        registry.add_message(ApiKey.CREATE_TOPICS, self.create_topics)
+        registry.add_message(ApiKey.DELETE_TOPICS, self.delete_topics)
+        registry.add_message(ApiKey.CREATE_PARTITIONS, self.create_partitions)
+
+    async def create_topics(self, message: CreateTopicsRequest, request: Request) -> CreateTopicsResponse:
+        refused = [topic for topic in message.topics if not _may(request, Operation.CREATE, topic.name)]
+        message.topics = [topic for topic in message.topics if topic not in refused]
+        response = await self._controller.submit(
+            lambda image: create_topics(image, message, self._settings, self._random)
+        )
+        response.topics += [
+            CreatableTopicResult(topic.name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused
+        ]
+        return response
+
+    async def delete_topics(self, message: DeleteTopicsRequest, request: Request) -> DeleteTopicsResponse:
+        wanted = message.topics or [DeleteTopicState(name=name) for name in message.topic_names]
+        image = self._controller.image
+        refused = [state for state in wanted if not _may(request, Operation.DELETE, _name_of(image, state))]
+        message.topics = [state for state in wanted if state not in refused]
+        message.topic_names = []
+        response = await self._controller.submit(lambda image: delete_topics(image, message, self._settings))
+        response.responses += [
+            DeletableTopicResult(state.name, state.topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for state in refused
+        ]
+        return response
+
+    async def create_partitions(self, message: CreatePartitionsRequest, request: Request) -> CreatePartitionsResponse:
+        refused = [topic for topic in message.topics if not _may(request, Operation.ALTER, topic.name)]
+        message.topics = [topic for topic in message.topics if topic not in refused]
+        response = await self._controller.submit(lambda image: create_partitions(image, message, self._random))
+        response.results += [
+            CreatePartitionsTopicResult(topic.name, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused
+        ]
+        return response
+
+
+def _may(request: Request, operation: Operation, topic: str) -> bool:
+    return request.may_on_topic(operation, topic) or request.may_on_cluster(operation)
+
+
+def _name_of(image: ClusterImage, state: DeleteTopicState) -> str:
+    if state.topic_id == ZERO_UUID:
+        return state.name or ""
+    topic = image.topics_by_id.get(state.topic_id)
+    return topic.name if topic else ""

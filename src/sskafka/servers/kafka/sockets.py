@@ -1,0 +1,37 @@
+"""Listening sockets, bound before anything else starts: a taken port is found out while nothing is at stake."""
+
+import errno
+import socket
+
+from sskafka.model.listeners import Listener
+
+
+class PortTakenError(OSError):
+    """Somebody else listens on the address that a listener is to have."""
+
+
+def bind(listener: Listener) -> socket.socket:
+    everywhere = not listener.host and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if everywhere or ":" in listener.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        if everywhere:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # every interface, IPv4 too
+        bound.bind((listener.host, listener.port))
+    except OSError as error:
+        bound.close()
+        raise _explained(listener, error) from error
+    bound.setblocking(False)
+    return bound
+
+
+def _explained(listener: Listener, error: OSError) -> OSError:
+    address = f"{listener.host or '*'}:{listener.port}"
+    if error.errno == errno.EADDRINUSE:
+        return PortTakenError(
+            error.errno,
+            f"port {listener.port} is taken: another program listens on {address}; stop it, or give listener "
+            f"{listener.name} another port (listeners={listener.name}://{listener.host}:PORT)",
+        )
+    return OSError(error.errno, f"listener {listener.name} cannot bind {address}: {error.strerror}")

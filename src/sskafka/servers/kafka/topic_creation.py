@@ -1,0 +1,36 @@
+"""Topics that come into being because somebody asked about them (auto.create.topics.enable)."""
+
+import logging
+
+from sskafka.metadata.decision import RandomBytes
+from sskafka.metadata.topics import create_topics
+from sskafka.model.errors import ErrorCode
+from sskafka.model.settings import Settings
+from sskafka.servers.kafka.controller import Controller
+from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+
+log = logging.getLogger(__name__)
+
+USE_DEFAULT = -1
+
+
+class TopicCreation:
+    def __init__(self, controller: Controller, settings: Settings, random: RandomBytes) -> None:
+        self._controller = controller
+        self._settings = settings
+        self._random = random
+
+    @property
+    def automatic(self) -> bool:
+        return bool(self._settings["auto.create.topics.enable"])
+
+    async def create_automatically(self, names: list[str]) -> None:
+        """With the broker's default numbers of partitions and replicas; whoever loses a race finds the topic there."""
+        wanted = [CreatableTopic(name, num_partitions=USE_DEFAULT, replication_factor=USE_DEFAULT) for name in names]
+        message = CreateTopicsRequest(topics=wanted)
+        response = await self._controller.submit(
+            lambda image: create_topics(image, message, self._settings, self._random)
+        )
+        for topic in response.topics:
+            if topic.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
+                log.warning("topic %s could not be created: %s", topic.name, topic.error_message)
