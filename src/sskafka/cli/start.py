@@ -56,11 +56,23 @@ async def serve(settings: Settings, home: Path) -> signal.Signals:
         with pid_file(home):
             talk(banner(settings, broker))
             print(f"READY bootstrap={broker.bootstrap_servers}", flush=True)
-            received = await stop
+            received = await until_stopped(broker, stop)
             talk("stopping: everything is put on the disk; a second signal ends the process at once")
     finally:
         await broker.stop()
     return received
+
+
+async def until_stopped(broker: Broker, stop: "asyncio.Future[signal.Signals]") -> signal.Signals:
+    """The signal that came; raises what killed the broker, if that comes first."""
+    failure = asyncio.ensure_future(broker.failure())
+    try:
+        await asyncio.wait((stop, failure), return_when=asyncio.FIRST_COMPLETED)
+        if failure.done():
+            failure.result()
+    finally:
+        failure.cancel()
+    return await stop
 
 
 def handle_stop_signals(stop: "asyncio.Future[signal.Signals]") -> None:
@@ -89,7 +101,8 @@ def pid_file(home: Path) -> Iterator[None]:
 
 def banner(settings: Settings, broker: Broker) -> str:
     facts = {
-        "node": settings["node.id"],
+        "cluster": broker.cluster_id,
+        "node": broker.node_id,
         "listeners": ", ".join(f"{item.name}://{item.host}:{item.port}" for item in settings.listeners),
         "clients": broker.bootstrap_servers,
         "data": ", ".join(settings.data_directories),

@@ -8,7 +8,7 @@ owner makes a new one.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 from sskafka.model.version import __version__
 from sskafka.client.errors import (
@@ -154,8 +154,7 @@ class Connection(asyncio.BufferedProtocol):
     # What the loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's do not inherit from it
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._receiver.get_buffer()
