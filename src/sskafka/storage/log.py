@@ -99,7 +99,7 @@ class Log:
         self._flusher = flusher
         self._is_flush_due = False
         self._truncations = 0
-        self._records_below_start = (self.segments.first.base_offset, 0)
+        self._records_below_start = (self.segments.first.base_offset, 0)  # for which log start, how many
         self.configure(config)
 
     def __repr__(self) -> str:
@@ -293,6 +293,8 @@ class Log:
         for segment in reversed(removed):
             paths += segment.mark_deleted()
             self._snapshots.remove(segment.base_offset)
+        if removed:
+            self.log_directory.disk.sync_directory(self.directory)
         self._unsynced = [segment for segment in self._unsynced if segment not in removed]
         if paths and self.on_files_deleted is not None:
             self.on_files_deleted(paths)
@@ -413,6 +415,7 @@ class Log:
         self.log_start_offset = min(self.log_start_offset, end_offset)
         self.recovery_point = min(self.recovery_point, end_offset)
         self.ready_offset = min(self.ready_offset, end_offset)
+        self._records_below_start = (self.segments.first.base_offset, 0)
 
     def increment_log_start_offset(self, offset: int) -> None:
         """Records before `offset` are gone; segments that hold nothing else are deleted."""

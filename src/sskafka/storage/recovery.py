@@ -2,7 +2,8 @@
 
 After a clean stop the files are believed: only the end of the last segment is read. Otherwise every segment from the
 recovery point on is verified (segment_check.py), the log is cut at the first bad batch, and all that follows from
-the batches is made anew: indexes, leader epochs, producer state. Segments whose indexes are missing or impossible get
+the batches is made anew: indexes, leader epochs, producer state. Then it is synced: all of an open log is on disk,
+and what its next recovery starts from is its end. Segments whose indexes are missing or impossible get
 the same treatment even after a clean stop.
 
     list files -> open segments -> verify what needs it -> end offset -> epochs -> producers -> Log
@@ -26,7 +27,7 @@ from sskafka.storage.producer_rebuild import rebuild_producers, replay_batch
 from sskafka.storage.producer_snapshots import ProducerSnapshots
 from sskafka.storage.producer_state import ProducerState
 from sskafka.storage.segment import DELETED_SUFFIX, LOG_SUFFIX, SUFFIXES, Segment
-from sskafka.storage.segment_check import Expectations, check_segment
+from sskafka.storage.segment_check import Expectations, rebuild_segment, verify_segment
 
 _log = logging.getLogger(__name__)
 _LEFTOVER_SUFFIXES = (DELETED_SUFFIX, ".cleaned", ".tmp")
@@ -81,9 +82,9 @@ class _Opening:
         if log_end_offset < log_start_offset:
             log_end_offset = self._start_over(log_start_offset)
         self._finish_epochs(log_start_offset, log_end_offset)
-        rebuild_producers(self._segments, self._snapshots, self._producers, log_end_offset, self._now_ms)
+        self._rebuild_producers(self._segments, log_end_offset)
         self._snapshots.keep_only({segment.base_offset for segment in self._segments})
-        recovery_point = log_end_offset if was_clean_stop else min(recovery_point, log_end_offset)
+        self._sync_suspects()
         return LogParts(
             segments=self._segments,
             epochs=self._epochs,
@@ -91,7 +92,7 @@ class _Opening:
             snapshots=self._snapshots,
             log_start_offset=log_start_offset,
             log_end_offset=log_end_offset,
-            recovery_point=recovery_point,
+            recovery_point=log_end_offset,
         )
 
     # ---- files
@@ -119,14 +120,16 @@ class _Opening:
         time_index_bytes = self._sizes.get(stem + time_index.SUFFIX)
         if index_bytes is not None and time_index_bytes is not None:
             try:
-                return self._segment(base_offset, size_bytes, index_bytes, time_index_bytes)
+                segment = self._segment(base_offset, size_bytes, index_bytes, time_index_bytes)
+                segment.check_indexes()
+                return segment
             except CorruptFileError as error:
-                _log.warning("%s; the indexes are made anew", error)
+                _log.info("%s; the indexes are made anew", error)
         self._suspects.add(base_offset)
         return self._segment(base_offset, size_bytes, 0, 0)
 
     def _segment(self, base_offset: int, size_bytes: int, index_bytes: int, time_index_bytes: int) -> Segment:
-        segment = Segment(
+        return Segment(
             self._disk,
             self._directory,
             base_offset,
@@ -136,8 +139,6 @@ class _Opening:
             time_index_bytes=time_index_bytes,
             created_ms=self._now_ms,
         )
-        segment.check_indexes()
-        return segment
 
     def _create_segment(self, base_offset: int) -> Segment:
         return Segment.create(self._disk, self._directory, base_offset, self._config, self._now_ms)
@@ -151,25 +152,35 @@ class _Opening:
             if segment.base_offset not in self._suspects:
                 continue
             if state_at != segment.base_offset:
-                rebuild_producers(
-                    self._segments[:place], self._snapshots, self._producers, segment.base_offset, self._now_ms
-                )
+                self._rebuild_producers(self._segments[:place], segment.base_offset)
             following = self._segments[place + 1].base_offset if place + 1 < len(self._segments) else None
-            expected = Expectations(self._epochs, None if following else gapless_from, following)
-            problem = check_segment(segment, expected, self._replay)
-            if problem is not None:
-                self._cut_behind(place, problem)
+            verdict = verify_segment(segment, Expectations(self._epochs, gapless_from, following))
+            rebuild_segment(segment, verdict.good_bytes, self._replay)
+            if verdict.problem is not None:
+                self._cut_behind(place, verdict.problem)
                 return
             if following is not None:
                 segment.seal()
                 self._snapshots.take(self._producers, following)
                 state_at = following
 
+    def _rebuild_producers(self, segments: list[Segment], end_offset: int) -> None:
+        rebuild_producers(segments, self._snapshots, self._producers, end_offset, self._now_ms)
+
     def _replay(self, segment: Segment, position: int, header: BatchHeader) -> None:
         if header.producer_id >= 0:
             aborted = replay_batch(self._producers, segment, position, header, self._now_ms)
             if aborted is not None:
                 segment.transaction_index.add(aborted)
+
+    def _sync_suspects(self) -> None:
+        """What was verified may still be in memory alone; from here on it counts as flushed."""
+        for segment in self._segments:
+            if segment.base_offset in self._suspects:
+                for file in segment.all_files():
+                    file.sync()
+        if self._suspects:
+            self._disk.sync_directory(self._directory)
 
     def _cut_behind(self, place: int, problem: str) -> None:
         """A hole cannot be served, so what lies behind it goes too; the newest first."""

@@ -237,14 +237,18 @@ class Segment:
         """CorruptFileError when they cannot belong to this segment; their entries are not compared with the log."""
         if self.offset_index.last_value >= max(self.size_bytes, 1):
             raise CorruptFileError(f"{self.offset_index.path} points behind the end of the segment")
-        if self.size_bytes and not len(self.time_index) and self.header_at(0).max_timestamp >= 0:
+        if self.size_bytes and not len(self.time_index) and self._has_timestamp():
             raise CorruptFileError(f"{self.time_index.path} is empty")
         for _ in self.transaction_index:
             break
 
-    def begin_rebuild(self) -> int:
-        """Forget the indexes; gives the file's size. `note_batch` for each batch builds them anew."""
-        size_bytes = self.file.size()
+    def _has_timestamp(self) -> bool:
+        return self.size_bytes < HEADER_BYTES or self.header_at(0).max_timestamp >= 0
+
+    def begin_rebuild(self, good_bytes: int) -> None:
+        """Cut the file to `good_bytes` and forget the indexes; `note_batch` for each batch builds them anew."""
+        if self.file.size() != good_bytes:
+            self.file.truncate(good_bytes)
         self.offset_index.reset()
         self.time_index.reset()
         self.transaction_index.reset()
@@ -254,7 +258,6 @@ class Segment:
         self.data_records = 0
         self.recent.clear(self.base_offset - 1)
         self._note_index_size()
-        return size_bytes
 
     def truncate_at(self, offset: int) -> int:
         """Cuts every batch that reaches `offset`; gives the new end: `offset`, or where such a batch began."""
@@ -264,8 +267,9 @@ class Segment:
         return end_offset
 
     def cut(self, position: int, end_offset: int) -> None:
-        """Drops everything from the batch at `position` on, from the indexes too."""
+        """Drops everything from the batch at `position` on, from the indexes too; a crash does not bring it back."""
         self.file.truncate(position)
+        self.file.sync()
         self.size_bytes = position
         self.offset_index.truncate(position)
         self.time_index.truncate(end_offset - self.base_offset)

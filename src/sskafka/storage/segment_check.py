@@ -1,19 +1,22 @@
-"""Verifying a segment after an unclean stop, batch by batch, and making its indexes anew on the way.
+"""Verifying a segment after an unclean stop, batch by batch, then making its indexes anew.
 
 The CRC covers most of a batch. What it leaves out is checked against what else is known:
 
-    base offset     never goes back, fits the segment; where the log was written by a leader without compaction,
-                    also leaves no gap
+    base offset     never goes back, fits the segment; in a log that is not compacted it also leaves no gap, neither
+                    between batches nor before the next segment (whose file may have outlived this one's last writes)
     length, magic   by structure
     leader epoch    never goes back; is the one that leader-epoch-checkpoint has for the offset, if that file is there
+
+A batch whose offset jumps ahead, followed by one that does not, is the bad one of the two.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import BatchHeader, CorruptBatchError, crc_matches
-from sskafka.storage.batch_walk import walk_batches
+from sskafka.storage.batch_walk import walk_batches, walk_headers
 from sskafka.storage.leader_epochs import NO_EPOCH, LeaderEpochs
 from sskafka.storage.segment import RELATIVE_OFFSET_MAX, Segment
 
@@ -25,55 +28,80 @@ class Expectations:
     end_offset: int | None  # the base offset of the next segment
 
 
-def check_segment(
-    segment: Segment, expected: Expectations, visit: Callable[[Segment, int, BatchHeader], None]
-) -> str | None:
-    """Why the segment was cut, None when it is whole. Every good batch is indexed and visited."""
-    size_bytes = segment.begin_rebuild()
+class Verdict(NamedTuple):
+    good_bytes: int
+    problem: str | None  # what is wrong behind them
+
+
+def verify_segment(segment: Segment, expected: Expectations) -> Verdict:
+    """How much of the segment's file can be believed. Changes nothing."""
     check = _BatchCheck(segment.base_offset, expected)
-    problem = None
+    size_bytes = segment.file.size()
     try:
         for position, header, batch in walk_batches(segment.file, 0, size_bytes):
-            check.check(header, batch)
-            segment.note_batch(header.last_offset, header.size_bytes, header.max_timestamp)
-            if not header.is_control and segment.data_records is not None:
-                segment.data_records += max(header.record_count, 0)
-            visit(segment, position, header)
+            check.check(position, header, batch)
+        check.check_end()
     except CorruptBatchError as error:
-        problem = f"{segment!r} at byte {segment.size_bytes}: {error}"
-        segment.undo_write()
+        good_bytes = check.good_bytes
+        return Verdict(good_bytes, f"{segment!r} at byte {good_bytes}: {error}")
+    return Verdict(size_bytes, None)
+
+
+def rebuild_segment(segment: Segment, good_bytes: int, visit: Callable[[Segment, int, BatchHeader], None]) -> None:
+    """Cuts the file to what is good, makes the indexes anew and shows each batch to `visit`."""
+    segment.begin_rebuild(good_bytes)
+    for position, header in walk_headers(segment.file, 0, good_bytes):
+        segment.note_batch(header.last_offset, header.size_bytes, header.max_timestamp)
+        if not header.is_control and segment.data_records is not None:
+            segment.data_records += max(header.record_count, 0)
+        visit(segment, position, header)
     segment.flush_indexes()
-    return problem
 
 
 class _BatchCheck:
-    __slots__ = ("_base_offset", "_epoch", "_expected", "_next_offset")
+    __slots__ = ("_base_offset", "_epoch", "_expected", "_jumped_at", "_next_offset", "good_bytes")
 
     def __init__(self, base_offset: int, expected: Expectations) -> None:
         self._base_offset = base_offset
         self._next_offset = base_offset
         self._epoch = NO_EPOCH
         self._expected = expected
+        self._jumped_at: int | None = None  # position of the previous batch, if it left a gap before it
+        self.good_bytes = 0
 
-    def check(self, header: BatchHeader, batch: Buffer) -> None:
+    def check(self, position: int, header: BatchHeader, batch: Buffer) -> None:
+        self.good_bytes = position
         self._check_offsets(header)
         self._check_epoch(header)
         if not crc_matches(batch, header):
             raise CorruptBatchError("the batch does not match its checksum")
+        self._jumped_at = position if header.base_offset > self._next_offset else None
         self._next_offset = header.next_offset
         self._epoch = header.leader_epoch
+        self.good_bytes = position + header.size_bytes
+
+    def check_end(self) -> None:
+        end_offset = self._expected.end_offset
+        if end_offset is not None and self._is_gap(end_offset):
+            raise CorruptBatchError(f"it ends at {self._next_offset}, the next segment begins at {end_offset}")
+
+    def _is_gap(self, offset: int) -> bool:
+        gapless_from = self._expected.gapless_from
+        return gapless_from is not None and offset > self._next_offset >= gapless_from
 
     def _check_offsets(self, header: BatchHeader) -> None:
-        base_offset, expected = header.base_offset, self._expected
+        base_offset, end_offset = header.base_offset, self._expected.end_offset
         if header.last_offset_delta < 0:
             raise CorruptBatchError(f"a last offset delta of {header.last_offset_delta}")
         if base_offset < self._next_offset:
+            if self._jumped_at is not None:
+                self.good_bytes = self._jumped_at
             raise CorruptBatchError(f"offset {base_offset} follows {self._next_offset - 1}")
         if header.last_offset - self._base_offset > RELATIVE_OFFSET_MAX:
             raise CorruptBatchError(f"offset {header.last_offset} is too far from the segment's {self._base_offset}")
-        if expected.end_offset is not None and header.last_offset >= expected.end_offset:
-            raise CorruptBatchError(f"offset {header.last_offset} reaches the next segment's {expected.end_offset}")
-        if expected.gapless_from is not None and base_offset != self._next_offset >= expected.gapless_from:
+        if end_offset is not None and header.last_offset >= end_offset:
+            raise CorruptBatchError(f"offset {header.last_offset} reaches the next segment's {end_offset}")
+        if self._is_gap(base_offset):
             raise CorruptBatchError(f"offset {base_offset} instead of {self._next_offset}")
 
     def _check_epoch(self, header: BatchHeader) -> None:
