@@ -56,7 +56,7 @@ def offsets(java: JavaTools, broker: Broker, topic: str, moment: str) -> dict[in
 def test_topics_are_created_described_altered_and_deleted(java: JavaTools, broker: Broker, topic: str) -> None:
     create = ("--create", "--topic", topic, "--partitions", "2", "--config", "retention.ms=3600000")
     assert f"Created topic {topic}." in java.run(TOPICS, *at(broker), *create)
-    assert "already exists" in java.fail(TOPICS, *at(broker), *create)
+    assert "TopicExistsException" in java.fail(TOPICS, *at(broker), *create)
     java.run(TOPICS, *at(broker), "--alter", "--topic", topic, "--partitions", "3")
     described = java.run(TOPICS, *at(broker), "--describe", "--topic", topic)
     assert re.search(r"PartitionCount: 3\s+ReplicationFactor: 1\s+Configs: .*retention\.ms=3600000", described)
@@ -115,7 +115,7 @@ def test_topic_settings_are_altered_and_described(java: JavaTools, broker: Broke
     assert "cleanup.policy=compact,delete" in described
     java.run(CONFIGS, *at(broker), *entity, "--alter", "--delete-config", "retention.ms")
     assert "retention.ms=" not in java.run(CONFIGS, *at(broker), *entity, "--describe")
-    assert "Unknown topic config" in java.fail(CONFIGS, *at(broker), *entity, "--alter", "--add-config", "no.such=1")
+    assert "InvalidConfigurationException" in java.fail(CONFIGS, *at(broker), *entity, "--alter", "--add-config", "no.such=1")
 
 
 def test_broker_settings_are_described(java: JavaTools, broker: Broker) -> None:

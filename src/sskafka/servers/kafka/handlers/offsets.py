@@ -37,6 +37,7 @@ LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING
 READ_COMMITTED = 1
 NOTHING = -1
 TO_HIGH_WATERMARK = -1
+FIRST_VERSION_WITH_EPOCH = 4
 
 R = TypeVar("R")
 
@@ -57,7 +58,7 @@ class OffsetHandlers:
             index = asked.partition_index
             return self._on_partition(
                 (request, Operation.DESCRIBE, topic, index),
-                lambda partition: _find_offset(partition, asked, committed),
+                lambda partition: _find_offset(partition, asked, committed, request.version),
                 lambda code: ListOffsetsPartitionResponse(index, code),
             )
 
@@ -117,10 +118,13 @@ class OffsetHandlers:
             return refuse(error_code_of(error)[0])
 
 
-def _find_offset(partition: Partition, asked: ListOffsetsPartition, committed: bool) -> ListOffsetsPartitionResponse:
+def _find_offset(
+    partition: Partition, asked: ListOffsetsPartition, committed: bool, version: int
+) -> ListOffsetsPartitionResponse:
     partition.check_leader_epoch(asked.current_leader_epoch)
     timestamp, offset = _look_up(partition, asked.timestamp, committed)
-    epoch = partition.log.epochs.epoch_of(offset) if offset != NOTHING else NOTHING
+    has_epoch = offset != NOTHING and version >= FIRST_VERSION_WITH_EPOCH
+    epoch = partition.log.epochs.epoch_of(offset) if has_epoch else NOTHING
     return ListOffsetsPartitionResponse(asked.partition_index, ErrorCode.NONE, timestamp, offset, epoch)
 
 
