@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar, cast
 
-from sskafka.model.version import __version__
 from sskafka.client.errors import (
     BrokerUnavailableError,
     ConnectionLostError,
@@ -21,6 +20,7 @@ from sskafka.client.errors import (
 from sskafka.client.frames import FrameReceiver
 from sskafka.model.buffers import Buffer
 from sskafka.model.errors import ErrorCode
+from sskafka.model.version import __version__
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.codec import MalformedMessageError, decode, encode
 from sskafka.wire.header import decode_response_header, encode_request_header

@@ -68,14 +68,15 @@ class FrameReceiver:
 
     def _keep_tail(self, position: int) -> None:
         """Moves an unfinished frame to the front, or to a buffer of its own when the scratch is too small for it."""
-        tail = self._scratch[position : self._scratch_filled]
-        self._scratch_filled = len(tail)
-        self._scratch[: len(tail)] = tail
-        if len(tail) < _SIZE.size:
+        if position:
+            tail = self._scratch[position : self._scratch_filled]
+            self._scratch[: len(tail)] = tail
+            self._scratch_filled = len(tail)
+        if self._scratch_filled < _SIZE.size:
             return
         size = self._read_size(0)
         if size + _SIZE.size > len(self._scratch):
             self._frame = bytearray(size)
-            self._frame_filled = len(tail) - _SIZE.size
-            self._frame[: self._frame_filled] = tail[_SIZE.size :]
+            self._frame_filled = self._scratch_filled - _SIZE.size
+            self._frame[: self._frame_filled] = self._scratch[_SIZE.size : self._scratch_filled]
             self._scratch_filled = 0

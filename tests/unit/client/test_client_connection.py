@@ -1,0 +1,199 @@
+import asyncio
+from typing import Any
+
+import pytest
+from fake_broker import HANG_UP, FakeBroker, api_versions
+
+from sskafka.client.connection import Address, Connection, ConnectionOptions, connect
+from sskafka.client.errors import (
+    BrokerUnavailableError,
+    ConnectionLostError,
+    ProtocolError,
+    RequestTimeoutError,
+    UnsupportedApiError,
+)
+from sskafka.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from sskafka.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
+from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from sskafka.wire.messages.metadata import MetadataRequest, MetadataResponse
+
+
+def test_requests_in_flight_are_matched_with_answers_that_come_in_any_order() -> None:
+    async def scenario() -> None:
+        last_asked = asyncio.Event()
+
+        async def answer(request: InitProducerIdRequest, version: int) -> InitProducerIdResponse:
+            if request.producer_id == 2:
+                last_asked.set()
+            else:
+                await last_asked.wait()
+            return InitProducerIdResponse(producer_id=request.producer_id)
+
+        async with FakeBroker({InitProducerIdRequest: answer}) as broker:
+            connection = await connect(broker.address)
+            asked = [
+                connection.request(InitProducerIdRequest(producer_id=number), InitProducerIdResponse)
+                for number in range(3)
+            ]
+            answers = await asyncio.gather(*asked)
+            assert [answer.producer_id for answer in answers] == [0, 1, 2]
+            assert connection.in_flight == 0
+            await connection.close()
+
+    asyncio.run(scenario())
+
+
+def test_an_answer_that_comes_too_late_is_dropped_and_the_connection_goes_on() -> None:
+    async def scenario() -> None:
+        release = asyncio.Event()
+
+        async def answer(request: InitProducerIdRequest, version: int) -> InitProducerIdResponse:
+            if request.producer_id == 1:
+                await release.wait()
+            return InitProducerIdResponse(producer_id=request.producer_id)
+
+        async with FakeBroker({InitProducerIdRequest: answer}) as broker:
+            connection = await connect(broker.address)
+            slow = InitProducerIdRequest(producer_id=1)
+            with pytest.raises(RequestTimeoutError, match="did not answer InitProducerId within 30 ms"):
+                await connection.request(slow, InitProducerIdResponse, timeout_ms=30)
+            release.set()
+            fast = await connection.request(InitProducerIdRequest(producer_id=2), InitProducerIdResponse)
+            assert fast.producer_id == 2
+            await connection.close()
+
+    asyncio.run(scenario())
+
+
+def test_nobody_listens() -> None:
+    async def scenario() -> None:
+        async with FakeBroker() as broker:
+            address = broker.address
+        with pytest.raises(BrokerUnavailableError, match=f"cannot connect to {address}: connection refused"):
+            await connect(address)
+
+    asyncio.run(scenario())
+
+
+def test_somebody_else_listens() -> None:
+    async def web_server(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async def scenario() -> None:
+        async with await asyncio.start_server(web_server, "127.0.0.1", 0) as server:
+            address = Address(*server.sockets[0].getsockname())
+            with pytest.raises(BrokerUnavailableError, match="is this a Kafka listener"):
+                await connect(address)
+
+    asyncio.run(scenario())
+
+
+def test_a_broker_that_says_nothing() -> None:
+    async def scenario() -> None:
+        async with FakeBroker({ApiVersionsRequest: lambda request, version: None}) as broker:
+            with pytest.raises(BrokerUnavailableError, match="did not answer within 50 ms"):
+                await connect(broker.address, ConnectionOptions(connect_timeout_ms=50))
+
+    asyncio.run(scenario())
+
+
+def test_a_lost_connection_fails_what_waits_and_what_comes() -> None:
+    async def scenario() -> None:
+        async with FakeBroker({MetadataRequest: lambda request, version: HANG_UP}) as broker:
+            connection = await connect(broker.address)
+            lost: list[Connection] = []
+            connection.on_lost = lost.append
+            for _ in range(2):
+                with pytest.raises(ConnectionLostError, match=str(broker.address.port)):
+                    await connection.request(MetadataRequest(), MetadataResponse)
+            assert not connection.is_open
+            assert lost == [connection]
+
+    asyncio.run(scenario())
+
+
+def test_an_older_broker_answers_api_versions_in_the_form_of_version_0() -> None:
+    def answer(request: ApiVersionsRequest, version: int) -> Any:
+        if version <= 2:
+            return api_versions(ApiVersions=(0, 2))
+        correlation_id, error, one_api = (1).to_bytes(4, "big"), b"\x00\x23", b"\x00\x00\x00\x01"
+        body = correlation_id + error + one_api + b"\x00\x12" + b"\x00\x00" + b"\x00\x02"
+        return len(body).to_bytes(4, "big") + body
+
+    async def scenario() -> None:
+        async with FakeBroker({ApiVersionsRequest: answer}) as broker:
+            connection = await connect(broker.address)
+            assert connection.version_for(ApiVersionsRequest) == 2
+            await connection.close()
+
+    asyncio.run(scenario())
+
+
+def test_the_newest_version_that_both_know_is_used() -> None:
+    def versions(request: ApiVersionsRequest, version: int) -> ApiVersionsResponse:
+        known = api_versions(Fetch=(0, 7), Metadata=(99, 100))
+        known.api_keys = [api for api in known.api_keys if api.api_key != InitProducerIdRequest.SCHEMA.key]
+        return known
+
+    async def scenario() -> None:
+        async with FakeBroker({ApiVersionsRequest: versions}) as broker:
+            connection = await connect(broker.address)
+            assert connection.version_for(FetchRequest) == 7
+            assert connection.version_for(FetchRequest, at_most=5) == 5
+            with pytest.raises(UnsupportedApiError, match="has Metadata 99-100, this client 0-13"):
+                connection.version_for(MetadataRequest)
+            with pytest.raises(UnsupportedApiError, match="does not have the API InitProducerId"):
+                connection.version_for(InitProducerIdRequest)
+            await connection.close()
+
+    asyncio.run(scenario())
+
+
+def test_large_answers_arrive_whole() -> None:
+    records = bytes(range(256)) * 20_000
+
+    def answer(request: FetchRequest, version: int) -> FetchResponse:
+        return FetchResponse(responses=[FetchableTopicResponse(partitions=[PartitionData(records=records)])])
+
+    async def scenario() -> None:
+        async with FakeBroker({FetchRequest: answer}) as broker:
+            connection = await connect(broker.address)
+            for _ in range(2):
+                response = await connection.request(FetchRequest(), FetchResponse)
+                assert response.responses[0].partitions[0].records == records
+            await connection.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("frame", "words"),
+    [
+        (b"\x00\x00\x00\x04\x00\x00\x00\x63", "answered request 99"),
+        (b"\x00\x00\x00\x02ab", "no correlation id"),
+        (b"\xff\xff\xff\xff", "-1 bytes was announced"),
+    ],
+)
+def test_rubbish_from_the_broker_ends_the_connection(frame: bytes, words: str) -> None:
+    async def scenario() -> None:
+        async with FakeBroker({MetadataRequest: lambda request, version: frame}) as broker:
+            connection = await connect(broker.address)
+            with pytest.raises(ConnectionLostError, match=words):
+                await connection.request(MetadataRequest(), MetadataResponse)
+            assert not connection.is_open
+
+    asyncio.run(scenario())
+
+
+def test_an_answer_that_cannot_be_read_is_a_protocol_error() -> None:
+    async def scenario() -> None:
+        short = b"\x00\x00\x00\x06\x00\x00\x00\x02\x00\x00"
+        async with FakeBroker({MetadataRequest: lambda request, version: short}) as broker:
+            connection = await connect(broker.address)
+            with pytest.raises(ProtocolError, match="cannot be read"):
+                await connection.request(MetadataRequest(), MetadataResponse)
+            assert not connection.is_open
+
+    asyncio.run(scenario())

@@ -1,0 +1,181 @@
+import asyncio
+
+import pytest
+from fake_broker import FakeBroker
+
+from sskafka.client.backoff import Backoff
+from sskafka.client.cluster import Cluster, parse_bootstrap
+from sskafka.client.config import ConnectionConfig, ConsumerConfig, ProducerConfig, configured, unknown_properties
+from sskafka.client.connection import Address
+from sskafka.client.errors import BrokerUnavailableError, ConfigError, UnknownTopicError
+from sskafka.client.metadata import ClusterView, PartitionView, TopicView, merged
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+from sskafka.wire.messages.metadata import MetadataRequest
+
+
+class ManualClock:
+    def __init__(self) -> None:
+        self.ms = 0.0
+
+    def now_ms(self) -> int:
+        return int(self.ms)
+
+    def monotonic_ms(self) -> float:
+        return self.ms
+
+
+def test_bootstrap_lists() -> None:
+    assert parse_bootstrap("a:1, b ,PLAINTEXT://c:3,[::1]:4,[fe80::2]") == (
+        Address("a", 1),
+        Address("b", 9092),
+        Address("c", 3),
+        Address("::1", 4),
+        Address("fe80::2", 9092),
+    )
+    assert str(Address("::1", 4)) == "[::1]:4"
+    for bad in ("", " , ", "host:port", "host:0", ":9092", "host:99999"):
+        with pytest.raises(ConfigError):
+            parse_bootstrap(bad)
+
+
+def test_metadata_is_kept_until_it_is_old_or_forgotten() -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        async with (
+            FakeBroker(topics={"orders": 2}) as broker,
+            Cluster(broker.bootstrap, ConnectionConfig(metadata_max_age_ms=1000), clock=clock) as cluster,
+        ):
+            for _ in range(3):
+                assert len((await cluster.topic("orders")).partitions) == 2
+            assert len(broker.seen(MetadataRequest)) == 1
+            broker.topics["orders"] = 3
+            clock.ms += 1001
+            assert len((await cluster.topic("orders")).partitions) == 3
+            cluster.forget("orders")
+            await cluster.topic("orders")
+            assert len(broker.seen(MetadataRequest)) == 3
+
+    asyncio.run(scenario())
+
+
+def test_missing_topics_and_partitions_are_told_at_once() -> None:
+    async def scenario() -> None:
+        async with FakeBroker(topics={"orders": 2}) as broker, Cluster(broker.bootstrap) as cluster:
+            with pytest.raises(UnknownTopicError, match="no topic 'other'"):
+                await cluster.retrying(lambda: cluster.topic("other"))
+            with pytest.raises(UnknownTopicError, match="no partition 2: it has 2"):
+                await cluster.leader_of(TopicPartition("orders", 2))
+            assert (await cluster.leader_of(TopicPartition("orders", 1))).leader_epoch == 5
+
+    asyncio.run(scenario())
+
+
+def test_the_next_bootstrap_server_is_tried() -> None:
+    async def scenario() -> None:
+        async with FakeBroker() as gone:
+            dead = gone.bootstrap
+        async with FakeBroker(topics={"orders": 1}) as broker, Cluster(f"{dead},{broker.bootstrap}") as cluster:
+            assert (await cluster.refresh()).controller_id == 1
+        with pytest.raises(BrokerUnavailableError, match=f"{dead}.*; .*{broker.bootstrap}"):
+            async with Cluster(f"{dead},{broker.bootstrap}") as cluster:
+                await cluster.refresh()
+
+    asyncio.run(scenario())
+
+
+def test_a_connection_that_was_lost_is_made_again() -> None:
+    async def scenario() -> None:
+        async with FakeBroker(topics={"orders": 1}) as broker, Cluster(broker.bootstrap) as cluster:
+            await cluster.refresh()
+            first = await cluster.connection_to(1)
+            assert await cluster.connection_to(1) is first
+            await first.close()
+            second = await cluster.connection_to(1)
+            assert second is not first
+            assert second.is_open
+            with pytest.raises(BrokerUnavailableError, match="no broker 9"):
+                await cluster.connection_to(9)
+
+    asyncio.run(scenario())
+
+
+def test_retrying_stops_at_its_deadline_and_at_errors_that_stay() -> None:
+    async def scenario() -> None:
+        attempts = []
+        config = ConnectionConfig(retry_backoff_ms=1, retry_backoff_max_ms=1)
+
+        async def fail(code: ErrorCode) -> None:
+            attempts.append(code)
+            raise KafkaError(code)
+
+        async with FakeBroker() as broker, Cluster(broker.bootstrap, config) as cluster:
+            with pytest.raises(KafkaError):
+                await cluster.retrying(
+                    lambda: fail(ErrorCode.LEADER_NOT_AVAILABLE), deadline_ms=cluster.deadline_ms(20)
+                )
+            assert len(attempts) > 3
+            attempts.clear()
+            with pytest.raises(KafkaError):
+                await cluster.retrying(lambda: fail(ErrorCode.INVALID_CONFIG))
+            assert len(attempts) == 1
+
+    asyncio.run(scenario())
+
+
+def view(*partitions: PartitionView, topic_id: bytes = b"i" * 16, error: int = 0) -> ClusterView:
+    by_number = {partition.partition: partition for partition in partitions}
+    return ClusterView(topics={"t": TopicView("t", topic_id, False, error, by_number)})
+
+
+def partition(leader: int, epoch: int) -> PartitionView:
+    return PartitionView(0, leader, epoch, (1, 2), (1, 2), (), 0)
+
+
+def test_older_leader_epochs_do_not_replace_newer_ones() -> None:
+    known = view(partition(leader=1, epoch=7))
+    at = TopicPartition("t", 0)
+    for told, expected in [
+        (view(partition(2, 6)), 1),
+        (view(partition(2, 8)), 2),
+        (view(partition(2, 0), topic_id=b"j" * 16), 2),
+    ]:
+        found = merged(known, told, {"t"}).partition(at)
+        assert found is not None
+        assert found.leader == expected
+
+
+def test_what_was_not_asked_for_stays_and_what_is_gone_goes() -> None:
+    known = view(partition(1, 1))
+    assert "t" in merged(known, ClusterView(), {"other"}).topics
+    assert "t" not in merged(known, ClusterView(), None).topics
+    assert "t" not in merged(known, view(error=3), {"t"}).topics
+
+
+def test_backoff_grows_to_its_limit_with_jitter() -> None:
+    class Fixed:
+        def __init__(self, value: float) -> None:
+            self.value = value
+
+        def random(self) -> float:
+            return self.value
+
+    middle = Backoff(100, 1000, Fixed(0.5))
+    assert [middle.delay_ms(attempt) for attempt in (0, 1, 2, 3, 4, 500)] == [100, 200, 400, 800, 1000, 1000]
+    assert Backoff(100, 1000, Fixed(0)).delay_ms(0) == pytest.approx(80)
+    assert Backoff(100, 1000, Fixed(1)).delay_ms(0) == pytest.approx(120)
+
+
+def test_properties() -> None:
+    properties = {"linger.ms": "7", "enable.idempotence": "False", "client.id": "me", "acks": "1"}
+    assert configured(ProducerConfig, properties) == ProducerConfig(linger_ms=7, enable_idempotence=False, acks="1")
+    assert configured(ConnectionConfig, properties).client_id == "me"
+    assert unknown_properties([*properties, "linger", "zzz"]) == {"linger": "linger.ms", "zzz": None}
+    for cls, bad in [(ProducerConfig, {"linger.ms": "x"}), (ProducerConfig, {"enable.idempotence": "1"})]:
+        with pytest.raises(ConfigError, match="expected"):
+            configured(cls, bad)
+    with pytest.raises(ConfigError, match="none of all"):
+        _ = ProducerConfig(acks="2").required_acks
+    with pytest.raises(ConfigError, match="isolation"):
+        _ = ConsumerConfig(isolation_level="dirty").isolation
+    assert not ProducerConfig(acks="1").is_idempotent

@@ -1,0 +1,228 @@
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from fake_broker import HANG_UP, FakeBroker
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.config import ConnectionConfig, ConsumerConfig
+from sskafka.client.consumer import Consumer
+from sskafka.client.errors import LogTruncatedError, NoOffsetForPartitionError
+from sskafka.client.fetched import FetchedPartition
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+from sskafka.records.batch import CorruptBatchError
+from sskafka.records.builder import NewRecord, build_batch
+from sskafka.records.control import ControlType, EndTransactionMarker, control_key
+from sskafka.wire.messages.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from sskafka.wire.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+FAST = ConnectionConfig(retry_backoff_ms=1, retry_backoff_max_ms=5)
+T0 = TopicPartition("t", 0)
+
+
+def batch(base_offset: int, *values: bytes, **options: Any) -> bytes:
+    return bytes(build_batch([NewRecord(None, value) for value in values], base_offset=base_offset, **options))
+
+
+def marker(base_offset: int, producer_id: int, kind: ControlType) -> bytes:
+    end = EndTransactionMarker(kind, 0)
+    record = NewRecord(control_key(kind), end.value())
+    options = {"control": True, "transactional": True, "producer_id": producer_id}
+    return bytes(build_batch([record], base_offset=base_offset, **options))
+
+
+def values(records: bytes, next_offset: int = 0, **options: Any) -> tuple[list[bytes | None], int]:
+    fetched = FetchedPartition(T0, records, next_offset, **options)
+    return [record.value for record in fetched], fetched.next_offset
+
+
+def test_a_fetch_into_the_middle_of_a_batch_begins_there() -> None:
+    assert values(batch(10, b"a", b"b", b"c") + batch(13, b"d"), next_offset=12) == ([b"c", b"d"], 14)
+
+
+def test_a_batch_that_is_cut_off_is_left_for_the_next_fetch() -> None:
+    whole, second = batch(0, b"a", b"b"), batch(2, b"c")
+    for cut in (1, 12, 60, 61, len(second) - 1):
+        assert values(whole + second[:cut]) == ([b"a", b"b"], 2)
+
+
+def test_control_batches_are_hidden_but_passed() -> None:
+    assert values(batch(0, b"a") + marker(1, 7, ControlType.COMMIT)) == ([b"a"], 2)
+
+
+def test_aborted_transactions_are_hidden_from_first_offset_to_marker() -> None:
+    tx: dict[str, Any] = {"transactional": True, "producer_id": 7}
+    other: dict[str, Any] = {"transactional": True, "producer_id": 8}
+    records = (
+        batch(0, b"committed", **tx)
+        + marker(1, 7, ControlType.COMMIT)
+        + batch(2, b"aborted", **tx)
+        + batch(3, b"plain")
+        + batch(4, b"other", **other)
+        + marker(5, 7, ControlType.ABORT)
+        + batch(6, b"committed later", **tx)
+    )
+    seen, end = values(records, aborted=[(2, 7)])
+    assert seen == [b"committed", b"plain", b"other", b"committed later"]
+    assert end == 7
+    assert values(records)[0] == [b"committed", b"aborted", b"plain", b"other", b"committed later"]
+
+
+def test_a_wrong_checksum_is_never_handed_out() -> None:
+    damaged = bytearray(batch(0, b"good") + batch(1, b"value"))
+    damaged[-2] ^= 1
+    with pytest.raises(CorruptBatchError, match="t-0: the batch at offset 1 has a wrong checksum"):
+        values(bytes(damaged))
+    assert values(bytes(damaged), check_crcs=False)[1] == 2
+
+
+class Leader:
+    """A partition's leader: batches by base offset, and answers that come first."""
+
+    def __init__(self, *first: PartitionData | object, records: bytes = b"", start: int = 0, end: int = 0) -> None:
+        self.first = list(first)
+        self.records = records
+        self.start, self.end = start, end
+        self.asked: list[Any] = []
+
+    def answers(self) -> dict[type, Callable[[Any, int], Any]]:
+        return {FetchRequest: self.fetch, ListOffsetsRequest: self.list_offsets}
+
+    async def fetch(self, request: FetchRequest, version: int) -> Any:
+        asked = request.topics[0].partitions[0]
+        self.asked.append(asked)
+        if self.first:
+            data = self.first.pop(0)
+        elif not self.start <= asked.fetch_offset <= self.end:
+            data = PartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
+        elif asked.fetch_offset == self.end:
+            await asyncio.sleep(request.max_wait_ms / 1000)
+            data = PartitionData(high_watermark=self.end)
+        else:
+            data = PartitionData(high_watermark=self.end, records=self.records)
+        if data is HANG_UP:
+            return HANG_UP
+        assert isinstance(data, PartitionData)
+        topic_id = request.topics[0].topic_id
+        return FetchResponse(responses=[FetchableTopicResponse(topic_id=topic_id, partitions=[data])])
+
+    def list_offsets(self, request: ListOffsetsRequest, version: int) -> ListOffsetsResponse:
+        asked = request.topics[0].partitions[0]
+        offset = {-2: self.start, -1: self.end}.get(asked.timestamp, -1)
+        partition = ListOffsetsPartitionResponse(partition_index=0, offset=offset)
+        return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[partition])])
+
+
+def run(leader: Leader, scenario: Callable[[Consumer], Awaitable[Any]], config: ConsumerConfig | None = None) -> Any:
+    async def work() -> Any:
+        async with (
+            FakeBroker(leader.answers(), topics={"t": 1}) as broker,
+            Cluster(broker.bootstrap, FAST) as cluster,
+            Consumer(cluster, config) as consumer,
+        ):
+            return await scenario(consumer)
+
+    return asyncio.run(work())
+
+
+async def read_from_0(consumer: Consumer) -> list[bytes | None]:
+    consumer.assign({T0: 0})
+    return [record.value for record in await consumer.poll(2000)]
+
+
+def test_records_arrive_and_the_position_follows() -> None:
+    leader = Leader(records=batch(0, b"a", b"b", leader_epoch=5), end=2)
+
+    async def scenario(consumer: Consumer) -> None:
+        assert await read_from_0(consumer) == [b"a", b"b"]
+        assert consumer.position(T0) == 2
+        assert consumer.high_watermark(T0) == 2
+        assert await consumer.poll(20) == []
+        assert (leader.asked[0].current_leader_epoch, leader.asked[0].last_fetched_epoch) == (5, -1)
+        assert (leader.asked[1].fetch_offset, leader.asked[1].last_fetched_epoch) == (2, 5)
+
+    run(leader, scenario)
+
+
+@pytest.mark.parametrize(
+    "trouble", [PartitionData(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER), HANG_UP], ids=["not leader", "lost"]
+)
+def test_passing_trouble_is_waited_out(trouble: object) -> None:
+    leader = Leader(trouble, trouble, records=batch(0, b"a"), end=1)
+    assert run(leader, read_from_0) == [b"a"]
+
+
+def test_lasting_trouble_is_raised() -> None:
+    leader = Leader(PartitionData(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    with pytest.raises(KafkaError, match="fetch of t-0"):
+        run(leader, read_from_0)
+
+
+def test_an_offset_out_of_range_is_raised_or_reset() -> None:
+    def leader() -> Leader:
+        return Leader(records=batch(5, b"first"), start=5, end=6)
+
+    with pytest.raises(NoOffsetForPartitionError, match="t-0 has no offset 0"):
+        run(leader(), read_from_0)
+    assert run(leader(), read_from_0, ConsumerConfig(auto_offset_reset="earliest")) == [b"first"]
+
+    async def at_the_end(consumer: Consumer) -> int:
+        consumer.assign({T0: 0})
+        assert await consumer.poll(50) == []
+        return consumer.position(T0)
+
+    config = ConsumerConfig(auto_offset_reset="latest", fetch_max_wait_ms=10)
+    assert run(leader(), at_the_end, config) == 6
+
+
+def test_a_log_that_was_truncated_is_noticed() -> None:
+    def leader() -> Leader:
+        diverging = PartitionData(diverging_epoch=EpochEndOffset(epoch=4, end_offset=1))
+        return Leader(diverging, records=batch(0, b"a", b"b"), end=2)
+
+    async def scenario(consumer: Consumer) -> list[bytes | None]:
+        consumer.assign({T0: 2})
+        return [record.value for record in await consumer.poll(1000)]
+
+    with pytest.raises(LogTruncatedError, match="t-0 was truncated to 1, below 2"):
+        run(leader(), scenario)
+    assert run(leader(), scenario, ConsumerConfig(auto_offset_reset="earliest")) == [b"b"]
+
+
+def test_what_was_fetched_for_an_old_position_is_dropped() -> None:
+    leader = Leader(records=batch(0, b"a", b"b", b"c"), end=3)
+
+    async def scenario(consumer: Consumer) -> list[bytes | None]:
+        consumer.assign({T0: 0})
+        await consumer._start_fetches()
+        consumer.seek(T0, 2)
+        return [record.value for record in await consumer.poll(1000)]
+
+    assert run(leader, scenario) == [b"c"]
+
+
+def test_seeking_by_time_goes_to_the_end_where_no_record_is_that_young() -> None:
+    async def scenario(consumer: Consumer) -> list[int]:
+        consumer.assign({T0: 1})
+        positions = []
+        await consumer.seek_to_timestamp(12345)
+        positions.append(consumer.position(T0))
+        await consumer.seek_to_beginning()
+        positions.append(consumer.position(T0))
+        await consumer.seek_to_end([T0])
+        return [*positions, consumer.position(T0)]
+
+    assert run(Leader(start=3, end=9), scenario) == [9, 3, 9]

@@ -1,0 +1,282 @@
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fake_broker import HANG_UP, FakeBroker
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.config import ConnectionConfig, ProducerConfig
+from sskafka.client.errors import ConnectionLostError, UnknownTopicError
+from sskafka.client.producer import Producer
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+from sskafka.records.batch import BatchHeader, read_header
+from sskafka.records.partitioner import partition_for_key
+from sskafka.records.record import Record, decode_records
+from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from sskafka.wire.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+FAST = ConnectionConfig(retry_backoff_ms=1, retry_backoff_max_ms=5)
+Outcome = int | object
+"""An error code, or HANG_UP."""
+
+
+class PartitionLog:
+    """Takes what is produced, answering with `outcomes` first and with success when they are used up."""
+
+    def __init__(self, *outcomes: Outcome) -> None:
+        self.outcomes = list(outcomes)
+        self.attempts: list[BatchHeader] = []
+        self.records: dict[TopicPartition, list[Record]] = {}
+        self.acks: set[int] = set()
+        self.producer_ids = iter(range(100, 200))
+
+    def answers(self) -> dict[type, Callable[[Any, int], Any]]:
+        return {ProduceRequest: self.produce, InitProducerIdRequest: self.init_producer_id}
+
+    def init_producer_id(self, request: InitProducerIdRequest, version: int) -> InitProducerIdResponse:
+        return InitProducerIdResponse(producer_id=next(self.producer_ids), producer_epoch=0)
+
+    def produce(self, request: ProduceRequest, version: int) -> Any:
+        self.acks.add(request.acks)
+        outcome = self.outcomes.pop(0) if self.outcomes else 0
+        answers = []
+        for topic in request.topic_data:
+            name = topic.name or topic.topic_id.decode().strip()
+            for data in topic.partition_data:
+                assert data.records is not None
+                header = read_header(data.records)
+                self.attempts.append(header)
+                log = self.records.setdefault(TopicPartition(name, data.index), [])
+                answers.append((topic, PartitionProduceResponse(index=data.index, base_offset=len(log))))
+                if outcome == 0:
+                    log.extend(decode_records(data.records, header))
+                elif outcome is not HANG_UP:
+                    answers[-1][1].error_code = outcome  # type: ignore[assignment]
+        if outcome is HANG_UP or request.acks == 0:
+            return HANG_UP if outcome is HANG_UP else None
+        return ProduceResponse(
+            responses=[
+                TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=[answer])
+                for topic, answer in answers
+            ]
+        )
+
+    def values(self, partition: int = 0) -> list[bytes | None]:
+        return [record.value for record in self.records[TopicPartition("t", partition)]]
+
+
+def run(log: PartitionLog, scenario: Callable[[Producer], Any], config: ProducerConfig, partitions: int = 1) -> Any:
+    async def work() -> Any:
+        async with (
+            FakeBroker(log.answers(), topics={"t": partitions}) as broker,
+            Cluster(broker.bootstrap, FAST) as cluster,
+            Producer(cluster, config) as producer,
+        ):
+            return await scenario(producer)
+
+    return asyncio.run(work())
+
+
+def test_records_are_batched_and_each_learns_its_offset() -> None:
+    log = PartitionLog()
+
+    async def scenario(producer: Producer) -> list[int]:
+        sent = [await producer.send("t", b"%d" % number, timestamp=number) for number in range(50)]
+        await producer.flush()
+        return [future.result().offset for future in sent]
+
+    assert run(log, scenario, ProducerConfig()) == list(range(50))
+    assert log.values() == [b"%d" % number for number in range(50)]
+    assert len(log.attempts) < 5
+    assert log.acks == {-1}
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_ENOUGH_REPLICAS, HANG_UP],
+    ids=["not leader", "not enough replicas", "connection lost"],
+)
+def test_retries_keep_order_and_sequence(outcome: Outcome) -> None:
+    log = PartitionLog(outcome, outcome)
+
+    async def scenario(producer: Producer) -> list[int]:
+        first = await producer.send("t", b"first", partition=0)
+        await asyncio.sleep(0)
+        second = await producer.send("t", b"second", partition=0)
+        return [(await first).offset, (await second).offset]
+
+    assert run(log, scenario, ProducerConfig(linger_ms=0)) == [0, 1]
+    assert log.values() == [b"first", b"second"]
+    assert [header.base_sequence for header in log.attempts[:3]] == [0, 0, 0]
+    assert {header.producer_id for header in log.attempts} == {100}
+    assert log.attempts[-1].last_sequence == 1
+
+
+def test_sequences_count_records_of_each_partition() -> None:
+    log = PartitionLog()
+
+    async def scenario(producer: Producer) -> None:
+        for round_ in range(3):
+            for partition in (0, 1):
+                for _ in range(round_ + 1):
+                    await producer.send("t", b"x", partition=partition)
+            await producer.flush()
+
+    run(log, scenario, ProducerConfig(), partitions=2)
+    assert sorted((header.base_sequence, header.record_count) for header in log.attempts) == [
+        (0, 1),
+        (0, 1),
+        (1, 2),
+        (1, 2),
+        (3, 3),
+        (3, 3),
+    ]
+
+
+def test_what_the_broker_refuses_gives_its_numbers_to_the_next_batch() -> None:
+    log = PartitionLog(ErrorCode.INVALID_RECORD)
+
+    async def scenario(producer: Producer) -> None:
+        with pytest.raises(KafkaError) as refused:
+            await (await producer.send("t", b"bad"))
+        assert refused.value.code is ErrorCode.INVALID_RECORD
+        await (await producer.send("t", b"good"))
+
+    run(log, scenario, ProducerConfig())
+    assert [header.base_sequence for header in log.attempts] == [0, 0]
+    assert {header.producer_id for header in log.attempts} == {100}
+    assert log.values() == [b"good"]
+
+
+@pytest.mark.parametrize("outcome", [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID])
+def test_a_broken_numbering_begins_anew_under_another_id(outcome: ErrorCode) -> None:
+    log = PartitionLog(0, outcome)
+
+    async def scenario(producer: Producer) -> None:
+        await (await producer.send("t", b"1"))
+        with pytest.raises(KafkaError):
+            await (await producer.send("t", b"2"))
+        await (await producer.send("t", b"3"))
+
+    run(log, scenario, ProducerConfig())
+    assert [(header.producer_id, header.base_sequence) for header in log.attempts] == [(100, 0), (100, 1), (101, 0)]
+
+
+def test_a_batch_given_up_with_unclear_fate_is_not_followed_under_the_same_id() -> None:
+    log = PartitionLog(*[HANG_UP] * 100)
+
+    async def scenario(producer: Producer) -> None:
+        with pytest.raises(ConnectionLostError):
+            await (await producer.send("t", b"lost?"))
+        log.outcomes.clear()
+        await (await producer.send("t", b"later"))
+
+    run(log, scenario, ProducerConfig(delivery_timeout_ms=40))
+    assert log.attempts[-1].producer_id == 101
+    assert log.attempts[-1].base_sequence == 0
+
+
+def test_a_duplicate_counts_as_delivered() -> None:
+    log = PartitionLog(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
+
+    async def scenario(producer: Producer) -> None:
+        await (await producer.send("t", b"again"))
+
+    run(log, scenario, ProducerConfig())
+    assert len(log.attempts) == 1
+
+
+def test_keys_decide_the_partition() -> None:
+    log = PartitionLog()
+    keys = [b"key%d" % number for number in range(20)]
+
+    async def scenario(producer: Producer) -> list[int]:
+        sent = [await producer.send("t", b"x", key=key) for key in keys]
+        await producer.flush()
+        return [future.result().partition.partition for future in sent]
+
+    assert run(log, scenario, ProducerConfig(), partitions=5) == [partition_for_key(key, 5) for key in keys]
+
+
+def test_keyless_records_stay_together_and_then_move_on() -> None:
+    log = PartitionLog()
+
+    async def scenario(producer: Producer) -> list[set[int]]:
+        rounds = []
+        for _ in range(20):
+            sent = [await producer.send("t", b"x") for _ in range(5)]
+            await producer.flush()
+            rounds.append({future.result().partition.partition for future in sent})
+        return rounds
+
+    rounds = run(log, scenario, ProducerConfig(), partitions=4)
+    assert all(len(partitions) == 1 for partitions in rounds)
+    assert len(set.union(*rounds)) > 1
+
+
+def test_batches_stay_below_their_size() -> None:
+    log = PartitionLog()
+
+    async def scenario(producer: Producer) -> None:
+        for _ in range(30):
+            await producer.send("t", bytes(300), partition=0)
+
+    run(log, scenario, ProducerConfig(batch_size=1000))
+    assert len(log.values()) == 30
+    assert max(header.size_bytes for header in log.attempts) <= 1000
+
+
+def test_senders_wait_while_the_buffer_is_full() -> None:
+    log = PartitionLog()
+    high: list[int] = []
+
+    async def scenario(producer: Producer) -> None:
+        for _ in range(100):
+            await producer.send("t", bytes(1000), partition=0)
+            high.append(producer._accumulator.waiting_bytes)
+
+    run(log, scenario, ProducerConfig(buffer_memory=5000, batch_size=2500))
+    assert max(high) <= 5000
+    assert len(log.values()) == 100
+
+
+def test_acks_0_waits_for_nobody() -> None:
+    log = PartitionLog()
+
+    async def scenario(producer: Producer) -> int:
+        return (await (await producer.send("t", b"x"))).offset  # type: ignore[no-any-return]
+
+    assert run(log, scenario, ProducerConfig(acks="0")) == -1
+    assert log.acks == {0}
+
+
+def test_too_large_and_nowhere_to_go() -> None:
+    async def scenario(producer: Producer) -> None:
+        with pytest.raises(KafkaError, match=r"above max\.request\.size=1000"):
+            await producer.send("t", bytes(2000))
+        with pytest.raises(UnknownTopicError):
+            await producer.send("missing", b"x")
+
+    run(PartitionLog(), scenario, ProducerConfig(max_request_size=1000, allow_auto_create_topics=False))
+
+
+def test_a_sender_that_dies_is_noticed() -> None:
+    async def scenario(producer: Producer) -> None:
+        async def broken() -> dict[int, list[Any]]:
+            raise ZeroDivisionError
+
+        producer._take_ready = broken  # type: ignore[method-assign]
+        await producer.send("t", b"x")
+        with pytest.raises(ZeroDivisionError):
+            await producer.flush()
+        raise RuntimeError("the end")
+
+    with pytest.raises((RuntimeError, ZeroDivisionError)):
+        run(PartitionLog(), scenario, ProducerConfig())
