@@ -86,7 +86,7 @@ class Registry:
         schema = API_BY_KEY[key]
 
         def handler(request: Request) -> Response:
-            message = decode(schema.request_class(), request.version, request.frame, request.position)
+            message = _decode(schema.request_class(), request)
             return response_frame(key, request.version, request.correlation_id, handle(message, request))
 
         return handler
@@ -95,7 +95,7 @@ class Registry:
         schema = API_BY_KEY[key]
 
         def handler(request: Request) -> None:
-            message = decode(schema.request_class(), request.version, request.frame, request.position)
+            message = _decode(schema.request_class(), request)
             slot = request.park()
 
             async def answer() -> None:
@@ -109,3 +109,8 @@ class Registry:
             self._spawn(answer())
 
         return handler
+
+
+def _decode(cls: type[Any], request: Request) -> Any:
+    """Bytes behind the message are let pass, as Kafka does: librdkafka's Metadata v13 for all topics has three."""
+    return decode(cls, request.version, request.frame, request.position, allow_trailing=True)
