@@ -56,17 +56,16 @@ def control_batch(messages: list[Message], *, now_ms: int, base_offset: int = 0,
 
 
 def leader_change(node_id: int, setup: QuorumSetup) -> list[Message]:
-    """The records that open an epoch led by `node_id`, its quorum's only voter."""
-    if setup.voters is None:
-        voters = [LeaderChangeMessageVoter(node_id)]
-        return [LeaderChangeMessage(0, node_id, voters, voters)]
-    voters = [LeaderChangeMessageVoter(voter.voter_id, voter.voter_directory_id) for voter in setup.voters.voters]
-    messages: list[Message] = [LeaderChangeMessage(1, node_id, voters, voters)]
-    if not setup.is_in_log:
+    """The records that open an epoch led by `node_id`, its quorum's only voter.
+
+    Kafka reads the leader change as version 0 whatever the quorum's format is.
+    """
+    voters = [LeaderChangeMessageVoter(node_id)]
+    messages: list[Message] = [LeaderChangeMessage(0, node_id, voters, voters)]
+    if setup.voters is not None and not setup.is_in_log:
         messages += [KRaftVersionRecord(0, setup.kraft_version), setup.voters]
     return messages
 
 
 def _control_record(message: Message, now_ms: int) -> NewRecord:
-    version = message.version if isinstance(message, LeaderChangeMessage) else 0
-    return NewRecord(control_key(_TYPE_OF[type(message)]), encode(message, version), timestamp=now_ms)
+    return NewRecord(control_key(_TYPE_OF[type(message)]), encode(message, 0), timestamp=now_ms)

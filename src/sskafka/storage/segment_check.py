@@ -59,11 +59,13 @@ def rebuild_segment(segment: Segment, good_bytes: int, visit: Callable[[Segment,
 
 
 class _BatchCheck:
-    __slots__ = ("_base_offset", "_epoch", "_expected", "_jumped_at", "_next_offset", "good_bytes")
+    __slots__ = ("_base_offset", "_epoch", "_expected", "_first_offset", "_jumped_at", "_next_offset", "good_bytes")
 
     def __init__(self, base_offset: int, expected: Expectations) -> None:
         self._base_offset = base_offset
         self._next_offset = base_offset
+        # A log may begin behind the name of its first segment: where its first epoch does.
+        self._first_offset = expected.epochs.entries[0][1] if expected.epochs else base_offset
         self._epoch = NO_EPOCH
         self._expected = expected
         self._jumped_at: int | None = None  # position of the previous batch, if it left a gap before it
@@ -87,7 +89,8 @@ class _BatchCheck:
 
     def _is_gap(self, offset: int) -> bool:
         gapless_from = self._expected.gapless_from
-        return gapless_from is not None and offset > self._next_offset >= gapless_from
+        expected_offset = max(self._next_offset, self._first_offset)
+        return gapless_from is not None and offset > expected_offset >= gapless_from
 
     def _check_offsets(self, header: BatchHeader) -> None:
         base_offset, end_offset = header.base_offset, self._expected.end_offset
