@@ -8,6 +8,7 @@ from math import inf
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import (
+    COMPRESSION_MASK,
     CONTROL,
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
@@ -18,6 +19,7 @@ from sskafka.records.batch import (
     iter_headers,
     read_header,
 )
+from sskafka.records.compression import Compression
 from sskafka.records.record import decode_records
 from sskafka.storage.errors import InvalidRecordError, InvalidTimestampError, RecordTooLargeError
 from sskafka.storage.log_config import LogConfig
@@ -75,6 +77,8 @@ class AppendChecks:
             )
         if header.attributes & CONTROL:
             raise InvalidRecordError("clients may not write control records")
+        if header.attributes & COMPRESSION_MASK > Compression.ZSTD:
+            raise InvalidRecordError(f"nobody could read compression type {header.compression}")
         if header.max_timestamp - now_ms > self._after_max_ms:
             raise InvalidTimestampError(
                 f"timestamp {header.max_timestamp} is more than message.timestamp.after.max.ms "

@@ -31,3 +31,8 @@ class OffsetIndex(SparseIndex):
         """A position at a batch from which a walk forward meets the batch with `offset`."""
         entry = self.floor(offset - self.base_offset)
         return 0 if entry is None else entry[1]
+
+    def position_well_before(self, offset: int, entries: int) -> int | None:
+        """As `position_before`, so many entries earlier; None when there are not as many."""
+        entry = self.entry_before(offset - self.base_offset, entries)
+        return None if entry is None else entry[1]

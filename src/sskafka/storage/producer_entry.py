@@ -30,6 +30,11 @@ class ProducedBatch(NamedTuple):
     offset_delta: int
     timestamp: int
 
+    @classmethod
+    def of(cls, header: BatchHeader, base_offset: int) -> "ProducedBatch":
+        delta = header.last_offset_delta
+        return cls(header.last_sequence, base_offset + delta, delta, header.max_timestamp)
+
     @property
     def first_offset(self) -> int:
         return self.last_offset - self.offset_delta
@@ -116,8 +121,7 @@ class ProducerEntry:
         """The batch is in the log at `base_offset`."""
         if header.producer_epoch != self.producer_epoch:
             self.change_epoch(header.producer_epoch)
-        delta = header.last_offset_delta
-        self.batches.append(ProducedBatch(header.last_sequence, base_offset + delta, delta, header.max_timestamp))
+        self.batches.append(ProducedBatch.of(header, base_offset))
         self.last_timestamp = header.max_timestamp
         self.last_seen_ms = seen_ms
 

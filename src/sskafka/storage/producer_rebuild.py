@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from sskafka.records.batch import BatchHeader, CorruptBatchError
 from sskafka.records.control import EndTransactionMarker
+from sskafka.storage.producer_history import recall_batches
 from sskafka.storage.producer_snapshots import ProducerSnapshots
 from sskafka.storage.producer_state import ProducerState
 from sskafka.storage.segment import Segment
@@ -18,6 +19,7 @@ def rebuild_producers(
     segments: Iterable[Segment], snapshots: ProducerSnapshots, state: ProducerState, end_offset: int, now_ms: int = -1
 ) -> None:
     """`state` becomes that of a log which ends at `end_offset`; snapshots beyond that are removed."""
+    segments = list(segments)
     snapshots.remove_from(end_offset)
     snapshot = snapshots.load_before(end_offset)
     start_offset = 0
@@ -25,15 +27,20 @@ def rebuild_producers(
     if snapshot is not None:
         start_offset, producers = snapshot
         state.load(producers, now_ms)
+        recall_batches(segments, state, start_offset)
     if start_offset < end_offset:
-        for segment in segments:
-            replay_segment(segment, state, start_offset, now_ms)
+        for segment in _reaching(segments, start_offset):
+            _replay_segment(segment, state, start_offset, now_ms)
 
 
-def replay_segment(segment: Segment, state: ProducerState, start_offset: int, now_ms: int) -> None:
-    """The batches of a segment from `start_offset` on; its transaction index is right already."""
-    if start_offset > segment.base_offset and segment.position_of(start_offset) == segment.size_bytes:
-        return
+def _reaching(segments: list[Segment], offset: int) -> list[Segment]:
+    """Without those that end at `offset` or before it."""
+    ending_before = [following.base_offset <= offset for following in segments[1:]]
+    return segments[sum(ending_before) :]
+
+
+def _replay_segment(segment: Segment, state: ProducerState, start_offset: int, now_ms: int) -> None:
+    """The batches from `start_offset` on; the segment's transaction index is right already."""
     for position, header in segment.headers(segment.position_of(start_offset)):
         if header.producer_id >= 0:
             replay_batch(state, segment, position, header, now_ms)

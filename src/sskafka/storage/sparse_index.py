@@ -8,6 +8,7 @@ anew. The file is opened for each use, so a broker with many segments holds no d
 from struct import Struct
 from typing import ClassVar
 
+from sskafka.model.buffers import Buffer
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import CorruptFileError
 
@@ -55,8 +56,10 @@ class SparseIndex:
     def floor(self, key: int) -> tuple[int, int] | None:
         """The last entry whose key is not above `key`."""
         if self._pending and key >= self._first_pending:
-            return _floor_in(self.layout, self._pending, key)
-        return self._floor_in_file(key) if self._file_entries else None
+            number = _count_in(self.layout, self._pending, key) - 1
+            found_key, value = self.layout.unpack_from(self._pending, number * self.layout.size)
+            return found_key, value
+        return self._in_file(self._count_up_to(key) - 1)
 
     def entries(self) -> list[tuple[int, int]]:
         self.flush()
@@ -102,8 +105,21 @@ class SparseIndex:
             raise CorruptFileError(f"the last entry of {self.path} is below its first")
         return key, value
 
-    def _floor_in_file(self, key: int) -> tuple[int, int] | None:
-        """Binary search over blocks, then within one."""
+    def entry_before(self, key: int, steps: int) -> tuple[int, int] | None:
+        """The entry so many steps before the one that `floor` gives; None when there are not as many."""
+        self.flush()
+        return self._in_file(self._count_up_to(key) - 1 - steps)
+
+    def _in_file(self, number: int) -> tuple[int, int] | None:
+        if number < 0:
+            return None
+        key, value = self.layout.unpack(self._read(number, 1))
+        return key, value
+
+    def _count_up_to(self, key: int) -> int:
+        """How many entries of the file have a key not above `key`: binary search over blocks, then within one."""
+        if not self._file_entries:
+            return 0
         file = self._disk.open(self.path)
         try:
             low, high = 0, (self._file_entries - 1) // _BLOCK_ENTRIES
@@ -118,7 +134,7 @@ class SparseIndex:
             block = file.read_at(count * self.layout.size, low * _BLOCK_ENTRIES * self.layout.size)
         finally:
             file.close()
-        return _floor_in(self.layout, block, key)
+        return low * _BLOCK_ENTRIES + _count_in(self.layout, block, key)
 
     def _read(self, entry: int, count: int) -> bytes:
         file = self._disk.open(self.path)
@@ -128,15 +144,13 @@ class SparseIndex:
             file.close()
 
 
-def _floor_in(layout: Struct, block: bytes | bytearray | memoryview, key: int) -> tuple[int, int] | None:
-    low, high = -1, len(block) // layout.size - 1
+def _count_in(layout: Struct, block: Buffer, key: int) -> int:
+    """How many entries of the block have a key not above `key`."""
+    low, high = 0, len(block) // layout.size
     while low < high:
-        middle = (low + high + 1) // 2
+        middle = (low + high) // 2
         if layout.unpack_from(block, middle * layout.size)[0] <= key:
-            low = middle
+            low = middle + 1
         else:
-            high = middle - 1
-    if low < 0:
-        return None
-    found_key, value = layout.unpack_from(block, low * layout.size)
-    return found_key, value
+            high = middle
+    return low
