@@ -93,6 +93,7 @@ class Services(NamedTuple):
     replicas: ReplicaManager
     timers: TimerWheel
     view: ClusterView
+    housekeeping: Housekeeping
     broker_epoch: int
 
 
@@ -183,7 +184,8 @@ class Broker:
         self._stack.callback(housekeeping.checkpoint)
         self._stack.push_async_callback(_end, self._spawn_background(housekeeping.run()))
         view = ClusterView(self.cluster_id, lambda: controller.image, lambda: controller.controller_id)
-        return Services(logs, controller, replicas, TimerWheel(self._clock, loop.call_later), view, broker_epoch)
+        timers = TimerWheel(self._clock, loop.call_later)
+        return Services(logs, controller, replicas, timers, view, housekeeping, broker_epoch)
 
     def _open_logs(self, background: LoopBackground) -> LogManager:
         """Directories that nobody has formatted yet are formatted here."""
@@ -236,7 +238,7 @@ class Broker:
 
     def _register_apis(self, services: Services) -> None:
         registry, settings, clock = self._registry, self.settings, self._clock
-        logs, controller, replicas, timers, view, _ = services
+        logs, controller, replicas, timers, view, housekeeping, _ = services
         sessions = FetchSessions(settings["max.incremental.fetch.session.cache.slots"], random.randint)
         produce = ProduceHandler(replicas, clock, timers)
         fetch = FetchHandler(replicas, sessions, clock, timers, settings["fetch.max.bytes"])
@@ -248,7 +250,7 @@ class Broker:
         ClusterHandler(view).register(registry)
         TopicHandlers(controller, settings, os.urandom).register(registry)
         ConfigHandlers(self.node_id, controller, settings).register(registry)
-        OffsetHandlers(replicas).register(registry)
+        OffsetHandlers(replicas, housekeeping.keep_log_starts).register(registry)
         ProducerHandlers(replicas, ProducerIds(self._allocate_producer_ids)).register(registry)
         LogDirsHandler(logs, replicas).register(registry)
 

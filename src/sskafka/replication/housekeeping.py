@@ -31,6 +31,7 @@ class Housekeeping:
         self._clock = clock
         self._executor = executor
         self._due_ms: dict[str, float] = {}
+        self._writing = asyncio.Lock()  # a checkpoint has one writer at a time
 
     async def run(self) -> None:
         while True:
@@ -46,6 +47,10 @@ class Housekeeping:
         self._logs.checkpoint_recovery_points()
         self._logs.checkpoint_log_start_offsets()
 
+    async def keep_log_starts(self) -> None:
+        """Returns when the log start offsets are on the disk."""
+        await self._in_thread(self._logs.checkpoint_log_start_offsets)
+
     async def _round(self) -> None:
         now_ms = self._clock.now_ms()
         self._logs.flush_due_logs(now_ms)
@@ -59,7 +64,7 @@ class Housekeeping:
         if self._is_due("recovery points", self._settings["log.flush.offset.checkpoint.interval.ms"]):
             await self._in_thread(self._logs.checkpoint_recovery_points)
         if self._is_due("log starts", self._settings["log.flush.start.offset.checkpoint.interval.ms"]):
-            await self._in_thread(self._logs.checkpoint_log_start_offsets)
+            await self.keep_log_starts()
 
     def _is_due(self, chore: str, interval_ms: int) -> bool:
         now_ms = self._clock.monotonic_ms()
@@ -69,4 +74,5 @@ class Housekeeping:
         return True
 
     async def _in_thread(self, work: Callable[[], None]) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        async with self._writing:
+            await asyncio.get_running_loop().run_in_executor(self._executor, work)

@@ -1,6 +1,6 @@
 """Questions about offsets: by time and by leader epoch; and DeleteRecords, which moves the first of them."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -43,8 +43,9 @@ R = TypeVar("R")
 
 
 class OffsetHandlers:
-    def __init__(self, replicas: ReplicaManager) -> None:
+    def __init__(self, replicas: ReplicaManager, keep_log_starts: Callable[[], Awaitable[None]]) -> None:
         self._replicas = replicas
+        self._keep_log_starts = keep_log_starts
 
     def register(self, registry: Registry) -> None:
         registry.add_message(ApiKey.LIST_OFFSETS, self.list_offsets)
@@ -86,7 +87,9 @@ class OffsetHandlers:
             ]
         )
 
-    def delete_records(self, message: DeleteRecordsRequest, request: Request) -> DeleteRecordsResponse:
+    async def delete_records(self, message: DeleteRecordsRequest, request: Request) -> DeleteRecordsResponse:
+        """Answered when the new starts are on the disk: what is said to be deleted does not come back."""
+
         def answer(topic: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
             index = asked.partition_index
             return self._on_partition(
@@ -95,12 +98,14 @@ class OffsetHandlers:
                 lambda code: DeleteRecordsPartitionResult(index, NOTHING, code),
             )
 
-        return DeleteRecordsResponse(
+        response = DeleteRecordsResponse(
             topics=[
                 DeleteRecordsTopicResult(topic.name, [answer(topic.name, asked) for asked in topic.partitions])
                 for topic in message.topics
             ]
         )
+        await self._keep_log_starts()
+        return response
 
     def _on_partition(
         self,
