@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.apache_kafka import ROOT
 from benchmarks.brokers import Broker
 from benchmarks.memory import WarmPages
-from benchmarks.processes import cpu_between, read_cpu
+from benchmarks.processes import cpu_between, read_cpu, read_machine_cpu_seconds
 from benchmarks.scenarios import Extent, Load, Scenario
 
 PROGRAM = ROOT / "build" / "bench" / "load"
@@ -32,6 +32,7 @@ class Round:
     broker_busiest_thread: float
     client_cores: float
     client_busiest_thread: float
+    other_cores: float
     p50_us: float | None
     p99_us: float | None
 
@@ -40,9 +41,9 @@ def run_round(scenario: Scenario, extent: Extent, broker: Broker, topic: str, pa
     # What earlier runs left in the page cache must not be written out at this run's expense.
     os.sync()
     pages.release()
-    before = read_cpu(broker.pid)
+    before, machine_before = read_cpu(broker.pid), read_machine_cpu_seconds()
     outcome = run_load(scenario.load, broker, topic, scenario.arguments(extent))
-    spent = cpu_between(before, read_cpu(broker.pid))
+    spent, machine_seconds = cpu_between(before, read_cpu(broker.pid)), read_machine_cpu_seconds() - machine_before
     wall, payload_bytes = outcome["wall_seconds"], outcome["messages"] * outcome["message_bytes"]
     rate = outcome["timed_messages"] / outcome["seconds"]
     return Round(
@@ -54,6 +55,7 @@ def run_round(scenario: Scenario, extent: Extent, broker: Broker, topic: str, pa
         broker_busiest_thread=spent.busiest_thread_seconds / wall,
         client_cores=outcome["client_cpu_seconds"] / wall,
         client_busiest_thread=outcome["client_busiest_thread_seconds"] / wall,
+        other_cores=max(0.0, machine_seconds - spent.seconds - outcome["client_cpu_seconds"]) / wall,
         p50_us=outcome.get("p50_us"),
         p99_us=outcome.get("p99_us"),
     )

@@ -7,7 +7,6 @@ much memory as a round writes, and lets go of it just before the load starts: th
 
 import mmap
 
-HOLD_BYTES = 2_000_000_000
 # Not named by the mmap module of Python 3.11: populate the whole range at once, for writing.
 MADV_POPULATE_WRITE = 23
 
@@ -15,12 +14,13 @@ MADV_POPULATE_WRITE = 23
 class WarmPages:
     """Memory that is either held here or on offer to everybody."""
 
-    def __init__(self) -> None:
+    def __init__(self, size_bytes: int) -> None:
+        self._size_bytes = size_bytes
         self._held: mmap.mmap | None = None
 
     def hold(self) -> None:
-        if self._held is None:
-            self._held = mmap.mmap(-1, HOLD_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if self._held is None and self._size_bytes > 0:
+            self._held = mmap.mmap(-1, self._size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             self._held.madvise(mmap.MADV_HUGEPAGE)
             self._held.madvise(MADV_POPULATE_WRITE)
 

@@ -106,17 +106,17 @@ def _process_figures(result: BrokerResult) -> Iterator[tuple[str, float, str]]:
 
 
 def _busy_table(results: Sequence[BrokerResult], scenarios: Sequence[Scenario], machine_cores: int) -> Table:
-    heading = ("scenario", "broker", "broker thread", "broker cores", "client thread", "client cores", "saturated")
+    shares = ("broker thread", "broker cores", "client thread", "client cores", "others")
     rows: list[tuple[str, ...]] = []
     for scenario in scenarios:
         for result in results:
             if rounds := result.rounds.get(scenario.key):
-                share = busy(rounds)
-                cells = (share.broker_thread, share.broker_cores, share.client_thread, share.client_cores)
-                rows.append(
-                    (scenario.title, result.name, *(f"{cell:.2f}" for cell in cells), share.verdict(machine_cores))
-                )
-    return Table(f"What is busy (shares of one core; the machine has {machine_cores})", heading, rows)
+                one = busy(rounds)
+                cells = (one.broker_thread, one.broker_cores, one.client_thread, one.client_cores, one.other_cores)
+                texts = (f"{cell:.2f}" for cell in cells)
+                rows.append((scenario.title, result.name, *texts, one.verdict(machine_cores)))
+    title = f"What is busy (shares of one core; the machine has {machine_cores})"
+    return Table(title, ("scenario", "broker", *shares, "saturated"), rows)
 
 
 def _text(one: Figure, decimals: int) -> str:

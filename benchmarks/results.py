@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.generator import Round
 
 BUSY_SHARE = 0.85
+NOISE_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +64,20 @@ class BrokerResult:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Shares of a core: of the busiest thread, and of the whole process, on both sides."""
+    """Shares of a core: of the busiest thread and the whole process on both sides, and of everything else that ran."""
 
     broker_thread: float
     broker_cores: float
     client_thread: float
     client_cores: float
+    other_cores: float
 
     def verdict(self, machine_cores: int) -> str:
         """Who could not go faster: a thread that is always busy, else all cores together, else nobody (all waited)."""
         if max(self.broker_thread, self.client_thread) >= BUSY_SHARE:
             return "broker" if self.broker_thread >= self.client_thread else "client"
+        if self.other_cores >= NOISE_SHARE:
+            return "disturbed by others"
         if self.broker_cores + self.client_cores >= BUSY_SHARE * machine_cores:
             return "machine (mostly broker)" if self.broker_cores > self.client_cores else "machine (mostly client)"
         return "neither (waiting)"
@@ -85,6 +89,7 @@ def busy(rounds: Sequence[Round]) -> Busy:
         statistics.median(one.broker_cores for one in rounds),
         statistics.median(one.client_busiest_thread for one in rounds),
         statistics.median(one.client_cores for one in rounds),
+        statistics.median(one.other_cores for one in rounds),
     )
 
 

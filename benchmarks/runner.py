@@ -59,7 +59,7 @@ def _measure_running(
 
 
 def _measure_scenario(scenario: Scenario, extent: Extent, pairs: Sequence[tuple[Broker, BrokerResult]]) -> None:
-    pages = WarmPages()
+    pages = WarmPages(scenario.bytes_written_max(extent))
     with contextlib.ExitStack() as filled:
         topics = {broker.name: filled.enter_context(_topic_to_read(scenario, extent, broker)) for broker, _ in pairs}
         for number in range(-extent.warm_up_rounds, extent.rounds):

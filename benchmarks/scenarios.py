@@ -30,7 +30,7 @@ class Extent:
 
 
 FULL = Extent(
-    rounds=5, warm_up_rounds=2, seconds_max=3, round_bytes_max=1_500_000_000, round_messages_max=8_000_000, startups=3
+    rounds=5, warm_up_rounds=1, seconds_max=3, round_bytes_max=1_000_000_000, round_messages_max=8_000_000, startups=3
 )
 QUICK = Extent(
     rounds=3, warm_up_rounds=1, seconds_max=1, round_bytes_max=500_000_000, round_messages_max=2_000_000, startups=1
@@ -56,6 +56,10 @@ class Scenario:
 
     def messages_max(self, extent: Extent) -> int:
         return min(extent.round_messages_max, extent.round_bytes_max // self.message_bytes)
+
+    def bytes_written_max(self, extent: Extent) -> int:
+        """What a round adds to the page cache, where that is much."""
+        return self.messages_max(extent) * self.message_bytes if self.load is Load.PRODUCE else 0
 
     def arguments(self, extent: Extent) -> dict[str, int]:
         """Options of the load generator beside the address and the topic."""

@@ -18,6 +18,7 @@ ROUND = Round(
     broker_busiest_thread=0.9,
     client_cores=0.4,
     client_busiest_thread=0.3,
+    other_cores=0.1,
     p50_us=100.0,
     p99_us=200.0,
 )
@@ -68,10 +69,11 @@ def test_ratios_are_ours_to_theirs() -> None:
 @pytest.mark.parametrize(
     ("busy", "verdict"),
     [
-        (Busy(0.95, 1.0, 0.5, 0.6), "broker"),
-        (Busy(0.4, 0.5, 0.97, 1.2), "client"),
-        (Busy(0.5, 1.3, 0.4, 0.6), "machine (mostly broker)"),
-        (Busy(0.3, 0.3, 0.2, 0.2), "neither (waiting)"),
+        (Busy(0.95, 1.0, 0.5, 0.6, 0.1), "broker"),
+        (Busy(0.4, 0.5, 0.97, 1.2, 0.1), "client"),
+        (Busy(0.5, 1.3, 0.4, 0.6, 0.1), "machine (mostly broker)"),
+        (Busy(0.3, 0.3, 0.2, 0.2, 0.1), "neither (waiting)"),
+        (Busy(0.5, 0.5, 0.4, 0.6, 0.8), "disturbed by others"),
     ],
 )
 def test_what_saturates(busy: Busy, verdict: str) -> None:
