@@ -61,11 +61,16 @@ class Flusher:
             self._is_busy = True
             self._background.soon(self._next_round)
 
-    def request_later(self, log: FlushableLog) -> None:
-        """For a sync that nobody waits for and that may take long: a thread's work, or left to the next flush."""
+    def request_soon(self, log: FlushableLog) -> None:
+        """For a sync that nobody waits for and that may take long: a thread's work where there is one."""
+        self.request(log)
         if self._background is not None:
-            self.request(log)
             self.request(log)  # counts as two, so it is not done on this thread
+
+    def request_if_threaded(self, log: FlushableLog) -> None:
+        """As `request_soon`, but without a background it is left to the next flush."""
+        if self._background is not None:
+            self.request_soon(log)
 
     def flush_now(self, log: FlushableLog) -> None:
         """Returns when everything that `log` holds is on disk."""

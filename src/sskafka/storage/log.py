@@ -281,7 +281,7 @@ class Log:
             raise self.log_directory.write_failed(error) from error
         self._unsynced.append(old)
         self.segments.add(segment)
-        self._flusher.request_later(self)
+        self._flusher.request_if_threaded(self)
         return segment
 
     def _create_segment(self, base_offset: int, now_ms: int) -> Segment:
@@ -436,6 +436,10 @@ class Log:
         """Returns when the whole log is on disk."""
         self._flusher.flush_now(self)
 
+    def flush_soon(self) -> None:
+        """As `flush`, in a thread where there is one."""
+        self._flusher.request_soon(self)
+
     def plan_flush(self) -> FlushPlan:
         files: list[File] = []
         for segment in self._unsynced:
@@ -445,6 +449,8 @@ class Log:
 
     def complete_flush(self, plan: FlushPlan) -> None:
         if plan.truncations != self._truncations:
+            if self._is_flush_due:
+                self._flusher.request(self)
             return
         self._unsynced = [segment for segment in self._unsynced if segment.base_offset >= plan.end_offset]
         self.recovery_point = max(self.recovery_point, plan.end_offset)

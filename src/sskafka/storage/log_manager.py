@@ -196,12 +196,11 @@ class LogManager:
 
     def flush_due_logs(self, now_ms: int) -> None:
         """Logs with records that have been unsynced for `flush.ms`."""
-        for directory in self._all_directories():
-            for log in directory.logs.values() if directory.is_online else ():
-                if now_ms - log.last_flush_ms >= log.config.flush_ms:
-                    log.last_flush_ms = now_ms
-                    if log.recovery_point < log.log_end_offset:
-                        directory.flusher.request_later(log)
+        for log in self._online_logs():
+            if now_ms - log.last_flush_ms >= log.config.flush_ms:
+                log.last_flush_ms = now_ms
+                if log.recovery_point < log.log_end_offset:
+                    log.flush_soon()
 
     def roll_due_segments(self, now_ms: int) -> None:
         for log in self._online_logs():

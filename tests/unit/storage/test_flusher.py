@@ -1,0 +1,229 @@
+"""Group commit: who waits for which sync, and what is ready when."""
+
+import errno
+from collections.abc import Callable
+
+import pytest
+from logs import NOW_MS, append, batch, reopen
+from simulated_disk import SimulatedDisk
+
+from sskafka.storage.flusher import Flusher
+from sskafka.storage.log import Log
+from sskafka.storage.log_config import LogConfig
+from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.recovery import open_log
+
+
+class Steps:
+    """A background whose work is done step by step, as the test says."""
+
+    def __init__(self) -> None:
+        self.turns: list[Callable[[], None]] = []
+        self.threads: list[tuple[Callable[[], None], Callable[[BaseException | None], None]]] = []
+
+    def soon(self, work: Callable[[], None]) -> None:
+        self.turns.append(work)
+
+    def in_thread(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        self.threads.append((work, done))
+
+    def turn(self) -> None:
+        turns, self.turns = self.turns, []
+        for work in turns:
+            work()
+
+    def finish_thread(self) -> None:
+        work, done = self.threads.pop(0)
+        error: BaseException | None = None
+        try:
+            work()
+        except OSError as caught:
+            error = caught
+        done(error)
+
+
+@pytest.fixture
+def disk() -> SimulatedDisk:
+    return SimulatedDisk()
+
+
+@pytest.fixture
+def steps() -> Steps:
+    return Steps()
+
+
+@pytest.fixture
+def directory(disk: SimulatedDisk) -> LogDirectory:
+    return LogDirectory(disk, "/data")
+
+
+@pytest.fixture
+def flusher(directory: LogDirectory, steps: Steps) -> Flusher:
+    return Flusher(directory, steps)
+
+
+def log_in(directory: LogDirectory, flusher: Flusher, name: str = "orders-0", **settings: int) -> Log:
+    from logs import TP
+
+    config = LogConfig(**{"flush_messages": 1, **settings})  # type: ignore[arg-type]
+    return open_log(directory, f"/data/{name}", TP, config, now_ms=NOW_MS, flusher=flusher)
+
+
+def test_nothing_is_ready_before_its_sync(directory: LogDirectory, flusher: Flusher, steps: Steps) -> None:
+    log = log_in(directory, flusher)
+    ready: list[int] = []
+    log.on_ready = lambda: ready.append(log.ready_offset)
+    append(log, b"a", b"b")
+    assert (log.log_end_offset, log.ready_offset) == (2, 0)
+    steps.turn()
+    assert ready == [2]
+    assert log.recovery_point == 2
+
+
+def test_one_append_is_synced_without_a_thread(directory: LogDirectory, flusher: Flusher, steps: Steps) -> None:
+    log = log_in(directory, flusher)
+    append(log, b"a")
+    steps.turn()
+    assert not steps.threads
+    assert log.ready_offset == 1
+
+
+def test_several_appends_share_one_sync_in_a_thread(
+    disk: SimulatedDisk, directory: LogDirectory, flusher: Flusher, steps: Steps
+) -> None:
+    logs = [log_in(directory, flusher, f"t-{n}") for n in range(2)]
+    for log in [*logs, logs[0]]:
+        append(log, b"a")
+    disk.syncs.clear()
+    steps.turn()
+    assert [log.ready_offset for log in logs] == [0, 0]
+    steps.finish_thread()
+    assert [log.ready_offset for log in logs] == [2, 1]
+    assert len(disk.syncs) == 2
+
+
+def test_who_comes_during_a_sync_waits_for_the_next(directory: LogDirectory, flusher: Flusher, steps: Steps) -> None:
+    log = log_in(directory, flusher)
+    append(log, b"a")
+    append(log, b"b")
+    steps.turn()
+    append(log, b"c")
+    append(log, b"d")
+    steps.finish_thread()
+    assert log.ready_offset == 2
+    steps.finish_thread()
+    assert log.ready_offset == 4
+    assert not steps.threads
+    assert not steps.turns
+
+
+def test_what_was_ready_stays_ready(directory: LogDirectory, flusher: Flusher, steps: Steps) -> None:
+    """With flush.messages=3 the third record waits for the sync, the first two did not."""
+    log = log_in(directory, flusher, flush_messages=3)
+    append(log, b"a")
+    append(log, b"b")
+    assert log.ready_offset == 2
+    append(log, b"c")
+    assert log.ready_offset == 2
+    append(log, b"d")
+    assert log.ready_offset == 2
+    steps.turn()
+    steps.finish_thread()
+    assert log.ready_offset == 4
+
+
+def test_without_flush_messages_everything_is_ready_at_once(directory: LogDirectory, flusher: Flusher) -> None:
+    log = log_in(directory, flusher, flush_messages=2**63 - 1)
+    append(log, b"a")
+    assert log.ready_offset == 1
+    assert log.recovery_point == 0
+
+
+def test_a_failed_sync_readies_nothing(
+    disk: SimulatedDisk, directory: LogDirectory, flusher: Flusher, steps: Steps
+) -> None:
+    log = log_in(directory, flusher)
+    append(log, b"a")
+    append(log, b"b")
+    steps.turn()
+
+    def fault(operation: str, path: str) -> None:
+        if operation == "sync":
+            raise OSError(errno.EIO, "broken", path)
+
+    disk.fault = fault
+    steps.finish_thread()
+    disk.fault = None
+    assert log.ready_offset == 0
+    assert directory.failure is not None
+    assert not steps.threads
+
+
+def test_a_failed_sync_on_the_loop_readies_nothing(
+    disk: SimulatedDisk, directory: LogDirectory, flusher: Flusher, steps: Steps
+) -> None:
+    log = log_in(directory, flusher)
+    append(log, b"a")
+
+    def fault(operation: str, path: str) -> None:
+        if operation == "sync":
+            raise OSError(errno.EIO, "broken", path)
+
+    disk.fault = fault
+    steps.turn()
+    assert log.ready_offset == 0
+    assert directory.failure is not None
+
+
+def test_a_truncation_during_the_sync_is_not_taken_for_flushed(
+    directory: LogDirectory, flusher: Flusher, steps: Steps
+) -> None:
+    log = log_in(directory, flusher)
+    append(log, b"a")
+    append(log, b"b")
+    steps.turn()
+    log.truncate_to(0)
+    log.append_as_follower(batch(b"x", b"y", b"z"))
+    log.append_as_follower(batch(b"z", base_offset=3))
+    steps.finish_thread()
+    assert log.recovery_point == 0
+    assert log.ready_offset == 0
+    steps.finish_thread()
+    assert log.ready_offset == 4
+
+
+def test_a_flush_that_is_due_survives_a_truncation(directory: LogDirectory, flusher: Flusher, steps: Steps) -> None:
+    log = log_in(directory, flusher)
+    append(log, b"a")
+    append(log, b"b")
+    steps.turn()
+    log.truncate_to(1)
+    steps.finish_thread()
+    assert (log.recovery_point, log.ready_offset) == (1, 1)
+
+
+def test_a_full_segment_is_synced_in_a_thread(
+    disk: SimulatedDisk, directory: LogDirectory, flusher: Flusher, steps: Steps
+) -> None:
+    log = log_in(directory, flusher, flush_messages=2**63 - 1, segment_bytes=100)
+    append(log, b"a")
+    append(log, b"b")
+    disk.syncs.clear()
+    steps.turn()
+    steps.finish_thread()
+    assert {path.rpartition(".")[2] for path in disk.syncs if f"{0:020d}" in path} == {"log", "index", "timeindex"}
+    assert log.recovery_point == 2
+
+
+def test_a_closed_log_is_forgotten(directory: LogDirectory, flusher: Flusher, steps: Steps) -> None:
+    log = log_in(directory, flusher)
+    append(log, b"a")
+    log.close()
+    steps.turn()
+    assert not steps.threads
+
+
+def test_without_a_background_an_append_is_on_disk_when_it_returns(disk: SimulatedDisk) -> None:
+    log = reopen(disk, LogConfig(flush_messages=1))
+    append(log, b"a")
+    assert (log.ready_offset, log.recovery_point) == (1, 1)

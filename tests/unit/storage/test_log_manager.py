@@ -1,0 +1,281 @@
+"""A broker's log directories."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from logs import NOW_MS, append, read_records
+from simulated_disk import SimulatedDisk
+
+from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, TopicPartition
+from sskafka.storage.disk import Disk, OsDisk
+from sskafka.storage.errors import LogDirectoryError
+from sskafka.storage.log import Log
+from sskafka.storage.log_config import LogConfig
+from sskafka.storage.log_manager import LogManager
+from sskafka.storage.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
+
+TOPIC_ID = bytes(range(16))
+TP = TopicPartition("orders", 0)
+
+
+def start(
+    disk: Disk, *paths: str, node_id: int = 1, partition_base: int = 0, metadata_path: str | None = None
+) -> LogManager:
+    return LogManager.open(
+        disk,
+        paths or ("/a",),
+        node_id=node_id,
+        partition_base=partition_base,
+        metadata_path=metadata_path,
+        format_as=lambda: MetaProperties("cluster", node_id, partition_base=partition_base),
+    )
+
+
+def open_log(manager: LogManager, partition: int = 0, topic: str = "orders", topic_id: bytes = TOPIC_ID) -> Log:
+    return manager.open_log(TopicPartition(topic, partition), topic_id, LogConfig(), NOW_MS)
+
+
+@pytest.fixture
+def disk() -> SimulatedDisk:
+    return SimulatedDisk()
+
+
+def text(disk: SimulatedDisk, path: str) -> str:
+    return disk.nodes[path].data.decode()
+
+
+def test_a_partition_survives_a_clean_restart(disk: SimulatedDisk) -> None:
+    manager = start(disk)
+    append(open_log(manager), b"a", epoch=3)
+    manager.close(broker_epoch=17)
+    assert json.loads(text(disk, "/a/.kafka_cleanshutdown")) == {"version": 0, "brokerEpoch": 17}
+    assert text(disk, "/a/recovery-point-offset-checkpoint") == "0\n1\norders 0 1\n"
+    assert text(disk, "/a/orders-0/partition.metadata") == "version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw"
+    again = start(disk)
+    assert again.previous_broker_epoch == 17
+    assert not disk.exists("/a/.kafka_cleanshutdown")
+    assert again.stray_directories() == ["/a/orders-0"]
+    assert read_records(open_log(again)) == [(0, b"a")]
+    assert again.stray_directories() == []
+
+
+def test_a_kill_leaves_no_clean_mark(disk: SimulatedDisk) -> None:
+    manager = start(disk)
+    append(open_log(manager), b"a")
+    manager.release()
+    again = start(disk)
+    assert again.previous_broker_epoch == -1
+    assert not again.directories[0].was_clean_stop
+    assert read_records(open_log(again)) == [(0, b"a")]
+
+
+def test_a_new_partition_goes_where_the_fewest_are(disk: SimulatedDisk) -> None:
+    manager = start(disk, "/a", "/b", "/c")
+    for partition in range(7):
+        open_log(manager, partition)
+    assert sorted(len(directory.logs) for directory in manager.directories) == [2, 2, 3]
+    manager.close()
+    again = start(disk, "/a", "/b", "/c")
+    homes = {log.directory for log in (open_log(again, partition) for partition in range(7))}
+    assert len(homes) == 7
+    assert again.stray_directories() == [], "each was found where it lay"
+
+
+def test_partitions_that_were_not_opened_count_for_placement(disk: SimulatedDisk) -> None:
+    manager = start(disk, "/a")
+    open_log(manager, 0)
+    manager.close()
+    assert open_log(start(disk, "/a", "/b"), 1).directory == "/b/orders-1"
+
+
+def test_two_brokers_cannot_share_a_directory(tmp_path: Path) -> None:
+    first = start(OsDisk(), str(tmp_path / "a"))
+    with pytest.raises(LogDirectoryError, match="in use by another broker"):
+        start(OsDisk(), str(tmp_path / "b"), str(tmp_path / "a"))
+    start(OsDisk(), str(tmp_path / "b")).close()  # its lock was given back
+    first.close()
+    start(OsDisk(), str(tmp_path / "a")).close()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unwritable for root")
+def test_an_unwritable_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir(mode=0o500)
+    with pytest.raises(LogDirectoryError, match="cannot be used: Permission denied"):
+        start(OsDisk(), str(tmp_path / "a"))
+
+
+def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LogDirectoryError, match=r"cannot be used: (Not a directory|File exists)"):
+        start(OsDisk(), str(tmp_path / "file"))
+
+
+def test_a_directory_that_was_not_formatted_is_refused(disk: SimulatedDisk) -> None:
+    with pytest.raises(LogDirectoryError, match="format it"):
+        LogManager.open(disk, ["/a"], node_id=1)
+    start(disk, "/a")
+
+
+def test_a_directory_of_another_node_is_refused(disk: SimulatedDisk) -> None:
+    start(disk).close()
+    with pytest.raises(LogDirectoryError, match="belongs to node 1, but this is node 2"):
+        start(disk, node_id=2)
+
+
+def test_directories_of_two_clusters_are_refused(disk: SimulatedDisk) -> None:
+    start(disk).close()
+    disk.make_directory("/b")
+    write_meta_properties(disk, "/b", MetaProperties("other", 1))
+    with pytest.raises(LogDirectoryError, match="different clusters: cluster, other"):
+        start(disk, "/a", "/b")
+
+
+def test_the_partition_base_is_kept_and_cannot_change(disk: SimulatedDisk) -> None:
+    manager = start(disk, partition_base=1)
+    assert open_log(manager).directory == "/a/orders-1"
+    metadata = manager.open_log(TopicPartition(METADATA_TOPIC, 0), METADATA_TOPIC_ID, LogConfig(), NOW_MS)
+    assert metadata.directory == "/a/__cluster_metadata-0"
+    manager.close()
+    with pytest.raises(LogDirectoryError, match="cannot change to 0"):
+        start(disk, partition_base=0)
+    assert open_log(start(disk, partition_base=1)).directory == "/a/orders-1"
+
+
+def test_the_metadata_log_may_have_a_directory_of_its_own(disk: SimulatedDisk) -> None:
+    manager = start(disk, "/a", metadata_path="/m")
+    metadata = manager.open_log(
+        TopicPartition(METADATA_TOPIC, 0), METADATA_TOPIC_ID, LogConfig(), NOW_MS, directory=manager.metadata_directory
+    )
+    assert metadata.directory == "/m/__cluster_metadata-0"
+    assert [open_log(manager, n).directory for n in range(2)] == ["/a/orders-0", "/a/orders-1"]
+    assert read_meta_properties(disk, "/m") is not None
+    manager.close()
+    assert disk.exists("/m/.kafka_cleanshutdown")
+
+
+def test_a_deleted_partition_leaves_its_name_at_once_and_its_files_later(disk: SimulatedDisk) -> None:
+    manager = start(disk)
+    log = open_log(manager)
+    append(log, b"a")
+    slices = log.read(0, 100, 1)
+    manager.delete_log(TP, NOW_MS)
+    assert manager.get(TP) is None
+    names = [path for path in disk.directories if path.startswith("/a/orders-0.")]
+    assert len(names) == 1
+    assert names[0].endswith("-delete")
+    assert len(slices[0].read()) == slices[0].length
+    assert open_log(manager, topic_id=bytes(15) + b"x").log_end_offset == 0, "a new topic of that name begins anew"
+    manager.remove_deleted_files(NOW_MS + 59_999)
+    assert disk.exists(names[0])
+    manager.remove_deleted_files(NOW_MS + 60_000)
+    assert not disk.exists(names[0])
+
+
+def test_what_a_crash_left_of_a_deletion_is_removed_later(disk: SimulatedDisk) -> None:
+    manager = start(disk)
+    open_log(manager)
+    manager.delete_log(TP, NOW_MS)
+    manager.release()
+    again = start(disk)
+    assert again.stray_directories() == []
+    again.remove_deleted_files(NOW_MS)
+    assert [path for path in disk.directories if path.startswith("/a/")] == []
+
+
+def test_a_directory_of_an_older_topic_is_set_aside(disk: SimulatedDisk) -> None:
+    manager = start(disk)
+    append(open_log(manager), b"old")
+    manager.checkpoint_high_watermarks({TP: 1})
+    manager.close()
+    again = start(disk)
+    log = open_log(again, topic_id=bytes(16 * [9]))
+    assert log.log_end_offset == 0
+    strays = [path for path in disk.directories if path.endswith("-stray")]
+    assert len(strays) == 1
+    assert again.high_watermark(TP) == 0
+
+
+def test_a_directory_without_an_id_is_taken_as_it_is(disk: SimulatedDisk) -> None:
+    manager = start(disk)
+    append(open_log(manager, topic_id=ZERO_UUID), b"a")
+    assert not disk.exists("/a/orders-0/partition.metadata")
+    manager.close()
+    assert read_records(open_log(start(disk))) == [(0, b"a")]
+    assert disk.exists("/a/orders-0/partition.metadata")
+
+
+def test_log_starts_and_high_watermarks_are_checkpointed(disk: SimulatedDisk) -> None:
+    manager = start(disk)
+    log = open_log(manager)
+    append(log, b"a", b"b", b"c")
+    open_log(manager, 1)
+    log.increment_log_start_offset(2)
+    manager.checkpoint_log_start_offsets()
+    manager.checkpoint_high_watermarks({TP: 3, TopicPartition("elsewhere", 0): 9})
+    assert text(disk, "/a/log-start-offset-checkpoint") == "0\n1\norders 0 2\n"
+    assert text(disk, "/a/replication-offset-checkpoint") == "0\n1\norders 0 3\n"
+    manager.release()
+    again = start(disk)
+    assert again.high_watermark(TP) == 3
+    assert open_log(again).log_start_offset == 2
+
+
+def test_a_checkpoint_keeps_what_it_says_of_partitions_not_opened_yet(disk: SimulatedDisk) -> None:
+    manager = start(disk)
+    for partition in range(2):
+        append(open_log(manager, partition), b"a")
+    manager.checkpoint_high_watermarks({TopicPartition("orders", n): 1 for n in range(2)})
+    manager.close()
+    again = start(disk)
+    open_log(again, 0)
+    again.checkpoint_high_watermarks({TP: 1})
+    again.checkpoint_recovery_points()
+    assert text(disk, "/a/recovery-point-offset-checkpoint").count("orders") == 2
+    assert text(disk, "/a/replication-offset-checkpoint").count("orders") == 2
+
+
+def test_unchanged_checkpoints_are_not_written(disk: SimulatedDisk) -> None:
+    manager = start(disk)
+    append(open_log(manager), b"a")
+    manager.checkpoint_recovery_points()
+    disk.syncs.clear()
+    manager.checkpoint_recovery_points()
+    assert disk.syncs == []
+
+
+@pytest.mark.parametrize("size", range(20))
+def test_a_torn_checkpoint_costs_only_time(disk: SimulatedDisk, size: int) -> None:
+    manager = start(disk)
+    append(open_log(manager), b"a")
+    manager.close()
+    disk.open("/a/recovery-point-offset-checkpoint").truncate(size)
+    disk.remove("/a/.kafka_cleanshutdown")
+    assert read_records(open_log(start(disk))) == [(0, b"a")]
+
+
+def test_flush_and_roll_by_time(disk: SimulatedDisk) -> None:
+    manager = start(disk)
+    config = LogConfig(flush_ms=1000, segment_ms=5000)
+    log = manager.open_log(TP, TOPIC_ID, config, NOW_MS)
+    append(log, b"a")
+    manager.flush_due_logs(NOW_MS + 999)
+    assert log.recovery_point == 0
+    manager.flush_due_logs(NOW_MS + 1000)
+    assert log.recovery_point == 1
+    manager.roll_due_segments(NOW_MS + 5001)
+    assert len(log.segments) == 2
+
+
+def test_an_offline_directory_gets_no_new_partitions(disk: SimulatedDisk) -> None:
+    manager = start(disk, "/a", "/b")
+    manager.directories[0].health.fail(OSError(5, "broken"))
+    assert {open_log(manager, n).directory.split("/")[1] for n in range(4)} == {"b"}
+    manager.directories[1].health.fail(OSError(5, "broken"))
+    with pytest.raises(LogDirectoryError, match="every log directory is offline"):
+        open_log(manager, 9)
+    with pytest.raises(LogDirectoryError):
+        manager.close()
+    assert not disk.exists("/a/.kafka_cleanshutdown")
+    assert not disk.exists("/b/.kafka_cleanshutdown")
