@@ -15,7 +15,7 @@ from benchmarks.generator import Round, run_load, run_round
 from benchmarks.memory import WarmPages
 from benchmarks.processes import read_rss_bytes
 from benchmarks.results import BrokerResult
-from benchmarks.scenarios import Extent, Load, Scenario
+from benchmarks.scenarios import BURN_IN, Extent, Load, Scenario
 from benchmarks.topics import fresh_topic
 
 SETTLE_SECONDS = 1.0
@@ -52,10 +52,17 @@ def _measure_running(
     pairs = list(zip(brokers, results, strict=True))
     for broker, result in pairs:
         result.rss_idle_bytes = read_rss_bytes(broker.pid)
+    for broker in brokers:
+        _burn_in(broker, extent)
     for scenario in scenarios:
         _measure_scenario(scenario, extent, pairs)
     for broker, result in pairs:
         result.rss_after_load_bytes = read_rss_bytes(broker.pid)
+
+
+def _burn_in(broker: Broker, extent: Extent) -> None:
+    with fresh_topic(broker, BURN_IN.partitions) as topic:
+        run_load(BURN_IN.load, broker, topic, BURN_IN.arguments(extent) | {"--seconds": extent.burn_in_seconds})
 
 
 def _measure_scenario(scenario: Scenario, extent: Extent, pairs: Sequence[tuple[Broker, BrokerResult]]) -> None:

@@ -27,13 +27,26 @@ class Extent:
     round_bytes_max: int
     round_messages_max: int
     startups: int
+    burn_in_seconds: int
 
 
 FULL = Extent(
-    rounds=5, warm_up_rounds=1, seconds_max=3, round_bytes_max=1_000_000_000, round_messages_max=8_000_000, startups=3
+    rounds=5,
+    warm_up_rounds=1,
+    seconds_max=3,
+    round_bytes_max=1_000_000_000,
+    round_messages_max=8_000_000,
+    startups=3,
+    burn_in_seconds=10,
 )
 QUICK = Extent(
-    rounds=3, warm_up_rounds=1, seconds_max=1, round_bytes_max=500_000_000, round_messages_max=2_000_000, startups=1
+    rounds=3,
+    warm_up_rounds=1,
+    seconds_max=1,
+    round_bytes_max=500_000_000,
+    round_messages_max=2_000_000,
+    startups=1,
+    burn_in_seconds=3,
 )
 
 
@@ -92,3 +105,6 @@ SCENARIOS = (
     Scenario("tiny-4x50", "tiny requests, 4 x 50 in flight", Load.REQUESTS, 10, connections=4, in_flight=50),
     Scenario("latency", "produce to consume, 1000/s", Load.LATENCY, 100),
 )
+
+# Long enough for a JVM to compile its request path before anything is counted.
+BURN_IN = Scenario("burn-in", "burn-in", Load.REQUESTS, 10, connections=16, in_flight=4)
