@@ -144,10 +144,3 @@ def test_descriptions_come_in_pages(connection: Connection, new_topic: Callable[
         assert pages < 10
     everything = [(name, p) for name, count in zip(names, (3, 1, 4), strict=True) for p in range(count)]
     assert seen == everything
-
-
-def test_a_cursor_must_name_a_topic_that_is_asked_for(connection: Connection, topic: str) -> None:
-    connection.create_topic(topic)
-    request = DescribeTopicPartitionsRequest(topics=[TopicRequest(topic)], cursor=Cursor(topic_name="0-elsewhere"))
-    (described,) = connection.call(request, version=0).topics
-    assert described.error_code == ErrorCode.INVALID_REQUEST
