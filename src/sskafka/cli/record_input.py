@@ -8,6 +8,7 @@ The last text ends a record; it is a line end unless given. `%k\t%v` reads lines
 import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from threading import Thread
 from typing import NamedTuple
 
@@ -110,7 +111,8 @@ async def _read_chunk(fd: int) -> bytes:
             chunk = os.read(fd, _CHUNK_BYTES)
         except OSError as error:
             failure = error
-        loop.call_soon_threadsafe(finish, chunk, failure)
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(finish, chunk, failure)
 
     Thread(target=work, name="read-input", daemon=True).start()
     return await read

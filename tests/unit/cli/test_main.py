@@ -1,0 +1,90 @@
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from sskafka.cli.connecting import client_properties, key_values
+from sskafka.cli.failures import CommandError, explain
+from sskafka.cli.main import COMMANDS, app
+from sskafka.cli.output import print_table
+from sskafka.client.errors import BrokerUnavailableError, UnknownTopicError
+from sskafka.model.errors import ErrorCode, KafkaError
+
+HEAVY = ("asyncio", "rich", "cramjam", "sskafka.client", "sskafka.storage", "sskafka.broker", "sskafka.wire")
+
+
+def test_help_lists_every_command_and_imports_none_of_them() -> None:
+    script = (
+        "import sys; sys.argv = ['sskafka', '--help']\n"
+        "from sskafka.cli.main import run\n"
+        "try: run()\nexcept SystemExit as end: assert not end.code, end.code\n"
+        f"print('loaded', [name for name in sys.modules if name.startswith({HEAVY!r})])"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    for name, command in COMMANDS.items():
+        assert name in ended.stdout
+        assert command.help.split()[0] in ended.stdout
+    assert ended.stdout.rstrip().endswith("loaded []")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str) -> None:
+    result = CliRunner().invoke(app, [name, "--help"])
+    assert result.exit_code == 0, result.output
+    assert "Usage:" in result.stdout
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["topic", "nonsense"], ["topic", "create"], ["--nonsense"]])
+def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+
+
+def test_failures_exit_with_1_and_name_the_way_out() -> None:
+    result = CliRunner().invoke(app, ["topic", "list", "-b", "127.0.0.1:1"])
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.splitlines() == [
+        "error: cannot connect to 127.0.0.1:1: connection refused",
+        "  try: `sskafka start` starts a broker; -b HOST:PORT names another one",
+    ]
+
+
+def test_debug_shows_the_traceback() -> None:
+    result = CliRunner().invoke(app, ["--debug", "topic", "list", "-b", "127.0.0.1:1"])
+    assert isinstance(result.exception, BrokerUnavailableError)
+
+
+def test_the_address_comes_from_the_environment() -> None:
+    result = CliRunner().invoke(app, ["topic", "list"], env={"SSKAFKA_BOOTSTRAP": "127.0.0.1:2"})
+    assert "127.0.0.1:2" in result.stderr
+
+
+def test_version() -> None:
+    assert CliRunner().invoke(app, ["--version"]).stdout.startswith("sskafka ")
+
+
+def test_errors_have_explanations() -> None:
+    assert explain(CommandError("a", "b")) == ("a", "b")
+    unknown = explain(UnknownTopicError("no topic 'x'"))
+    assert unknown is not None
+    assert "topic create" in unknown.hint
+    coded = explain(KafkaError(ErrorCode.INVALID_CONFIG, "bad value"))
+    assert coded == ("bad value (INVALID_CONFIG)", "")
+    assert explain(FileNotFoundError(2, "No such file", "/x")) == ("/x: No such file", "")
+    assert explain(ZeroDivisionError()) is None
+
+
+def test_pairs() -> None:
+    assert key_values(["a=1", "b=x=y", "c="], "-c") == {"a": "1", "b": "x=y", "c": ""}
+    assert client_properties(["linger.ms=3"]) == {"linger.ms": "3"}
+    result = CliRunner().invoke(app, ["topic", "list", "-X", "linger.sm=3"])
+    assert result.exit_code == 2
+    assert "did you mean linger.ms?" in result.stderr
+
+
+def test_tables_are_aligned_without_blanks_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("NAME", "N"), [("orders", 1), ("x", None), ("list", (1, 2))])
+    assert capsys.readouterr().out == "NAME    N\norders  1\nx       -\nlist    [1 2]\n"
