@@ -73,6 +73,7 @@ class ResponseSlot:
 class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_api",
+        "_awaiting_memory",
         "_frame",
         "_frame_filled",
         "_frame_size",
@@ -104,6 +105,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write_paused = False
         self._reading_paused = False
         self._reading_cold = False
+        self._awaiting_memory = False
         self.closed = False
         self.last_active_tick = listener.tick
         self.peer = ""
@@ -209,13 +211,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def _wait_for_memory(self, beginning: bytes, size: int) -> None:
         """Too many large requests are on their way in already: read no more until one is done."""
+        self._awaiting_memory = True
         self._pause_reading()
 
         def retry() -> None:
-            if self.closed:
-                return
-            self._start_large(memoryview(beginning), size)
-            if self._frame is not None:
+            if not self.closed:
+                self._awaiting_memory = False
+                self._start_large(memoryview(beginning), size)
                 self._maybe_resume_reading()
 
         self._listener.memory.wait(retry)
@@ -378,6 +380,7 @@ class Connection(asyncio.BufferedProtocol):
         if (
             self._reading_paused
             and not self._write_paused
+            and not self._awaiting_memory
             and not self.closed
             and len(self._slots) < self._listener.parked_max
             and self._transport is not None

@@ -110,10 +110,10 @@ class Listener:
 
     def flush_soon(self, connection: Connection) -> None:
         """Answers that become ready in one turn of the loop leave together."""
-        if not self._to_flush:
+        self._to_flush.append(connection)
+        if len(self._to_flush) == 1:
             assert self._loop is not None
             self._loop.call_soon(self._flush_all)
-        self._to_flush.append(connection)
 
     def _flush_all(self) -> None:
         connections, self._to_flush = self._to_flush, []

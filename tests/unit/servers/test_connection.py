@@ -1,0 +1,291 @@
+"""One connection against a transport made of lists: framing, order of answers, back-pressure, ends."""
+
+import asyncio
+import struct
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from sskafka.model.counters import ConnectionCounters, RequestCounters
+from sskafka.servers.kafka.authorization import AllowAll, Operation, ResourceType
+from sskafka.servers.kafka.connection import LARGE_FRAME_BYTES, Connection, ResponseSlot
+from sskafka.servers.kafka.listener import RECEIVE_BUFFER_BYTES, ConnectionLimits, Listener
+from sskafka.servers.kafka.registry import Api
+from sskafka.servers.kafka.request import Request, Response
+from sskafka.servers.kafka.request_memory import RequestMemory
+
+ECHO, PARK, ASK = 0, 1, 60
+
+
+class FakeTransport(asyncio.Transport):
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = bytearray()
+        self.writes = 0
+        self.reading = True
+        self.closed = False
+        self.write_limit: int | None = None
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return ("127.0.0.1", 5) if name == "peername" else default
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self.write_limit = high
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+        self.writes += 1
+
+    def writelines(self, list_of_data: object) -> None:
+        self.write(b"".join(list_of_data))  # type: ignore[call-overload]
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.closed = True
+
+
+class Harness:
+    """A listener with two APIs: one echoes its body, the other parks until the test completes it."""
+
+    def __init__(self, *, parked_max: int = 100, memory_bytes: int = 10_000_000, authorizer: object = None) -> None:
+        self.parked: list[tuple[ResponseSlot, bytes]] = []
+        apis = {
+            ECHO: _api(ECHO, "Echo", self._echo),
+            PARK: _api(PARK, "Park", self._park),
+            ASK: _api(ASK, "Ask", self._echo, Operation.DESCRIBE),
+        }
+        limits = ConnectionLimits(2_000_000, 1000, 10, 10, parked_max)
+        self.memory = RequestMemory(memory_bytes)
+        self.listener = Listener(
+            "L",
+            apis,
+            authorizer or AllowAll(),  # type: ignore[arg-type]
+            limits,
+            self.memory,
+            ConnectionCounters(),
+            ThreadPoolExecutor(1),
+        )
+        self.listener._loop = _InstantLoop()  # type: ignore[assignment]
+
+    def connect(self) -> tuple[Connection, FakeTransport]:
+        connection, transport = Connection(self.listener), FakeTransport()
+        connection.connection_made(transport)
+        return connection, transport
+
+    def _echo(self, request: Request) -> Response:
+        body = bytes(request.frame[request.position :])
+        return struct.pack(">ii", 4 + len(body), request.correlation_id) + body
+
+    def _park(self, request: Request) -> None:
+        body = bytes(request.frame[request.position :])
+        answer = struct.pack(">ii", 4 + len(body), request.correlation_id) + body
+        self.parked.append((request.park(), answer))
+
+    def complete(self, number: int) -> None:
+        slot, answer = self.parked[number]
+        slot.complete(answer)
+
+
+class _InstantLoop:
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        callback()
+
+
+def _api(key: int, name: str, handle: Callable[[Request], Response | None], operation: Operation | None = None) -> Api:
+    return Api(key, name, 0, 5, 100, 0, handle, RequestCounters(name), operation)
+
+
+def frame(key: int, correlation_id: int, body: bytes = b"", version: int = 0) -> bytes:
+    content = struct.pack(">hhih", key, version, correlation_id, 2) + b"me" + body
+    return struct.pack(">i", len(content)) + content
+
+
+def answer(correlation_id: int, body: bytes = b"") -> bytes:
+    return struct.pack(">ii", 4 + len(body), correlation_id) + body
+
+
+def feed(connection: Connection, data: bytes) -> None:
+    """As a transport does: ask for room, fill it, say how much."""
+    while data and not connection.closed:
+        room = connection.get_buffer(-1)
+        taken = min(len(room), len(data))
+        room[:taken] = data[:taken]
+        data = data[taken:]
+        connection.buffer_updated(taken)
+
+
+def test_every_frame_in_the_buffer_is_answered_in_one_write() -> None:
+    connection, transport = Harness().connect()
+    feed(connection, frame(ECHO, 1, b"a") + frame(ECHO, 2, b"b") + frame(ECHO, 3))
+    assert bytes(transport.written) == answer(1, b"a") + answer(2, b"b") + answer(3)
+    assert transport.writes == 1
+
+
+def test_frames_may_arrive_cut_at_any_byte() -> None:
+    stream = frame(ECHO, 1, b"hello") + frame(ECHO, 2, b"world")
+    for cut in range(1, len(stream)):
+        connection, transport = Harness().connect()
+        feed(connection, stream[:cut])
+        feed(connection, stream[cut:])
+        assert bytes(transport.written) == answer(1, b"hello") + answer(2, b"world"), cut
+
+
+def test_two_connections_share_the_buffer_without_mixing_their_tails() -> None:
+    harness = Harness()
+    (one, out_one), (two, out_two) = harness.connect(), harness.connect()
+    first, second = frame(ECHO, 1, b"1" * 50), frame(ECHO, 2, b"2" * 50)
+    feed(one, first[:20])
+    feed(two, second[:30])
+    feed(one, first[20:])
+    feed(two, second[30:])
+    assert bytes(out_one.written) == answer(1, b"1" * 50)
+    assert bytes(out_two.written) == answer(2, b"2" * 50)
+
+
+@pytest.mark.parametrize("size", [LARGE_FRAME_BYTES, LARGE_FRAME_BYTES + 1, RECEIVE_BUFFER_BYTES, 1_500_000])
+def test_large_frames_get_a_buffer_of_their_own_and_return_it(size: int) -> None:
+    harness = Harness()
+    connection, transport = harness.connect()
+    body = bytes(range(256)) * (size // 256)
+    feed(connection, frame(ECHO, 1) + frame(ECHO, 7, body) + frame(ECHO, 8))
+    assert bytes(transport.written) == answer(1) + answer(7, body) + answer(8)
+    assert harness.memory.lent_bytes == 0
+
+
+def test_a_large_frame_waits_for_memory_and_nothing_resumes_it_early() -> None:
+    harness = Harness(memory_bytes=600_000)
+    (one, out_one), (two, out_two) = harness.connect(), harness.connect()
+    large = frame(ECHO, 1, b"x" * 500_000)
+    feed(one, large[:300_000])
+    room = two.get_buffer(-1)
+    feed(two, frame(PARK, 5))
+    start = large[: len(room) - 100]
+    room = two.get_buffer(-1)
+    room[: len(start)] = start
+    two.buffer_updated(len(start))
+    assert not out_two.reading
+    harness.complete(0)
+    two.resume_writing()
+    assert not out_two.reading
+    feed(one, large[300_000:])
+    assert out_two.reading
+    feed(two, large[len(start) :])
+    assert bytes(out_one.written) == answer(1, b"x" * 500_000)
+    assert bytes(out_two.written) == answer(5) + answer(1, b"x" * 500_000)
+
+
+def test_answers_leave_in_the_order_of_requests_even_when_an_early_one_waits() -> None:
+    harness = Harness()
+    connection, transport = harness.connect()
+    feed(connection, frame(PARK, 1) + frame(ECHO, 2) + frame(PARK, 3) + frame(ECHO, 4))
+    assert transport.written == b""
+    harness.complete(1)
+    assert transport.written == b""
+    harness.complete(0)
+    assert bytes(transport.written) == answer(1) + answer(2) + answer(3) + answer(4)
+
+
+def test_a_parked_request_has_lost_its_frame() -> None:
+    harness = Harness()
+    connection, _ = harness.connect()
+    kept: list[Request] = []
+    harness.listener.apis[PARK] = _api(PARK, "Park", lambda request: (kept.append(request), request.park(), None)[-1])
+    feed(connection, frame(PARK, 1, b"body"))
+    assert len(kept[0].frame) == 0
+
+
+def test_too_many_parked_answers_stop_the_reading_until_some_have_left() -> None:
+    harness = Harness(parked_max=2)
+    connection, transport = harness.connect()
+    feed(connection, frame(PARK, 1) + frame(PARK, 2))
+    assert not transport.reading
+    harness.complete(0)
+    assert transport.reading
+
+
+def test_a_full_socket_stops_reading_and_writing_until_it_drains() -> None:
+    harness = Harness()
+    connection, transport = harness.connect()
+    feed(connection, frame(PARK, 1))
+    connection.pause_writing()
+    assert not transport.reading
+    harness.complete(0)
+    assert transport.written == b""
+    connection.resume_writing()
+    assert bytes(transport.written) == answer(1)
+    assert transport.reading
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        struct.pack(">i", -1),
+        struct.pack(">i", 3),
+        struct.pack(">i", 2_000_001),
+        struct.pack(">i", 8) + struct.pack(">hhi", ECHO, 0, 9),
+        struct.pack(">i", 12) + struct.pack(">hhih", ECHO, 0, 9, 2) + b"\xff\xff",
+        frame(99, 9),
+        frame(ECHO, 9, version=6),
+    ],
+)
+def test_a_bad_frame_ends_its_connection_after_the_answers_before_it(bad: bytes) -> None:
+    harness = Harness()
+    (connection, transport), (other, out_other) = harness.connect(), harness.connect()
+    feed(connection, frame(ECHO, 1) + bad)
+    assert bytes(transport.written) == answer(1)
+    assert transport.closed
+    feed(other, frame(ECHO, 2))
+    assert bytes(out_other.written) == answer(2)
+
+
+def test_whoever_waits_hears_that_the_client_is_gone() -> None:
+    harness = Harness()
+    connection, transport = harness.connect()
+    feed(connection, frame(PARK, 1) + frame(ECHO, 2))
+    gone: list[bool] = []
+    harness.parked[0][0].on_abandoned = lambda: gone.append(True)
+    connection.connection_lost(None)
+    assert gone == [True]
+    harness.complete(0)
+    assert transport.written == b""
+    assert harness.listener.connection_count == 0
+
+
+def test_a_handler_that_fails_unexpectedly_ends_only_its_connection(caplog: pytest.LogCaptureFixture) -> None:
+    harness = Harness()
+
+    def explode(request: Request) -> Response:
+        raise ZeroDivisionError("a bug")
+
+    harness.listener.apis[ECHO] = _api(ECHO, "Echo", explode)
+    connection, transport = harness.connect()
+    feed(connection, frame(ECHO, 1))
+    assert transport.closed
+    assert "a bug" in caplog.text
+
+
+def test_connections_beyond_the_limit_are_refused() -> None:
+    harness = Harness()
+    transports = [harness.connect()[1] for _ in range(11)]
+    assert [transport.closed for transport in transports] == [False] * 10 + [True]
+
+
+class DenyAll:
+    def allows(self, principal: str, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+        return False
+
+
+def test_an_api_on_the_cluster_passes_the_authorizer_before_its_handler_runs() -> None:
+    connection, transport = Harness(authorizer=DenyAll()).connect()
+    feed(connection, frame(ASK, 1))
+    assert transport.written == b""
+    assert transport.closed
