@@ -27,10 +27,7 @@ from sskafka.metadata.records import (
     UnregisterBrokerRecord,
 )
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import Uuid
-from sskafka.model.listeners import SECURITY_PROTOCOLS, Listener
 from sskafka.model.settings import Settings
-from sskafka.wire.messages import broker_registration as wire
 from sskafka.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
@@ -96,25 +93,6 @@ def unregister_broker(
     records: list[MetadataRecord] = [*changes_as_broker_goes(image, broker.id, min_insync_of(image, settings))]
     records.append(UnregisterBrokerRecord(broker.id, broker.epoch))
     return Decision(records, UnregisterBrokerResponse(error_message=None))
-
-
-def registration_request(
-    settings: Settings,
-    cluster_id: str,
-    incarnation_id: Uuid,
-    listeners: Iterable[Listener],
-    directory_ids: Iterable[Uuid],
-) -> BrokerRegistrationRequest:
-    """What this broker says of itself. `listeners` are those it advertises, with the ports that were bound."""
-    return BrokerRegistrationRequest(
-        broker_id=settings["node.id"],
-        cluster_id=cluster_id,
-        incarnation_id=incarnation_id,
-        listeners=[wire.Listener(at.name, at.host, at.port, SECURITY_PROTOCOLS[at.protocol]) for at in listeners],
-        features=supported_features(),
-        rack=settings["broker.rack"],
-        log_dirs=sorted(directory_ids),
-    )
 
 
 def supported_features() -> list[Feature]:

@@ -27,7 +27,7 @@ def place_replicas(
     unfenced = stripe([broker for broker in usable if not broker.fenced])
     fenced = stripe([broker for broker in usable if broker.fenced])
     _check_enough(len(unfenced), len(unfenced) + len(fenced), replication_factor)
-    return [_place_one(unfenced, fenced, replication_factor, random_start + number) for number in partitions]
+    return [_place_one(unfenced, fenced, replication_factor, random_start, number) for number in partitions]
 
 
 def stripe(brokers: Sequence[BrokerRegistration]) -> list[BrokerRegistration]:
@@ -46,9 +46,14 @@ def _check_enough(unfenced: int, usable: int, replication_factor: int) -> None:
 
 
 def _place_one(
-    unfenced: Sequence[BrokerRegistration], fenced: Sequence[BrokerRegistration], replication_factor: int, number: int
+    unfenced: Sequence[BrokerRegistration],
+    fenced: Sequence[BrokerRegistration],
+    replication_factor: int,
+    start: int,
+    number: int,
 ) -> tuple[int, ...]:
-    around, place = divmod(number, len(unfenced))
+    place = (start + number) % len(unfenced)
+    around = number // len(unfenced)
     leader = unfenced[place]
     others = [*_rotated(_behind(unfenced, place), around), *_rotated(fenced, number)]
     return (leader.id, *_spread(leader, others, replication_factor - 1))

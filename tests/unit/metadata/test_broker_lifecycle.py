@@ -1,0 +1,148 @@
+from metadata_clusters import SETTINGS, cluster, decided, replayed, with_topic
+
+from sskafka.metadata.broker_lifecycle import (
+    fence_broker,
+    register_broker,
+    start_single_broker,
+    supported_features,
+    unfence_broker,
+    unregister_broker,
+)
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.records import FeatureLevelRecord, PartitionChangeRecord
+from sskafka.model.errors import ErrorCode
+from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest, Feature, Listener
+from sskafka.wire.messages.unregister_broker import UnregisterBrokerRequest
+
+CLUSTER = "c"
+
+
+def request(incarnation: int = 1, broker_id: int = 1, cluster_id: str = CLUSTER) -> BrokerRegistrationRequest:
+    listeners = [Listener("PLAINTEXT", "localhost", 9092, 0)]
+    directories = [bytes(15) + bytes([101])]
+    return BrokerRegistrationRequest(
+        broker_id, cluster_id, bytes([incarnation] * 16), listeners, supported_features(), "rack", log_dirs=directories
+    )
+
+
+def start(image: ClusterImage, incarnation: int = 1) -> int:
+    response = decided(image, start_single_broker(image, request(incarnation), CLUSTER, SETTINGS))
+    assert response.error_code == 0
+    return response.broker_epoch
+
+
+def partition(image: ClusterImage) -> PartitionImage:
+    return image.topics_by_name["t"].partitions[0]
+
+
+def test_a_broker_is_registered_fenced_with_the_offset_as_its_epoch() -> None:
+    image = ClusterImage()
+    image.next_offset = 41
+    decision = register_broker(image, request(), CLUSTER, old_life_may_live=False)
+    assert decided(image, decision).broker_epoch == 41
+    broker = image.brokers[1]
+    assert (broker.fenced, broker.rack, broker.epoch) == (True, "rack", 41)
+    endpoint = broker.endpoint("PLAINTEXT")
+    assert endpoint is not None
+    assert (endpoint.host, endpoint.port) == ("localhost", 9092)
+
+
+def test_registrations_that_cannot_be() -> None:
+    image = ClusterImage()
+    start(image)
+    other = register_broker(image, request(2, cluster_id="other"), CLUSTER, old_life_may_live=False)
+    assert other.response.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
+    second = register_broker(image, request(2), CLUSTER, old_life_may_live=True)
+    assert second.response.error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    replayed(image, [FeatureLevelRecord("metadata.version", 25)])
+    old = request(2)
+    old.features = [Feature("metadata.version", 7, 24)]
+    too_old = register_broker(image, old, CLUSTER, old_life_may_live=False)
+    assert too_old.response.error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_the_same_life_registers_once() -> None:
+    image = ClusterImage()
+    epoch = start(image)
+    again = register_broker(image, request(), CLUSTER, old_life_may_live=True)
+    assert (again.response.broker_epoch, list(again.records)) == (epoch, [])
+
+
+def test_a_single_broker_leads_again_in_a_new_epoch_after_a_crash() -> None:
+    image = cluster()
+    with_topic(image, "t")
+    first = partition(image)
+    start(image, incarnation=2)
+    state = partition(image)
+    assert (state.leader, state.isr, state.leader_epoch) == (1, (1,), first.leader_epoch + 1)
+    assert image.is_active(1)
+
+
+def test_a_clean_stop_leaves_an_eligible_leader_that_leads_at_the_next_start() -> None:
+    image = with_topic(cluster(), "t")
+    decided(image, fence_broker(image, 1, SETTINGS))
+    state = partition(image)
+    assert (state.leader, state.isr) == (-1, ())
+    assert (state.eligible_leader_replicas, state.last_known_eligible_leader_replicas) == ((1,), (1,))
+    assert fence_broker(image, 1, SETTINGS).records == []
+    start(image, incarnation=2)
+    state = partition(image)
+    assert (state.leader, state.isr, state.eligible_leader_replicas) == (1, (1,), ())
+    assert state.last_known_eligible_leader_replicas == ()
+
+
+def test_without_eligible_leaders_the_last_in_sync_replica_stays() -> None:
+    image = with_topic(cluster(elr=False), "t")
+    decided(image, fence_broker(image, 1, SETTINGS))
+    assert (partition(image).leader, partition(image).isr) == (-1, (1,))
+    decided(image, unfence_broker(image, 1, SETTINGS))
+    assert (partition(image).leader, partition(image).isr) == (1, (1,))
+    assert unfence_broker(image, 1, SETTINGS).records == []
+
+
+def test_a_fenced_leader_gives_way_to_an_in_sync_replica() -> None:
+    image = with_topic(cluster(3), "t", 1, 3)
+    before = partition(image)
+    decided(image, fence_broker(image, before.leader, SETTINGS))
+    state = partition(image)
+    assert state.leader == next(replica for replica in before.replicas if replica != before.leader)
+    assert set(state.isr) == set(before.isr) - {before.leader}
+    assert state.leader_epoch == before.leader_epoch + 1
+    assert state.eligible_leader_replicas == ()
+
+
+def test_below_min_insync_those_who_leave_stay_eligible() -> None:
+    image = with_topic(cluster(3), "t", 1, 3, min_insync_replicas="2")
+    first, second, third = partition(image).replicas
+    decided(image, fence_broker(image, first, SETTINGS))
+    assert partition(image).eligible_leader_replicas == ()
+    decided(image, fence_broker(image, second, SETTINGS))
+    state = partition(image)
+    assert (state.leader, state.isr, state.eligible_leader_replicas) == (third, (third,), (second,))
+
+
+def test_a_follower_that_goes_leaves_the_leader_and_its_epoch() -> None:
+    image = with_topic(cluster(2), "t", 1, 2)
+    leader, follower = partition(image).replicas
+    decided(image, fence_broker(image, follower, SETTINGS))
+    state = partition(image)
+    assert (state.leader, state.isr, state.leader_epoch) == (leader, (leader,), 0)
+
+
+def test_a_broker_that_comes_back_does_not_take_what_waits_for_another() -> None:
+    image = with_topic(cluster(2), "t", 1, 2)
+    topic_id = image.topics_by_name["t"].topic_id
+    replayed(image, [PartitionChangeRecord(0, topic_id, isr=[], leader=-1, eligible_leader_replicas=[1])])
+    decided(image, fence_broker(image, 2, SETTINGS))
+    decided(image, unfence_broker(image, 2, SETTINGS))
+    assert partition(image).leader == -1
+
+
+def test_a_broker_that_will_not_come_back_is_forgotten() -> None:
+    image = with_topic(cluster(2), "t", 1, 2)
+    gone = partition(image).leader
+    response = decided(image, unregister_broker(image, UnregisterBrokerRequest(gone), SETTINGS))
+    assert (response.error_code, gone in image.brokers, partition(image).leader != gone) == (0, False, True)
+    again = unregister_broker(image, UnregisterBrokerRequest(gone), SETTINGS)
+    assert again.response.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED

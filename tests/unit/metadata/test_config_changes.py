@@ -1,0 +1,125 @@
+import pytest
+from metadata_clusters import SETTINGS, cluster, decided, with_topic
+
+from sskafka.metadata.config_changes import Operation, alter_configs, incremental_alter_configs
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.records import ConfigRecord
+from sskafka.model.errors import ErrorCode
+from sskafka.wire.messages import alter_configs as full
+from sskafka.wire.messages import incremental_alter_configs as incremental
+
+TOPIC, BROKER, LOGGER = 2, 4, 8
+SET, DELETE, APPEND, SUBTRACT = Operation.SET, Operation.DELETE, Operation.APPEND, Operation.SUBTRACT
+
+
+def topic_cluster() -> ClusterImage:
+    return with_topic(cluster(), "t", retention_ms="5000", segment_bytes="1000")
+
+
+def change(
+    image: ClusterImage,
+    *configs: tuple[str, int, str | None],
+    type: int = TOPIC,
+    name: str = "t",
+) -> tuple[int, str | None]:
+    resource = incremental.AlterConfigsResource(type, name, [incremental.AlterableConfig(*item) for item in configs])
+    request = incremental.IncrementalAlterConfigsRequest([resource])
+    (outcome,) = decided(image, incremental_alter_configs(image, request, SETTINGS)).responses
+    assert (outcome.resource_type, outcome.resource_name) == (type, name)
+    return outcome.error_code, outcome.error_message
+
+
+def test_single_settings_are_set_and_deleted() -> None:
+    image = topic_cluster()
+    assert change(image, ("retention.ms", SET, "6000"), ("segment.bytes", DELETE, None)) == (0, None)
+    assert image.topic_configs("t") == {"retention.ms": "6000"}
+
+
+def test_lists_are_appended_to_and_subtracted_from() -> None:
+    image = topic_cluster()
+    change(image, ("cleanup.policy", APPEND, "compact"))
+    assert image.topic_configs("t")["cleanup.policy"] == "delete,compact"
+    change(image, ("cleanup.policy", APPEND, "compact"))
+    assert image.topic_configs("t")["cleanup.policy"] == "delete,compact"
+    change(image, ("cleanup.policy", SUBTRACT, "delete"))
+    assert image.topic_configs("t")["cleanup.policy"] == "compact"
+
+
+def test_what_does_not_change_is_not_written() -> None:
+    image = topic_cluster()
+    configs = [incremental.AlterableConfig("retention.ms", SET, "5000")]
+    request = incremental.IncrementalAlterConfigsRequest([incremental.AlterConfigsResource(TOPIC, "t", configs)])
+    assert incremental_alter_configs(image, request, SETTINGS).records == []
+
+
+@pytest.mark.parametrize(
+    ("config", "code"),
+    [
+        (("retention.ms", SET, "soon"), ErrorCode.INVALID_CONFIG),
+        (("retention.ms", SET, None), ErrorCode.INVALID_CONFIG),
+        (("no.such", SET, "1"), ErrorCode.INVALID_CONFIG),
+        (("no.such", APPEND, "1"), ErrorCode.INVALID_CONFIG),
+        (("retention.ms", APPEND, "1"), ErrorCode.INVALID_CONFIG),
+        (("retention.ms", 9, "1"), ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_changes_that_cannot_be(config: tuple[str, int, str | None], code: ErrorCode) -> None:
+    image = topic_cluster()
+    before = dict(image.topic_configs("t"))
+    assert change(image, config)[0] == code
+    assert image.topic_configs("t") == before
+
+
+def test_resources_must_exist_and_be_of_a_kind_that_has_settings() -> None:
+    image = topic_cluster()
+    value = ("log.retention.ms", SET, "1")
+    assert change(image, value, name="none")[0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert change(image, value, type=BROKER, name="7")[0] == ErrorCode.BROKER_ID_NOT_REGISTERED
+    assert change(image, value, type=BROKER, name="x")[0] == ErrorCode.BROKER_ID_NOT_REGISTERED
+    assert change(image, value, type=LOGGER, name="1")[0] == ErrorCode.INVALID_REQUEST
+
+
+def test_a_setting_named_twice_is_refused() -> None:
+    outcome = change(topic_cluster(), ("retention.ms", SET, "1"), ("retention.ms", DELETE, None))
+    assert outcome[0] == ErrorCode.INVALID_REQUEST
+
+
+def test_broker_settings_change_for_one_or_for_all() -> None:
+    image = topic_cluster()
+    assert change(image, ("log.retention.ms", SET, "7"), type=BROKER, name="1")[0] == 0
+    assert change(image, ("log.retention.ms", SET, "8"), type=BROKER, name="")[0] == 0
+    assert image.broker_configs(1) == {"log.retention.ms": "7"}
+    assert image.broker_default_configs() == {"log.retention.ms": "8"}
+    assert change(image, ("num.partitions", SET, "8"), type=BROKER, name="")[0] == ErrorCode.INVALID_CONFIG
+    assert change(image, ("listeners", SET, "A://:1"), type=BROKER, name="")[0] == ErrorCode.INVALID_CONFIG
+
+
+def replace(image: ClusterImage, *resources: full.AlterConfigsResource, validate_only: bool = False) -> list[int]:
+    request = full.AlterConfigsRequest(list(resources), validate_only)
+    return [outcome.error_code for outcome in decided(image, alter_configs(image, request)).responses]
+
+
+def test_all_settings_are_replaced_at_once() -> None:
+    image = topic_cluster()
+    resource = full.AlterConfigsResource(TOPIC, "t", [full.AlterableConfig("flush.messages", "1")])
+    assert replace(image, resource, validate_only=True) == [0]
+    assert "flush.messages" not in image.topic_configs("t")
+    assert replace(image, resource) == [0]
+    assert image.topic_configs("t") == {"flush.messages": "1"}
+
+
+def test_the_records_of_a_replacement_name_what_goes() -> None:
+    image = topic_cluster()
+    request = full.AlterConfigsRequest([full.AlterConfigsResource(TOPIC, "t", [])])
+    assert alter_configs(image, request).records == [
+        ConfigRecord(TOPIC, "t", "retention.ms", None),
+        ConfigRecord(TOPIC, "t", "segment.bytes", None),
+    ]
+
+
+def test_resources_of_a_request_fail_by_themselves_and_must_not_repeat() -> None:
+    image = topic_cluster()
+    good = full.AlterConfigsResource(TOPIC, "t", [])
+    bad = full.AlterConfigsResource(TOPIC, "none", [])
+    assert replace(image, bad, good) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0]
+    assert replace(image, good, good) == [ErrorCode.INVALID_REQUEST] * 2

@@ -1,0 +1,32 @@
+import pytest
+
+from sskafka.metadata.features import SUPPORTED_FEATURES, new_cluster_levels, parse_metadata_version
+
+
+@pytest.mark.parametrize(
+    ("text", "level"), [("3.3-IV3", 7), ("3.8-IV0", 20), ("4.0", 25), ("4.3", 30), ("4.3-IV0", 30)]
+)
+def test_releases_have_levels(text: str, level: int) -> None:
+    assert parse_metadata_version(text) == level
+
+
+def test_an_unknown_release_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"known are 3\.3-IV3 to 4\.3-IV0"):
+        parse_metadata_version("9.9")
+
+
+def test_a_new_cluster_finalizes_what_kafka_4_3_does() -> None:
+    assert new_cluster_levels() == {
+        "metadata.version": 30,
+        "eligible.leader.replicas.version": 1,
+        "group.version": 1,
+        "share.version": 1,
+        "streams.version": 1,
+        "transaction.version": 2,
+    }
+    assert new_cluster_levels(20) == {"metadata.version": 20}
+
+
+def test_what_a_new_cluster_finalizes_is_supported() -> None:
+    for name, level in new_cluster_levels().items():
+        assert SUPPORTED_FEATURES[name].minimum <= level <= SUPPORTED_FEATURES[name].maximum

@@ -1,0 +1,58 @@
+from collections import Counter
+
+import pytest
+from metadata_clusters import cluster
+
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.placement import PlacementError, place_replicas, stripe
+
+
+def place(image: ClusterImage, partitions: int, factor: int, start: int = 0) -> list[tuple[int, ...]]:
+    return place_replicas(image.brokers.values(), range(partitions), factor, start)
+
+
+def test_the_stripe_changes_rack_with_every_step_as_long_as_it_can() -> None:
+    image = cluster(6, ["a", "a", "a", "b", "b", "c"])
+    assert [broker.id for broker in stripe(list(image.brokers.values()))] == [1, 4, 6, 2, 5, 3]
+
+
+def test_replicas_are_spread_over_racks_first() -> None:
+    image = cluster(6, ["a", "a", "b", "b", "c", "c"])
+    racks = {broker.id: broker.rack for broker in image.brokers.values()}
+    for replicas in place(image, 60, 3):
+        assert len({racks[replica] for replica in replicas}) == 3
+
+
+@pytest.mark.parametrize("start", [0, 1, 5, 65535])
+def test_leaders_and_replicas_are_even(start: int) -> None:
+    placed = place(cluster(5), 50, 3, start)
+    assert set(Counter(replicas[0] for replicas in placed).values()) == {10}
+    assert set(Counter(replica for replicas in placed for replica in replicas).values()) == {30}
+    assert all(len(set(replicas)) == 3 for replicas in placed)
+
+
+def test_two_brokers_do_not_share_all_their_partitions() -> None:
+    pairs = {replicas for replicas in place(cluster(4), 12, 2)}
+    assert len(pairs) == 12
+
+
+def test_the_random_start_moves_the_first_leader() -> None:
+    assert {place(cluster(3), 1, 1, start)[0] for start in range(3)} == {(1,), (2,), (3,)}
+
+
+def test_fenced_brokers_come_last_and_never_lead() -> None:
+    image = cluster(3)
+    image.brokers[1] = cluster(1, fenced=True).brokers[1]
+    for replicas in place(image, 12, 3):
+        assert replicas[0] != 1
+        assert replicas[2] == 1
+    assert all(1 not in replicas for replicas in place(image, 12, 2))
+
+
+def test_too_few_brokers() -> None:
+    with pytest.raises(PlacementError, match="replication factor 3 needs more brokers than the 2"):
+        place(cluster(2), 1, 3)
+    with pytest.raises(PlacementError, match="all brokers are fenced"):
+        place(cluster(2, fenced=True), 1, 1)
+    with pytest.raises(PlacementError, match="the 0 there are"):
+        place(cluster(1, in_controlled_shutdown=True), 1, 1)
