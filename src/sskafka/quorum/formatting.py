@@ -93,7 +93,8 @@ def format_storage(
     if found and not ignore_formatted:
         raise LogDirectoryError(f"{', '.join(found)}: already formatted; --ignore-formatted leaves it as it is")
     report.already_formatted = list(found)
-    report.cluster_id = _agreed_cluster_id(cluster_id, found) or cluster_id_for(settings, random)
+    asked = cluster_id or settings["cluster.id"] or None
+    report.cluster_id = _agreed_cluster_id(asked, found) or cluster_id_for(settings, random)
     metas = {
         path: new_meta_properties(settings, report.cluster_id, random)
         for path in all_directories(settings)
@@ -125,7 +126,7 @@ def _agreed_cluster_id(asked: str | None, found: dict[str, MetaProperties]) -> s
     """Directories added to a formatted node join its cluster."""
     existing = {meta.cluster_id for meta in found.values() if meta.cluster_id}
     if asked is not None and existing - {asked}:
-        raise LogDirectoryError(f"the other directories belong to cluster {', '.join(existing)}, not to {asked}")
+        raise LogDirectoryError(f"the log directories belong to cluster {', '.join(existing)}, not to {asked}")
     return asked or next(iter(existing), None)
 
 
