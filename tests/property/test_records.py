@@ -1,6 +1,6 @@
 from contextlib import suppress
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sskafka.records.batch import CorruptBatchError, read_header
@@ -17,6 +17,7 @@ new_records = st.builds(
 )
 
 
+@settings(deadline=None)  # machines may be busy
 @given(int64)
 @example(2**63 - 1)
 @example(-(2**63))
@@ -25,6 +26,7 @@ def test_varints_round_trip(value: int) -> None:
     assert read_varint(encoded, 0, INT64_BYTES_MAX) == (value, len(encoded))
 
 
+@settings(deadline=None)  # machines may be busy
 @given(st.lists(new_records, max_size=20), st.sampled_from(Compression), st.integers(0, 2**40))
 def test_batches_round_trip(records: list[NewRecord], codec: Compression, base_offset: int) -> None:
     batch = build_batch(records, base_offset=base_offset, compression=codec)
@@ -34,6 +36,7 @@ def test_batches_round_trip(records: list[NewRecord], codec: Compression, base_o
     ]
 
 
+@settings(deadline=None)  # machines may be busy
 @given(st.binary(max_size=200), st.integers(-2, 300), st.integers(0, 7))
 def test_random_payloads_are_decoded_or_corrupt(payload: bytes, count: int, codec: int) -> None:
     header = read_header(build_batch([]))._replace(record_count=count, attributes=codec)
@@ -41,6 +44,7 @@ def test_random_payloads_are_decoded_or_corrupt(payload: bytes, count: int, code
         list(decode_records(frame(header, payload), header._replace(length=49 + len(payload)), max_bytes=100_000))
 
 
+@settings(deadline=None)  # machines may be busy
 @given(st.lists(new_records, min_size=1, max_size=3), st.sampled_from(Compression), st.data())
 def test_damaged_payloads_are_decoded_or_corrupt(
     records: list[NewRecord], codec: Compression, data: st.DataObject
@@ -52,6 +56,7 @@ def test_damaged_payloads_are_decoded_or_corrupt(
         list(decode_records(batch, read_header(batch), max_bytes=100_000))
 
 
+@settings(deadline=None)  # machines may be busy
 @given(st.binary(max_size=100), st.sampled_from(Compression))
 def test_random_bytes_never_unfold_beyond_the_bound(data: bytes, codec: Compression) -> None:
     with suppress(CorruptBatchError):

@@ -10,7 +10,7 @@ under way, so records of a partition are appended in the order of `send`, retrie
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 from sskafka.client.accumulator import Accumulator, Delivery, OutgoingBatch, ProducerIdentity
@@ -171,9 +171,20 @@ class Producer:
                 await self._woken_within(wait_ms)
                 continue
             for leader, batches in (await self._take_ready()).items():
-                request = asyncio.create_task(self._produce(leader, batches))
-                self._requests.add(request)
-                request.add_done_callback(self._requests.discard)
+                for portion in self._portions(batches):
+                    request = asyncio.create_task(self._produce(leader, portion))
+                    self._requests.add(request)
+                    request.add_done_callback(self._requests.discard)
+
+    def _portions(self, batches: Sequence[OutgoingBatch]) -> Iterator[list[OutgoingBatch]]:
+        """Batches that together stay below `max.request.size`; one alone may be larger."""
+        portion: list[OutgoingBatch] = []
+        for batch in batches:
+            if portion and sum(one.size_bytes for one in (*portion, batch)) > self.config.max_request_size:
+                yield portion
+                portion = []
+            portion.append(batch)
+        yield portion
 
     async def _woken_within(self, wait_ms: float | None) -> None:
         try:

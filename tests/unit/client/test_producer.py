@@ -233,6 +233,26 @@ def test_batches_stay_below_their_size() -> None:
     assert max(header.size_bytes for header in log.attempts) <= 1000
 
 
+def test_requests_stay_below_their_size() -> None:
+    log = PartitionLog()
+    sizes = []
+    answer = log.produce
+
+    def produce(request: ProduceRequest, version: int) -> Any:
+        sizes.append(sum(len(data.records or b"") for topic in request.topic_data for data in topic.partition_data))
+        return answer(request, version)
+
+    log.produce = produce  # type: ignore[method-assign]
+
+    async def scenario(producer: Producer) -> None:
+        for partition in range(10):
+            await producer.send("t", bytes(300), partition=partition)
+
+    run(log, scenario, ProducerConfig(max_request_size=1000), partitions=10)
+    assert max(sizes) <= 1000
+    assert len(log.records) == 10
+
+
 def test_senders_wait_while_the_buffer_is_full() -> None:
     log = PartitionLog()
     high: list[int] = []
