@@ -42,7 +42,16 @@ class EmbeddedBroker:
         return self._running().bootstrap_servers
 
     def start(self) -> Self:
-        """Returns when the broker answers; raises what kept it from starting."""
+        """Returns when the broker answers; raises what kept it from starting, and leaves nothing behind."""
+        try:
+            self._start()
+        except BaseException:
+            self._broker = None
+            self._cleanup.close()
+            raise
+        return self
+
+    def _start(self) -> None:
         directory = self._directory
         if directory is None:
             directory = self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="sskafka-"))
@@ -51,12 +60,7 @@ class EmbeddedBroker:
         thread = threading.Thread(target=self._loop.run_forever, name="sskafka-broker", daemon=True)
         thread.start()
         self._cleanup.callback(self._end_thread, thread)
-        try:
-            self._call(self._broker.start)
-        except BaseException:
-            self._cleanup.close()
-            raise
-        return self
+        self._call(self._broker.start)
 
     def stop(self) -> None:
         """Flush, close the logs cleanly and end the thread; a second call does nothing."""
