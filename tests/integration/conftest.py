@@ -7,6 +7,7 @@ broker of their own are skipped then.
 """
 
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -53,6 +54,7 @@ def start_broker(tmp_path: Path) -> Iterator[StartBroker]:
             wrapper: Sequence[str] = (),
         ) -> BrokerProcess:
             broker = BrokerProcess(directory, settings, wrapper)
+            cleanup.callback(lambda: sys.stderr.write(broker.log))  # pytest shows it when the test has failed
             cleanup.callback(broker.close)
             return broker.start()
 

@@ -53,9 +53,13 @@ def test_settings() -> None:
         assert len(connection.topic_metadata("topic", create=True).partitions) == 4
 
 
-def test_bad_settings_are_raised() -> None:
+def test_a_start_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    broker = sskafka.Broker({"num.partitions": "many"})
     with pytest.raises(Exception, match=r"num\.partitions"):
-        sskafka.Broker({"num.partitions": "many"}).start()
+        broker.start()
+    assert list(tmp_path.iterdir()) == []
+    broker.stop()  # as a `finally` would do
 
 
 def test_a_directory_is_kept(tmp_path: Path) -> None:

@@ -81,9 +81,8 @@ def test_a_directory_of_another_node(start_broker: StartBroker) -> None:
     broker = start_broker()
     broker.stop()
     message = refusal(broker.directory, {"node.id": 7})
-    assert "node.id" in message
-    assert "7" in message
-    assert str(broker.data_directory) in message
+    assert f"{broker.data_directory} belongs to node 1" in message
+    assert "node 7" in message
 
 
 def test_a_directory_of_another_cluster(start_broker: StartBroker) -> None:
@@ -94,7 +93,7 @@ def test_a_directory_of_another_cluster(start_broker: StartBroker) -> None:
     assert OTHER_CLUSTER_ID in message
 
 
-@pytest.mark.parametrize("content", ["version=1\nnode.id=one\n", "version=9\ncluster.id=x\nnode.id=1\n", "\0\1\2"])
+@pytest.mark.parametrize("content", ["version=1\nnode.id=one\n", "version=9\ncluster.id=x\nnode.id=1\n"])
 def test_unreadable_meta_properties(tmp_path: Path, content: str) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "meta.properties").write_text(content)

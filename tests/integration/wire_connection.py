@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from waiting import wait_until
 
-from sskafka.records.batch import read_header
+from sskafka.records.batch import HEADER_BYTES, read_header
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.record import Record, decode_records
 from sskafka.wire.apis import API_BY_KEY
@@ -154,11 +154,16 @@ def fetch_request(
 
 
 def records_in(data: PartitionData) -> list[Record]:
-    """The records of a fetched partition, also those before the offset that was asked for."""
+    """The records of a fetched partition, also those before the offset that was asked for.
+
+    The last batch may be cut off by the limit of bytes; clients pass over it, and so does this.
+    """
     assert data.error_code == 0, data
     buffer, position, records = memoryview(data.records or b""), 0, []
-    while position < len(buffer):
+    while len(buffer) - position >= HEADER_BYTES:
         header = read_header(buffer, position)
+        if header.size_bytes > len(buffer) - position:
+            break
         records += decode_records(buffer, header, position)
         position += header.size_bytes
     return records
