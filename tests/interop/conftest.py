@@ -50,12 +50,15 @@ def java(kafka_libs: KafkaLibs) -> JavaTools:
 @pytest.fixture(scope="session")
 def kcat_program() -> str:
     if shutil.which("kcat") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
-        subprocess.run(
-            ["apt-get", "install", "-y", "-qq", "kcat"], capture_output=True, timeout=INSTALL_SECONDS_MAX, check=False
-        )
+        install_kcat()
     if (program := shutil.which("kcat")) is None:
         pytest.skip("kcat is not installed and could not be: apt-get install kcat")
     return program
+
+
+def install_kcat() -> None:
+    for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", "kcat"]):
+        subprocess.run(command, capture_output=True, timeout=INSTALL_SECONDS_MAX, check=False)
 
 
 @pytest.fixture(scope="session")

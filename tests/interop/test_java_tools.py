@@ -115,7 +115,9 @@ def test_topic_settings_are_altered_and_described(java: JavaTools, broker: Broke
     assert "cleanup.policy=compact,delete" in described
     java.run(CONFIGS, *at(broker), *entity, "--alter", "--delete-config", "retention.ms")
     assert "retention.ms=" not in java.run(CONFIGS, *at(broker), *entity, "--describe")
-    assert "InvalidConfigurationException" in java.fail(CONFIGS, *at(broker), *entity, "--alter", "--add-config", "no.such=1")
+    assert "InvalidConfigurationException" in java.fail(
+        CONFIGS, *at(broker), *entity, "--alter", "--add-config", "no.such=1"
+    )
 
 
 def test_broker_settings_are_described(java: JavaTools, broker: Broker) -> None:
