@@ -1,0 +1,93 @@
+"""Limits of connections: idle ones end, too many are refused, slow readers do not fill the broker's memory."""
+
+import struct
+import time
+from pathlib import Path
+
+from broker_process import BrokerProcess, StartBroker
+from waiting import wait_until
+from wire_connection import Connection, fetch_request, values_batch, values_in
+
+from sskafka.wire.messages.metadata import MetadataRequest
+
+MEGABYTE = 1 << 20
+RSS_GROWTH_MAX = 60 * MEGABYTE
+
+
+def rss_bytes(broker: BrokerProcess) -> int:
+    status = Path(f"/proc/{broker.pid}/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) * 1024
+
+
+def is_served(connection: Connection) -> bool:
+    return bool(connection.call(MetadataRequest(topics=[]), version=12).brokers)
+
+
+def is_admitted(broker: BrokerProcess) -> bool:
+    with Connection(broker.bootstrap) as connection:
+        connection.send(MetadataRequest(topics=[]), version=12)
+        return connection.receive_frame() is not None
+
+
+def test_idle_connections_are_closed(start_broker: StartBroker) -> None:
+    broker = start_broker({"connections.max.idle.ms": 1000})
+    with Connection(broker.bootstrap) as idle, Connection(broker.bootstrap) as waiting:
+        waiting.create_topic("quiet")
+        assert is_served(idle)
+        waiting.send(fetch_request("quiet", max_wait_ms=4000), version=12)
+        began = time.monotonic()
+        assert idle.is_closed_by_broker()
+        assert time.monotonic() - began > 0.5
+        assert values_in(waiting.receive()[1].responses[0].partitions[0]) == []  # waiting is not idling
+
+
+def test_connections_of_one_address_are_counted(start_broker: StartBroker) -> None:
+    broker = start_broker({"max.connections.per.ip": 2})
+    with Connection(broker.bootstrap) as first, Connection(broker.bootstrap) as second:
+        assert is_served(first)
+        assert is_served(second)
+        with Connection(broker.bootstrap) as third:
+            assert third.is_closed_by_broker()
+        first.socket.close()
+        wait_until(lambda: is_admitted(broker), "there is room for another one")
+
+
+def test_requests_above_the_limit_are_refused_unread(start_broker: StartBroker) -> None:
+    broker = start_broker({"socket.request.max.bytes": 100_000})
+    with Connection(broker.bootstrap) as greedy, Connection(broker.bootstrap) as modest:
+        greedy.socket.sendall(struct.pack(">i", 100_001))
+        assert greedy.is_closed_by_broker()
+        modest.create_topic("small")
+        assert modest.produce("small", values_batch(bytes(90_000))).error_code == 0
+
+
+def test_a_slow_reader_does_not_fill_the_memory(start_broker: StartBroker) -> None:
+    broker = start_broker()
+    with Connection(broker.bootstrap) as slow, Connection(broker.bootstrap) as other:
+        slow.create_topic("large")
+        for _ in range(2):
+            slow.produce("large", values_batch(bytes(MEGABYTE - 1000)))
+        before = rss_bytes(broker)
+        request = fetch_request("large", partition_max_bytes=2 * MEGABYTE)
+        sent = [slow.send(request, version=12) for _ in range(200)]
+        for _ in range(20):
+            assert is_served(other)
+        assert rss_bytes(broker) - before < RSS_GROWTH_MAX
+        for correlation_id in sent:
+            answered, response = slow.receive()
+            assert answered == correlation_id
+            assert len(values_in(response.responses[0].partitions[0])) == 2
+
+
+def test_many_connections(start_broker: StartBroker) -> None:
+    broker = start_broker()
+    connections = [Connection(broker.bootstrap) for _ in range(300)]
+    try:
+        for connection in connections:
+            connection.send(MetadataRequest(topics=[]), version=12)
+        assert all(connection.receive()[1].brokers for connection in connections)
+        assert rss_bytes(broker) < 150 * MEGABYTE
+    finally:
+        for connection in connections:
+            connection.socket.close()
