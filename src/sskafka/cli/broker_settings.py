@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sskafka.cli.connecting import key_values
 from sskafka.cli.failures import CommandError
+from sskafka.cli.pairs import key_values
 from sskafka.model.properties import parse_properties
 from sskafka.model.settings import Settings
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from sskafka.cli.pairs import key_values
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig, configured, unknown_properties
 
@@ -50,14 +51,3 @@ def client_properties(pairs: Sequence[str] | None) -> dict[str, str]:
         meant = f"; did you mean {nearest}?" if nearest else ""
         raise typer.BadParameter(f"there is no client property {key!r}{meant}", param_hint="-X")
     return properties
-
-
-def key_values(pairs: Sequence[str] | None, option: str) -> dict[str, str]:
-    """`key=value` options as a dict."""
-    values = {}
-    for pair in pairs or ():
-        key, equals, value = pair.partition("=")
-        if not equals or not key.strip():
-            raise typer.BadParameter(f"{pair!r} is not key=value", param_hint=option)
-        values[key.strip()] = value
-    return values

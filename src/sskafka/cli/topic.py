@@ -10,11 +10,11 @@ from sskafka.cli.connecting import (
     PropertiesOption,
     client_properties,
     connected,
-    key_values,
     run,
 )
 from sskafka.cli.failures import Explanation, explain
 from sskafka.cli.output import Format, FormatOption, print_json, print_table, talk
+from sskafka.cli.pairs import key_values
 from sskafka.cli.topic_consume import consume
 from sskafka.cli.topic_describe import describe
 from sskafka.cli.topic_produce import produce

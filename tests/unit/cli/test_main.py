@@ -4,10 +4,11 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from sskafka.cli.connecting import client_properties, key_values
+from sskafka.cli.connecting import client_properties
 from sskafka.cli.failures import CommandError, explain
 from sskafka.cli.main import COMMANDS, app
 from sskafka.cli.output import print_table
+from sskafka.cli.pairs import key_values
 from sskafka.client.errors import BrokerUnavailableError, UnknownTopicError
 from sskafka.model.errors import ErrorCode, KafkaError
 

@@ -1,0 +1,63 @@
+"""`sskafka start` without a file, and `sskafka demo`, as processes."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
+TIMEOUT_S = 30
+
+
+def environment(**extra: str) -> dict[str, str]:
+    return {**os.environ, **extra}
+
+
+@pytest.mark.usefixtures("_ours")
+@pytest.mark.parametrize(("stop", "exit_code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_start_without_a_file(tmp_path: Path, stop: signal.Signals, exit_code: int) -> None:
+    command = [SSKAFKA, "start", "--set", "listeners=PLAINTEXT://127.0.0.1:0"]
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=environment(SSKAFKA_NUM_PARTITIONS="4"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as broker:
+        assert broker.stdout is not None
+        ready = broker.stdout.readline()
+        assert ready.startswith("READY bootstrap=127.0.0.1:")
+        home = tmp_path / "sskafka-data"
+        assert int((home / "broker.pid").read_text()) == broker.pid
+        assert (home / "data" / "meta.properties").exists()
+        bootstrap = ready.split("=", 1)[1].strip()
+        made = subprocess.run(
+            [SSKAFKA, "topic", "create", "t", "-b", bootstrap],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=TIMEOUT_S,
+        )
+        assert made.stdout.splitlines()[1].split()[:2] == ["t", "4"]
+        broker.send_signal(stop)
+        rest, talk = broker.communicate(timeout=TIMEOUT_S)
+        assert broker.returncode == exit_code
+        assert rest == ""
+        assert "SSKafka" in talk
+        assert "Traceback" not in talk
+        assert not (home / "broker.pid").exists()
+        assert (home / "data" / ".kafka_cleanshutdown").exists()
+
+
+@pytest.mark.usefixtures("_ours")
+def test_the_demo_produces_and_consumes() -> None:
+    ended = subprocess.run(
+        [SSKAFKA, "demo", "--once", "--port", "0"], capture_output=True, text=True, check=True, timeout=TIMEOUT_S
+    )
+    assert ended.stdout.count("produced") == 6
+    assert ended.stdout.count("consumed") == 6
+    assert ended.stderr == ""
