@@ -19,13 +19,13 @@ def topic_cluster() -> ClusterImage:
 def change(
     image: ClusterImage,
     *configs: tuple[str, int, str | None],
-    type: int = TOPIC,
+    kind: int = TOPIC,
     name: str = "t",
 ) -> tuple[int, str | None]:
-    resource = incremental.AlterConfigsResource(type, name, [incremental.AlterableConfig(*item) for item in configs])
+    resource = incremental.AlterConfigsResource(kind, name, [incremental.AlterableConfig(*item) for item in configs])
     request = incremental.IncrementalAlterConfigsRequest([resource])
     (outcome,) = decided(image, incremental_alter_configs(image, request, SETTINGS)).responses
-    assert (outcome.resource_type, outcome.resource_name) == (type, name)
+    assert (outcome.resource_type, outcome.resource_name) == (kind, name)
     return outcome.error_code, outcome.error_message
 
 
@@ -74,9 +74,9 @@ def test_resources_must_exist_and_be_of_a_kind_that_has_settings() -> None:
     image = topic_cluster()
     value = ("log.retention.ms", SET, "1")
     assert change(image, value, name="none")[0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert change(image, value, type=BROKER, name="7")[0] == ErrorCode.BROKER_ID_NOT_REGISTERED
-    assert change(image, value, type=BROKER, name="x")[0] == ErrorCode.BROKER_ID_NOT_REGISTERED
-    assert change(image, value, type=LOGGER, name="1")[0] == ErrorCode.INVALID_REQUEST
+    assert change(image, value, kind=BROKER, name="7")[0] == ErrorCode.BROKER_ID_NOT_REGISTERED
+    assert change(image, value, kind=BROKER, name="x")[0] == ErrorCode.BROKER_ID_NOT_REGISTERED
+    assert change(image, value, kind=LOGGER, name="1")[0] == ErrorCode.INVALID_REQUEST
 
 
 def test_a_setting_named_twice_is_refused() -> None:
@@ -86,12 +86,12 @@ def test_a_setting_named_twice_is_refused() -> None:
 
 def test_broker_settings_change_for_one_or_for_all() -> None:
     image = topic_cluster()
-    assert change(image, ("log.retention.ms", SET, "7"), type=BROKER, name="1")[0] == 0
-    assert change(image, ("log.retention.ms", SET, "8"), type=BROKER, name="")[0] == 0
+    assert change(image, ("log.retention.ms", SET, "7"), kind=BROKER, name="1")[0] == 0
+    assert change(image, ("log.retention.ms", SET, "8"), kind=BROKER, name="")[0] == 0
     assert image.broker_configs(1) == {"log.retention.ms": "7"}
     assert image.broker_default_configs() == {"log.retention.ms": "8"}
-    assert change(image, ("num.partitions", SET, "8"), type=BROKER, name="")[0] == ErrorCode.INVALID_CONFIG
-    assert change(image, ("listeners", SET, "A://:1"), type=BROKER, name="")[0] == ErrorCode.INVALID_CONFIG
+    assert change(image, ("num.partitions", SET, "8"), kind=BROKER, name="")[0] == ErrorCode.INVALID_CONFIG
+    assert change(image, ("listeners", SET, "A://:1"), kind=BROKER, name="")[0] == ErrorCode.INVALID_CONFIG
 
 
 def replace(image: ClusterImage, *resources: full.AlterConfigsResource, validate_only: bool = False) -> list[int]:

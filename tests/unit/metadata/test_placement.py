@@ -32,7 +32,7 @@ def test_leaders_and_replicas_are_even(start: int) -> None:
 
 
 def test_two_brokers_do_not_share_all_their_partitions() -> None:
-    pairs = {replicas for replicas in place(cluster(4), 12, 2)}
+    pairs = set(place(cluster(4), 12, 2))
     assert len(pairs) == 12
 
 
