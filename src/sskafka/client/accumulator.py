@@ -72,6 +72,10 @@ class OutgoingBatch:
             if not future.done():
                 future.set_exception(error)
 
+    def cancel(self) -> None:
+        for future, _ in self.waiters:
+            future.cancel()
+
 
 class Accumulator:
     """The queues of all partitions, and how many bytes wait in them."""
@@ -127,3 +131,11 @@ class Accumulator:
         removed = self._queues[batch.partition].popleft()
         assert removed is batch
         self.waiting_bytes -= batch.size_bytes - BatchBuilder().size_bytes
+
+    def cancel(self) -> None:
+        """Whoever waits for a delivery waits no longer."""
+        for queue in self._queues.values():
+            for batch in queue:
+                batch.cancel()
+        self._queues.clear()
+        self.waiting_bytes = 0

@@ -111,22 +111,25 @@ class Consumer:
                 self._fetches[leader] = asyncio.create_task(fetch(self._cluster, self.config, leader, positions))
 
     async def _collect(self, deadline_ms: float) -> list[ConsumedRecord]:
-        """Takes in the fetches that are done; failures that may pass are met with fresh metadata and a pause."""
+        """Takes in the fetches that are done; failures that may pass are met with fresh metadata and a pause.
+
+        A failure that stays is raised only when there are no records to hand out: it will come again.
+        """
         records: list[ConsumedRecord] = []
-        failed = False
+        failure: Exception | None = None
         for leader in [leader for leader, under_way in self._fetches.items() if under_way.done()]:
             try:
                 answers = self._fetches.pop(leader).result()
                 for answer in answers:
                     records += await self._take(answer)
             except Exception as error:
-                if not is_retriable(error):
-                    raise
-                failed = True
-        if failed:
-            await self._recover(deadline_ms)
-        else:
+                failure = error
+        if failure is None:
             self._failures = 0
+        elif is_retriable(failure):
+            await self._recover(deadline_ms)
+        elif not records:
+            raise failure
         return records
 
     async def _recover(self, deadline_ms: float) -> None:

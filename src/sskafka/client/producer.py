@@ -70,8 +70,12 @@ class Producer:
         self.start()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """After a failure nobody waits for what is still on its way."""
+        if kind is None:
+            await self.close()
+        else:
+            await self.abort()
 
     def start(self) -> None:
         assert self._sender is None
@@ -79,15 +83,20 @@ class Producer:
 
     async def close(self) -> None:
         """Waits until everything sent is delivered or has failed."""
-        if self._sender is None:
-            return
         try:
             await self.flush()
         finally:
-            sender, self._sender = self._sender, None
-            for task in (sender, *self._requests):
-                task.cancel()
-            await asyncio.gather(sender, *self._requests, return_exceptions=True)
+            await self.abort()
+
+    async def abort(self) -> None:
+        """Ends at once; the futures of records that are not delivered yet are cancelled."""
+        if self._sender is None:
+            return
+        sender, self._sender = self._sender, None
+        for task in (sender, *self._requests):
+            task.cancel()
+        await asyncio.gather(sender, *self._requests, return_exceptions=True)
+        self._accumulator.cancel()
 
     async def send(
         self,

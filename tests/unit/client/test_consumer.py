@@ -226,3 +226,30 @@ def test_seeking_by_time_goes_to_the_end_where_no_record_is_that_young() -> None
         return [*positions, consumer.position(T0)]
 
     assert run(Leader(start=3, end=9), scenario) == [9, 3, 9]
+
+
+def test_records_are_handed_out_before_the_failure_beside_them_is_raised() -> None:
+    """Partition 0 has records, partition 1 an error that stays: neither may hide the other."""
+    t1 = TopicPartition("t", 1)
+
+    async def fetch(request: FetchRequest, version: int) -> FetchResponse:
+        good = PartitionData(high_watermark=1, records=batch(0, b"a"))
+        bad = PartitionData(partition_index=1, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        asked = {partition.partition: partition.fetch_offset for partition in request.topics[0].partitions}
+        answers = [bad] if asked[0] else [good, bad]
+        return FetchResponse(
+            responses=[FetchableTopicResponse(topic_id=request.topics[0].topic_id, partitions=answers)]
+        )
+
+    async def work() -> None:
+        async with (
+            FakeBroker({FetchRequest: fetch}, topics={"t": 2}) as broker,
+            Cluster(broker.bootstrap, FAST) as cluster,
+            Consumer(cluster) as consumer,
+        ):
+            consumer.assign({T0: 0, t1: 0})
+            assert [record.value for record in await consumer.poll()] == [b"a"]
+            with pytest.raises(KafkaError, match="fetch of t-1"):
+                await consumer.poll()
+
+    asyncio.run(work())
