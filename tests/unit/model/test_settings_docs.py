@@ -1,9 +1,27 @@
+from dataclasses import fields
 from pathlib import Path
 
 from sskafka.model.settings_docs import configuration_page
+from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
+from sskafka.storage.log_config import LogConfig
 
+SOURCE = Path(__file__).parents[3] / "src" / "sskafka"
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 
 
 def test_the_committed_page_is_what_the_table_says() -> None:
     assert PAGE.read_text(encoding="utf-8") == configuration_page(), "run: python docs/generate.py"
+
+
+def test_settings_said_to_be_used_are_named_in_the_code_and_planned_ones_are_not_read() -> None:
+    files = [path for path in SOURCE.rglob("*.py") if path.parent.name != "settings_table"]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    named = {name for name in (*BROKER_SETTINGS, *TOPIC_SETTINGS) if f'"{name}"' in code}
+    of_logs = {field.name.replace("_", ".") for field in fields(LogConfig)}
+    topic_rows = [row for row in TOPIC_SETTINGS.values() if row.used]
+    assert [row.name for row in topic_rows if row.name not in named | of_logs] == []
+    followed = {fallback.name for row in topic_rows for fallback in row.fallbacks}
+    spoken_for = [BROKER_SETTINGS[name] for name in followed | named if name in BROKER_SETTINGS]
+    followed |= {fallback.name for row in spoken_for for fallback in row.fallbacks}
+    assert [row.name for row in BROKER_SETTINGS.values() if row.used and row.name not in named | followed] == []
+    assert [row.name for row in BROKER_SETTINGS.values() if not row.used and f'ettings["{row.name}"]' in code] == []

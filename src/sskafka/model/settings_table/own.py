@@ -1,6 +1,6 @@
 """Settings that Apache Kafka does not have."""
 
-from sskafka.model.setting import Between, Importance, OneOf, Setting, Type, Update
+from sskafka.model.setting import Between, Importance, OneOf, Setting, Type, Update, planned
 
 STRING, LIST, BOOLEAN, INT = Type.STRING, Type.LIST, Type.BOOLEAN, Type.INT
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
@@ -10,18 +10,18 @@ READ_ONLY = Update.READ_ONLY
 OWN = (
     Setting("cluster.id", STRING, None, None, READ_ONLY, HIGH,
             "Id with which an empty data directory is formatted; derived from the voters when not set.", own=True),
-    Setting("http.listener", STRING, "", None, READ_ONLY, HIGH,
-            "host:port of the HTTP door; port 0 takes any free one, empty keeps the door shut.", own=True, used=False),
-    Setting("http.allowed.hosts", LIST, (), None, READ_ONLY, MEDIUM,
-            "Host names, beside the listener's own, that HTTP requests may be addressed to.", own=True, used=False),
-    Setting("adr.listener", STRING, "", None, READ_ONLY, HIGH,
-            "host:port of the binary door of ADR-0011; empty keeps it shut.", own=True, used=False),
-    Setting("lab.api", BOOLEAN, False, None, READ_ONLY, MEDIUM,
-            "Opens /kraft/v1/*, where callers may vote and name leaders.", own=True, used=False),
-    Setting("partitioner.hash", STRING, "murmur2", OneOf(("murmur2", "murmur3")), READ_ONLY, MEDIUM,
-            "Hash that picks the partition of a key where the broker or a bundled client does.", own=True, used=False),
+    planned("http.listener", STRING, "", None, READ_ONLY, HIGH,
+            "host:port of the HTTP door; port 0 takes any free one, empty keeps the door shut.", own=True),
+    planned("http.allowed.hosts", LIST, (), None, READ_ONLY, MEDIUM,
+            "Host names, beside the listener's own, that HTTP requests may be addressed to.", own=True),
+    planned("adr.listener", STRING, "", None, READ_ONLY, HIGH,
+            "host:port of the binary door of ADR-0011; empty keeps it shut.", own=True),
+    planned("lab.api", BOOLEAN, False, None, READ_ONLY, MEDIUM,
+            "Opens /kraft/v1/*, where callers may vote and name leaders.", own=True),
+    planned("partitioner.hash", STRING, "murmur2", OneOf(("murmur2", "murmur3")), READ_ONLY, MEDIUM,
+            "Hash that picks the partition of a key where the broker or a bundled client does.", own=True),
     Setting("log.dir.partition.base", INT, 0, Between(0, 1), READ_ONLY, LOW,
             "Number of the first partition in directory names; fixed once a directory is formatted.", own=True),
-    Setting("topics.file", STRING, None, None, READ_ONLY, MEDIUM,
-            "JSON file with topics that are created once all brokers are there.", own=True, used=False),
+    planned("topics.file", STRING, None, None, READ_ONLY, MEDIUM,
+            "JSON file with topics that are created once all brokers are there.", own=True),
 )

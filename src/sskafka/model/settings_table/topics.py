@@ -41,7 +41,7 @@ TOPICS = (
     Setting("cleanup.policy", LIST, ("delete",), EachOf(("compact", "delete")), DYNAMIC, MEDIUM,
             "What happens to old segments: deleted, compacted to the last record of each key, or both.",
             fallbacks=(Fallback("log.cleanup.policy"),)),
-    planned("compression.type", STRING, "producer",
+    Setting("compression.type", STRING, "producer",
             OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")), DYNAMIC, MEDIUM,
             "Compression of stored batches; producer keeps what was sent.", fallbacks=(Fallback("compression.type"),)),
     planned("compression.gzip.level", INT, -1, BetweenOr(1, 9, -1), DYNAMIC, MEDIUM,
