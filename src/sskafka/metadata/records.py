@@ -4,7 +4,7 @@ They are written in the notation of `wire.schema`; `record_codec` frames them. F
 `ignorable`: in a cluster whose metadata.version is older they are left out, as `record_codec.version_for` decides.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
@@ -22,6 +22,7 @@ from sskafka.wire.schema import (
     Uuid,
     data,
     ignorable,
+    message,
     since,
     tagged,
 )
@@ -40,7 +41,7 @@ FENCE, UNFENCE = 1, -1
 """Values of `BrokerRegistrationChangeRecord.fenced` beside 0, no change."""
 
 
-@dataclass(slots=True)
+@message
 class BrokerEndpoint:
     name: String = ""
     host: String = ""
@@ -48,14 +49,14 @@ class BrokerEndpoint:
     security_protocol: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class BrokerFeature:
     name: String = ""
     min_supported_version: Int16 = 0
     max_supported_version: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class RegisterBrokerRecord:
     """A broker came up; it is fenced until it has caught up. Its epoch is the offset of this record."""
 
@@ -74,7 +75,7 @@ class RegisterBrokerRecord:
     cordoned_log_dirs: Annotated[list[Uuid] | None, tagged(1, since=4), ignorable] = None
 
 
-@dataclass(slots=True)
+@message
 class UnregisterBrokerRecord:
     SCHEMA: ClassVar = data(key=1, versions=(0, 0), flexible_from=0)
 
@@ -82,7 +83,7 @@ class UnregisterBrokerRecord:
     broker_epoch: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class TopicRecord:
     SCHEMA: ClassVar = data(key=2, versions=(0, 0), flexible_from=0)
 
@@ -90,7 +91,7 @@ class TopicRecord:
     topic_id: Uuid = ZERO_UUID
 
 
-@dataclass(slots=True)
+@message
 class PartitionRecord:
     SCHEMA: ClassVar = data(key=3, versions=(0, 2), flexible_from=0)
 
@@ -109,7 +110,7 @@ class PartitionRecord:
     last_known_elr: Annotated[list[Int32] | None, tagged(2, since=2), ignorable] = None
 
 
-@dataclass(slots=True)
+@message
 class ConfigRecord:
     """One setting of a topic, a broker, or (with an empty broker name) of all brokers. A null value removes it."""
 
@@ -121,7 +122,7 @@ class ConfigRecord:
     value: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class PartitionChangeRecord:
     """Changes of a partition; what keeps its default did not change."""
 
@@ -140,7 +141,7 @@ class PartitionChangeRecord:
     directories: Annotated[list[Uuid] | None, tagged(8, since=1), ignorable] = None
 
 
-@dataclass(slots=True)
+@message
 class FenceBrokerRecord:
     SCHEMA: ClassVar = data(key=7, versions=(0, 0), flexible_from=0)
 
@@ -148,7 +149,7 @@ class FenceBrokerRecord:
     epoch: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class UnfenceBrokerRecord:
     SCHEMA: ClassVar = data(key=8, versions=(0, 0), flexible_from=0)
 
@@ -156,7 +157,7 @@ class UnfenceBrokerRecord:
     epoch: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class RemoveTopicRecord:
     """The topic goes, and with it its partitions and settings."""
 
@@ -165,7 +166,7 @@ class RemoveTopicRecord:
     topic_id: Uuid = ZERO_UUID
 
 
-@dataclass(slots=True)
+@message
 class DelegationTokenRecord:
     SCHEMA: ClassVar = data(key=10, versions=(0, 0), flexible_from=0)
 
@@ -178,7 +179,7 @@ class DelegationTokenRecord:
     token_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class UserScramCredentialRecord:
     SCHEMA: ClassVar = data(key=11, versions=(0, 0), flexible_from=0)
 
@@ -190,7 +191,7 @@ class UserScramCredentialRecord:
     iterations: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class FeatureLevelRecord:
     """The finalized level of a feature; 0 removes it."""
 
@@ -200,13 +201,13 @@ class FeatureLevelRecord:
     feature_level: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class EntityData:
     entity_type: String = ""
     entity_name: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class ClientQuotaRecord:
     SCHEMA: ClassVar = data(key=14, versions=(0, 0), flexible_from=0)
 
@@ -216,7 +217,7 @@ class ClientQuotaRecord:
     remove: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class ProducerIdsRecord:
     """A broker was given a block of producer ids; the next block begins at `next_producer_id`."""
 
@@ -227,7 +228,7 @@ class ProducerIdsRecord:
     next_producer_id: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class BrokerRegistrationChangeRecord:
     SCHEMA: ClassVar = data(key=17, versions=(0, 3), flexible_from=0)
 
@@ -239,7 +240,7 @@ class BrokerRegistrationChangeRecord:
     cordoned_log_dirs: Annotated[list[Uuid] | None, tagged(3, since=3), ignorable] = None
 
 
-@dataclass(slots=True)
+@message
 class AccessControlEntryRecord:
     SCHEMA: ClassVar = data(key=18, versions=(0, 0), flexible_from=0)
 
@@ -253,28 +254,28 @@ class AccessControlEntryRecord:
     permission_type: Int8 = 0
 
 
-@dataclass(slots=True)
+@message
 class RemoveAccessControlEntryRecord:
     SCHEMA: ClassVar = data(key=19, versions=(0, 0), flexible_from=0)
 
     id: Uuid = ZERO_UUID
 
 
-@dataclass(slots=True)
+@message
 class NoOpRecord:
     """Written by an idle controller so that its followers see the log move."""
 
     SCHEMA: ClassVar = data(key=20, versions=(0, 0), flexible_from=0)
 
 
-@dataclass(slots=True)
+@message
 class ZkMigrationStateRecord:
     SCHEMA: ClassVar = data(key=21, versions=(0, 0), flexible_from=0)
 
     zk_migration_state: Int8 = 0
 
 
-@dataclass(slots=True)
+@message
 class RemoveUserScramCredentialRecord:
     SCHEMA: ClassVar = data(key=22, versions=(0, 0), flexible_from=0)
 
@@ -282,7 +283,7 @@ class RemoveUserScramCredentialRecord:
     mechanism: Int8 = 0
 
 
-@dataclass(slots=True)
+@message
 class BeginTransactionRecord:
     """What follows counts only once the transaction has ended."""
 
@@ -291,26 +292,26 @@ class BeginTransactionRecord:
     name: Annotated[String | None, tagged(0)] = None
 
 
-@dataclass(slots=True)
+@message
 class EndTransactionRecord:
     SCHEMA: ClassVar = data(key=24, versions=(0, 0), flexible_from=0)
 
 
-@dataclass(slots=True)
+@message
 class AbortTransactionRecord:
     SCHEMA: ClassVar = data(key=25, versions=(0, 0), flexible_from=0)
 
     reason: Annotated[String | None, tagged(0)] = None
 
 
-@dataclass(slots=True)
+@message
 class RemoveDelegationTokenRecord:
     SCHEMA: ClassVar = data(key=26, versions=(0, 0), flexible_from=0)
 
     token_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class ControllerEndpoint:
     name: String = ""
     host: String = ""
@@ -318,14 +319,14 @@ class ControllerEndpoint:
     security_protocol: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class ControllerFeature:
     name: String = ""
     min_supported_version: Int16 = 0
     max_supported_version: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class RegisterControllerRecord:
     SCHEMA: ClassVar = data(key=27, versions=(0, 0), flexible_from=0)
 
@@ -336,7 +337,7 @@ class RegisterControllerRecord:
     features: list[ControllerFeature] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ClearElrRecord:
     """Forget the eligible leader replicas of a topic, or of all topics when the name is empty."""
 

@@ -1,12 +1,12 @@
 """The notation for Kafka's messages: one dataclass a message, for all of its versions.
 
-    @dataclass(slots=True)
-    class FetchTopic:                                                # a nested struct: a plain dataclass
+    @message
+    class FetchTopic:                                                # a nested struct has no SCHEMA
         topic: Annotated[String, until(12), ignorable] = ""          # on the wire in versions up to 12
         topic_id: Annotated[Uuid, since(13), ignorable] = ZERO_UUID  # on the wire in versions 13 and later
         partitions: list[FetchPartition] = field(default_factory=list)
 
-    @dataclass(slots=True)
+    @message
     class FetchRequest:
         SCHEMA: ClassVar = request(1, versions=(4, 18), flexible_from=12)
         cluster_id: Annotated[String | None, tagged(0, since=12), ignorable] = None
@@ -24,9 +24,9 @@ Every field has a default and fields stand in wire order. Structs are defined be
 as objects, so message modules do without `from __future__ import annotations`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Annotated, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar, dataclass_transform
 
 from sskafka.model.buffers import Buffer
 
@@ -133,6 +133,30 @@ class MessageSchema:
 
     def is_flexible(self, version: int) -> bool:
         return version >= self.flexible_from
+
+
+T = TypeVar("T")
+
+
+@dataclass_transform(field_specifiers=(field,))
+def message(cls: type[T]) -> type[T]:
+    """A dataclass with slots. A process makes hundreds of these when it starts, so only `__init__` is generated for
+    each; comparing and showing are shared, and the text that dataclass would make of the signature is left out."""
+    if cls.__doc__ is None:
+        cls.__doc__ = ""
+    made = dataclass(slots=True, repr=False, eq=False, match_args=False)(cls)
+    made.__eq__ = _equals  # type: ignore[method-assign]
+    made.__repr__ = _shown  # type: ignore[method-assign]
+    return made
+
+
+def _equals(self: Any, other: object) -> bool:
+    names: tuple[str, ...] = self.__slots__
+    return type(other) is type(self) and all(getattr(self, name) == getattr(other, name) for name in names)
+
+
+def _shown(self: Any) -> str:
+    return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
 
 
 class Message(Protocol):

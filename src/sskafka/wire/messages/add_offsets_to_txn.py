@@ -1,12 +1,11 @@
 """AddOffsetsToTxn: enrol the offsets of a group in a transaction."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from sskafka.wire.schema import Int16, Int32, Int64, String, request, response
+from sskafka.wire.schema import Int16, Int32, Int64, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class AddOffsetsToTxnRequest:
     SCHEMA: ClassVar = request(25, versions=(0, 4), flexible_from=3)
 
@@ -16,7 +15,7 @@ class AddOffsetsToTxnRequest:
     group_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class AddOffsetsToTxnResponse:
     SCHEMA: ClassVar = response(25, versions=(0, 4), flexible_from=3)
 

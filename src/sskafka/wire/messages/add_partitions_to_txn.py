@@ -1,18 +1,18 @@
 """AddPartitionsToTxn: enrol partitions in a transaction, or verify that they are."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, ignorable, request, response, since, until
+from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, ignorable, message, request, response, since, until
 
 
-@dataclass(slots=True)
+@message
 class AddPartitionsToTxnTopic:
     name: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AddPartitionsToTxnTransaction:
     transactional_id: String = ""
     producer_id: Int64 = 0
@@ -21,7 +21,7 @@ class AddPartitionsToTxnTransaction:
     topics: list[AddPartitionsToTxnTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AddPartitionsToTxnRequest:
     SCHEMA: ClassVar = request(24, versions=(0, 5), flexible_from=3)
 
@@ -32,25 +32,25 @@ class AddPartitionsToTxnRequest:
     v3_and_below_topics: Annotated[list[AddPartitionsToTxnTopic], until(3)] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AddPartitionsToTxnPartitionResult:
     partition_index: Int32 = 0
     partition_error_code: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class AddPartitionsToTxnTopicResult:
     name: String = ""
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AddPartitionsToTxnResult:
     transactional_id: String = ""
     topic_results: list[AddPartitionsToTxnTopicResult] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AddPartitionsToTxnResponse:
     SCHEMA: ClassVar = response(24, versions=(0, 5), flexible_from=3)
 

@@ -1,20 +1,20 @@
 """AddRaftVoter: add a voter to the metadata quorum."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Bool, Int16, Int32, String, UInt16, Uuid, request, response, since
+from sskafka.wire.schema import Bool, Int16, Int32, String, UInt16, Uuid, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class Listener:
     name: String = ""
     host: String = ""
     port: UInt16 = 0
 
 
-@dataclass(slots=True)
+@message
 class AddRaftVoterRequest:
     SCHEMA: ClassVar = request(80, versions=(0, 1), flexible_from=0)
 
@@ -26,7 +26,7 @@ class AddRaftVoterRequest:
     ack_when_committed: Annotated[Bool, since(1)] = True
 
 
-@dataclass(slots=True)
+@message
 class AddRaftVoterResponse:
     SCHEMA: ClassVar = response(80, versions=(0, 1), flexible_from=0)
 

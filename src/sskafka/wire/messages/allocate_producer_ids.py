@@ -1,12 +1,11 @@
 """AllocateProducerIds: a broker takes a block of producer ids from the controller."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from sskafka.wire.schema import Int16, Int32, Int64, request, response
+from sskafka.wire.schema import Int16, Int32, Int64, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class AllocateProducerIdsRequest:
     SCHEMA: ClassVar = request(67, versions=(0, 0), flexible_from=0)
 
@@ -14,7 +13,7 @@ class AllocateProducerIdsRequest:
     broker_epoch: Int64 = -1
 
 
-@dataclass(slots=True)
+@message
 class AllocateProducerIdsResponse:
     SCHEMA: ClassVar = response(67, versions=(0, 0), flexible_from=0)
 

@@ -1,31 +1,31 @@
 """AlterClientQuotas: set or remove quotas of users, client ids and addresses."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Bool, Float64, Int16, Int32, String, request, response
+from sskafka.wire.schema import Bool, Float64, Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class EntityData:
     entity_type: String = ""
     entity_name: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class OpData:
     key: String = ""
     value: Float64 = 0.0
     remove: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class RequestEntryData:
     entity: list[EntityData] = field(default_factory=list)
     ops: list[OpData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterClientQuotasRequest:
     SCHEMA: ClassVar = request(49, versions=(0, 1), flexible_from=1)
 
@@ -33,14 +33,14 @@ class AlterClientQuotasRequest:
     validate_only: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class ResponseEntryData:
     error_code: Int16 = 0
     error_message: String | None = ""
     entity: list[EntityData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterClientQuotasResponse:
     SCHEMA: ClassVar = response(49, versions=(0, 1), flexible_from=1)
 

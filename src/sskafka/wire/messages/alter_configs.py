@@ -1,25 +1,25 @@
 """AlterConfigs: replace all settings of a resource. IncrementalAlterConfigs is the gentler way."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, request, response
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class AlterableConfig:
     name: String = ""
     value: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class AlterConfigsResource:
     resource_type: Int8 = 0
     resource_name: String = ""
     configs: list[AlterableConfig] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterConfigsRequest:
     SCHEMA: ClassVar = request(33, versions=(0, 2), flexible_from=2)
 
@@ -27,7 +27,7 @@ class AlterConfigsRequest:
     validate_only: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class AlterConfigsResourceResponse:
     error_code: Int16 = 0
     error_message: String | None = ""
@@ -35,7 +35,7 @@ class AlterConfigsResourceResponse:
     resource_name: String = ""
 
 
-@dataclass(slots=True)
+@message
 class AlterConfigsResponse:
     SCHEMA: ClassVar = response(33, versions=(0, 2), flexible_from=2)
 

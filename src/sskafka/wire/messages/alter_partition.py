@@ -1,19 +1,19 @@
 """AlterPartition: a partition leader asks the controller for another set of in-sync replicas."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int8, Int16, Int32, Int64, Uuid, request, response, since, until
+from sskafka.wire.schema import Int8, Int16, Int32, Int64, Uuid, message, request, response, since, until
 
 
-@dataclass(slots=True)
+@message
 class BrokerState:
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
 
 
-@dataclass(slots=True)
+@message
 class RequestPartitionData:
     partition_index: Int32 = 0
     leader_epoch: Int32 = 0
@@ -23,13 +23,13 @@ class RequestPartitionData:
     partition_epoch: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class RequestTopicData:
     topic_id: Uuid = ZERO_UUID
     partitions: list[RequestPartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterPartitionRequest:
     SCHEMA: ClassVar = request(56, versions=(2, 3), flexible_from=0)
 
@@ -38,7 +38,7 @@ class AlterPartitionRequest:
     topics: list[RequestTopicData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ResponsePartitionData:
     partition_index: Int32 = 0
     error_code: Int16 = 0
@@ -49,13 +49,13 @@ class ResponsePartitionData:
     partition_epoch: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class ResponseTopicData:
     topic_id: Uuid = ZERO_UUID
     partitions: list[ResponsePartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterPartitionResponse:
     SCHEMA: ClassVar = response(56, versions=(2, 3), flexible_from=0)
 

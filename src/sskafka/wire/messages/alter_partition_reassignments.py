@@ -1,24 +1,24 @@
 """AlterPartitionReassignments: start or cancel the move of partitions to other brokers."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Int16, Int32, String, ignorable, request, response, since
+from sskafka.wire.schema import Bool, Int16, Int32, String, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class ReassignablePartition:
     partition_index: Int32 = 0
     replicas: list[Int32] | None = None
 
 
-@dataclass(slots=True)
+@message
 class ReassignableTopic:
     name: String = ""
     partitions: list[ReassignablePartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterPartitionReassignmentsRequest:
     SCHEMA: ClassVar = request(45, versions=(0, 1), flexible_from=0)
 
@@ -27,20 +27,20 @@ class AlterPartitionReassignmentsRequest:
     topics: list[ReassignableTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ReassignablePartitionResponse:
     partition_index: Int32 = 0
     error_code: Int16 = 0
     error_message: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class ReassignableTopicResponse:
     name: String = ""
     partitions: list[ReassignablePartitionResponse] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterPartitionReassignmentsResponse:
     SCHEMA: ClassVar = response(45, versions=(0, 1), flexible_from=0)
 

@@ -1,43 +1,43 @@
 """AlterReplicaLogDirs: move replicas between the log directories of a broker."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Int16, Int32, String, request, response
+from sskafka.wire.schema import Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class AlterReplicaLogDirTopic:
     name: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterReplicaLogDir:
     path: String = ""
     topics: list[AlterReplicaLogDirTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterReplicaLogDirsRequest:
     SCHEMA: ClassVar = request(34, versions=(1, 2), flexible_from=2)
 
     dirs: list[AlterReplicaLogDir] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterReplicaLogDirPartitionResult:
     partition_index: Int32 = 0
     error_code: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class AlterReplicaLogDirTopicResult:
     topic_name: String = ""
     partitions: list[AlterReplicaLogDirPartitionResult] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterReplicaLogDirsResponse:
     SCHEMA: ClassVar = response(34, versions=(1, 2), flexible_from=2)
 

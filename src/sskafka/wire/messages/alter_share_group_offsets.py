@@ -1,25 +1,25 @@
 """AlterShareGroupOffsets: move the start offsets of a share group."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, Int64, String, Uuid, request, response
+from sskafka.wire.schema import Int16, Int32, Int64, String, Uuid, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class AlterShareGroupOffsetsRequestPartition:
     partition_index: Int32 = 0
     start_offset: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class AlterShareGroupOffsetsRequestTopic:
     topic_name: String = ""
     partitions: list[AlterShareGroupOffsetsRequestPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterShareGroupOffsetsRequest:
     SCHEMA: ClassVar = request(91, versions=(0, 0), flexible_from=0)
 
@@ -27,21 +27,21 @@ class AlterShareGroupOffsetsRequest:
     topics: list[AlterShareGroupOffsetsRequestTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterShareGroupOffsetsResponsePartition:
     partition_index: Int32 = 0
     error_code: Int16 = 0
     error_message: String | None = None
 
 
-@dataclass(slots=True)
+@message
 class AlterShareGroupOffsetsResponseTopic:
     topic_name: String = ""
     topic_id: Uuid = ZERO_UUID
     partitions: list[AlterShareGroupOffsetsResponsePartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterShareGroupOffsetsResponse:
     SCHEMA: ClassVar = response(91, versions=(0, 0), flexible_from=0)
 

@@ -1,18 +1,18 @@
 """AlterUserScramCredentials: set or delete SCRAM credentials of users."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Bytes, Int8, Int16, Int32, String, request, response
+from sskafka.wire.schema import Bytes, Int8, Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class ScramCredentialDeletion:
     name: String = ""
     mechanism: Int8 = 0
 
 
-@dataclass(slots=True)
+@message
 class ScramCredentialUpsertion:
     name: String = ""
     mechanism: Int8 = 0
@@ -21,7 +21,7 @@ class ScramCredentialUpsertion:
     salted_password: Bytes = b""
 
 
-@dataclass(slots=True)
+@message
 class AlterUserScramCredentialsRequest:
     SCHEMA: ClassVar = request(51, versions=(0, 0), flexible_from=0)
 
@@ -29,14 +29,14 @@ class AlterUserScramCredentialsRequest:
     upsertions: list[ScramCredentialUpsertion] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AlterUserScramCredentialsResult:
     user: String = ""
     error_code: Int16 = 0
     error_message: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class AlterUserScramCredentialsResponse:
     SCHEMA: ClassVar = response(51, versions=(0, 0), flexible_from=0)
 

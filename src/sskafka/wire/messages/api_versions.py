@@ -1,12 +1,12 @@
 """ApiVersions: what a broker speaks, and the features its cluster has switched on."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, ignorable, request, response, since, tagged
+from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, ignorable, message, request, response, since, tagged
 
 
-@dataclass(slots=True)
+@message
 class ApiVersionsRequest:
     SCHEMA: ClassVar = request(18, versions=(0, 4), flexible_from=3)
 
@@ -14,28 +14,28 @@ class ApiVersionsRequest:
     client_software_version: Annotated[String, since(3), ignorable] = ""
 
 
-@dataclass(slots=True)
+@message
 class ApiVersion:
     api_key: Int16 = 0
     min_version: Int16 = 0
     max_version: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class SupportedFeatureKey:
     name: String = ""
     min_version: Int16 = 0
     max_version: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class FinalizedFeatureKey:
     name: String = ""
     max_version_level: Int16 = 0
     min_version_level: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class ApiVersionsResponse:
     SCHEMA: ClassVar = response(18, versions=(0, 4), flexible_from=3)
 

@@ -1,30 +1,30 @@
 """AssignReplicasToDirs: a broker tells the controller in which log directory its replicas are."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, Int64, Uuid, request, response
+from sskafka.wire.schema import Int16, Int32, Int64, Uuid, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class RequestPartitionData:
     partition_index: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class RequestTopicData:
     topic_id: Uuid = ZERO_UUID
     partitions: list[RequestPartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class RequestDirectoryData:
     id: Uuid = ZERO_UUID
     topics: list[RequestTopicData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AssignReplicasToDirsRequest:
     SCHEMA: ClassVar = request(73, versions=(0, 0), flexible_from=0)
 
@@ -33,25 +33,25 @@ class AssignReplicasToDirsRequest:
     directories: list[RequestDirectoryData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ResponsePartitionData:
     partition_index: Int32 = 0
     error_code: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class ResponseTopicData:
     topic_id: Uuid = ZERO_UUID
     partitions: list[ResponsePartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ResponseDirectoryData:
     id: Uuid = ZERO_UUID
     topics: list[ResponseTopicData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AssignReplicasToDirsResponse:
     SCHEMA: ClassVar = response(73, versions=(0, 0), flexible_from=0)
 

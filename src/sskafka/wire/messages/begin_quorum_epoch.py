@@ -1,13 +1,13 @@
 """BeginQuorumEpoch: a new leader of the metadata quorum announces itself to the voters."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, String, UInt16, Uuid, ignorable, request, response, since, tagged
+from sskafka.wire.schema import Int16, Int32, String, UInt16, Uuid, ignorable, message, request, response, since, tagged
 
 
-@dataclass(slots=True)
+@message
 class RequestPartitionData:
     partition_index: Int32 = 0
     voter_directory_id: Annotated[Uuid, since(1), ignorable] = ZERO_UUID
@@ -15,20 +15,20 @@ class RequestPartitionData:
     leader_epoch: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class RequestTopicData:
     topic_name: String = ""
     partitions: list[RequestPartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class LeaderEndpoint:
     name: String = ""
     host: String = ""
     port: UInt16 = 0
 
 
-@dataclass(slots=True)
+@message
 class BeginQuorumEpochRequest:
     SCHEMA: ClassVar = request(53, versions=(0, 1), flexible_from=1)
 
@@ -38,7 +38,7 @@ class BeginQuorumEpochRequest:
     leader_endpoints: Annotated[list[LeaderEndpoint], since(1), ignorable] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ResponsePartitionData:
     partition_index: Int32 = 0
     error_code: Int16 = 0
@@ -46,20 +46,20 @@ class ResponsePartitionData:
     leader_epoch: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class ResponseTopicData:
     topic_name: String = ""
     partitions: list[ResponsePartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class NodeEndpoint:
     node_id: Int32 = 0
     host: String = ""
     port: UInt16 = 0
 
 
-@dataclass(slots=True)
+@message
 class BeginQuorumEpochResponse:
     SCHEMA: ClassVar = response(53, versions=(0, 1), flexible_from=1)
 

@@ -1,12 +1,12 @@
 """BrokerHeartbeat: a broker is alive; it asks to be unfenced or to shut down."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Int16, Int32, Int64, Uuid, request, response, tagged
+from sskafka.wire.schema import Bool, Int16, Int32, Int64, Uuid, message, request, response, tagged
 
 
-@dataclass(slots=True)
+@message
 class BrokerHeartbeatRequest:
     SCHEMA: ClassVar = request(63, versions=(0, 2), flexible_from=0)
 
@@ -19,7 +19,7 @@ class BrokerHeartbeatRequest:
     cordoned_log_dirs: Annotated[list[Uuid] | None, tagged(1, since=2)] = None
 
 
-@dataclass(slots=True)
+@message
 class BrokerHeartbeatResponse:
     SCHEMA: ClassVar = response(63, versions=(0, 2), flexible_from=0)
 

@@ -1,13 +1,26 @@
 """BrokerRegistration: a broker that starts announces itself to the controller."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, UInt16, Uuid, ignorable, request, response, since
+from sskafka.wire.schema import (
+    Bool,
+    Int16,
+    Int32,
+    Int64,
+    String,
+    UInt16,
+    Uuid,
+    ignorable,
+    message,
+    request,
+    response,
+    since,
+)
 
 
-@dataclass(slots=True)
+@message
 class Listener:
     name: String = ""
     host: String = ""
@@ -15,14 +28,14 @@ class Listener:
     security_protocol: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class Feature:
     name: String = ""
     min_supported_version: Int16 = 0
     max_supported_version: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class BrokerRegistrationRequest:
     SCHEMA: ClassVar = request(62, versions=(0, 4), flexible_from=0)
 
@@ -37,7 +50,7 @@ class BrokerRegistrationRequest:
     previous_broker_epoch: Annotated[Int64, since(3), ignorable] = -1
 
 
-@dataclass(slots=True)
+@message
 class BrokerRegistrationResponse:
     SCHEMA: ClassVar = response(62, versions=(0, 4), flexible_from=0)
 

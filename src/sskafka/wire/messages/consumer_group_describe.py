@@ -1,13 +1,13 @@
 """ConsumerGroupDescribe: state, members and assignments of KIP-848 consumer groups."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, Uuid, ignorable, request, response, since
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, Uuid, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupDescribeRequest:
     SCHEMA: ClassVar = request(69, versions=(0, 1), flexible_from=0)
 
@@ -15,19 +15,19 @@ class ConsumerGroupDescribeRequest:
     include_authorized_operations: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class TopicPartitions:
     topic_id: Uuid = ZERO_UUID
     topic_name: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Assignment:
     topic_partitions: list[TopicPartitions] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Member:
     member_id: String = ""
     instance_id: String | None = None
@@ -42,7 +42,7 @@ class Member:
     member_type: Annotated[Int8, since(1), ignorable] = -1
 
 
-@dataclass(slots=True)
+@message
 class DescribedGroup:
     error_code: Int16 = 0
     error_message: String | None = None
@@ -55,7 +55,7 @@ class DescribedGroup:
     authorized_operations: Int32 = -2147483648
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupDescribeResponse:
     SCHEMA: ClassVar = response(69, versions=(0, 1), flexible_from=0)
 

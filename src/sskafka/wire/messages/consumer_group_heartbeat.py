@@ -1,19 +1,19 @@
 """ConsumerGroupHeartbeat: membership of a KIP-848 consumer group in one API: join, report, be assigned, leave."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, String, Uuid, request, response, since
+from sskafka.wire.schema import Int16, Int32, String, Uuid, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class TopicPartitions:
     topic_id: Uuid = ZERO_UUID
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupHeartbeatRequest:
     SCHEMA: ClassVar = request(68, versions=(0, 1), flexible_from=0)
 
@@ -29,12 +29,12 @@ class ConsumerGroupHeartbeatRequest:
     topic_partitions: list[TopicPartitions] | None = None
 
 
-@dataclass(slots=True)
+@message
 class Assignment:
     topic_partitions: list[TopicPartitions] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupHeartbeatResponse:
     SCHEMA: ClassVar = response(68, versions=(0, 1), flexible_from=0)
 

@@ -3,19 +3,19 @@
 The bytes start with an int16, the version. A version newer than ours is read as ours: later fields only follow.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import NEVER, Bytes, Int32, String, data, ignorable, since
+from sskafka.wire.schema import NEVER, Bytes, Int32, String, data, ignorable, message, since
 
 
-@dataclass(slots=True)
+@message
 class TopicPartition:
     topic: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerProtocolSubscription:
     SCHEMA: ClassVar = data(versions=(0, 3), flexible_from=NEVER)
 
@@ -26,7 +26,7 @@ class ConsumerProtocolSubscription:
     rack_id: Annotated[String | None, since(3), ignorable] = None
 
 
-@dataclass(slots=True)
+@message
 class ConsumerProtocolAssignment:
     SCHEMA: ClassVar = data(versions=(0, 3), flexible_from=NEVER)
 

@@ -1,19 +1,19 @@
 """The values of control records: what the quorum and transactions write between the data of a log."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import NEVER, Int16, Int32, Int64, String, UInt16, Uuid, data, since
+from sskafka.wire.schema import NEVER, Int16, Int32, Int64, String, UInt16, Uuid, data, message, since
 
 
-@dataclass(slots=True)
+@message
 class LeaderChangeMessageVoter:
     voter_id: Int32 = 0
     voter_directory_id: Annotated[Uuid, since(1)] = ZERO_UUID
 
 
-@dataclass(slots=True)
+@message
 class LeaderChangeMessage:
     SCHEMA: ClassVar = data(versions=(0, 1), flexible_from=0)
 
@@ -23,7 +23,7 @@ class LeaderChangeMessage:
     granting_voters: list[LeaderChangeMessageVoter] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class SnapshotHeaderRecord:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0)
 
@@ -31,14 +31,14 @@ class SnapshotHeaderRecord:
     last_contained_log_timestamp: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class SnapshotFooterRecord:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0)
 
     version: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class KRaftVersionRecord:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0)
 
@@ -46,20 +46,20 @@ class KRaftVersionRecord:
     kraft_version: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class Endpoint:
     name: String = ""
     host: String = ""
     port: UInt16 = 0
 
 
-@dataclass(slots=True)
+@message
 class KRaftVersionFeature:
     min_supported_version: Int16 = 0
     max_supported_version: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class VotersRecordVoter:
     voter_id: Int32 = 0
     voter_directory_id: Uuid = ZERO_UUID
@@ -67,7 +67,7 @@ class VotersRecordVoter:
     kraft_version_feature: KRaftVersionFeature = field(default_factory=KRaftVersionFeature)
 
 
-@dataclass(slots=True)
+@message
 class VotersRecord:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0)
 
@@ -75,7 +75,7 @@ class VotersRecord:
     voters: list[VotersRecordVoter] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class EndTxnMarker:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER)
 

@@ -1,13 +1,13 @@
 """ControllerRegistration: a controller that starts announces itself to the active one."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Bool, Int16, Int32, String, UInt16, Uuid, request, response
+from sskafka.wire.schema import Bool, Int16, Int32, String, UInt16, Uuid, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class Listener:
     name: String = ""
     host: String = ""
@@ -15,14 +15,14 @@ class Listener:
     security_protocol: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class Feature:
     name: String = ""
     min_supported_version: Int16 = 0
     max_supported_version: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class ControllerRegistrationRequest:
     SCHEMA: ClassVar = request(70, versions=(0, 0), flexible_from=0)
 
@@ -33,7 +33,7 @@ class ControllerRegistrationRequest:
     features: list[Feature] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ControllerRegistrationResponse:
     SCHEMA: ClassVar = response(70, versions=(0, 0), flexible_from=0)
 

@@ -1,12 +1,12 @@
 """CreateAcls: add access rules."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Int8, Int16, Int32, String, request, response
+from sskafka.wire.schema import Int8, Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class AclCreation:
     resource_type: Int8 = 0
     resource_name: String = ""
@@ -17,20 +17,20 @@ class AclCreation:
     permission_type: Int8 = 0
 
 
-@dataclass(slots=True)
+@message
 class CreateAclsRequest:
     SCHEMA: ClassVar = request(30, versions=(1, 3), flexible_from=2)
 
     creations: list[AclCreation] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AclCreationResult:
     error_code: Int16 = 0
     error_message: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class CreateAclsResponse:
     SCHEMA: ClassVar = response(30, versions=(1, 3), flexible_from=2)
 

@@ -1,18 +1,18 @@
 """CreateDelegationToken: issue a token that stands for a principal."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bytes, Int16, Int32, Int64, String, request, response, since
+from sskafka.wire.schema import Bytes, Int16, Int32, Int64, String, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class CreatableRenewers:
     principal_type: String = ""
     principal_name: String = ""
 
 
-@dataclass(slots=True)
+@message
 class CreateDelegationTokenRequest:
     SCHEMA: ClassVar = request(38, versions=(1, 3), flexible_from=2)
 
@@ -22,7 +22,7 @@ class CreateDelegationTokenRequest:
     max_lifetime_ms: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class CreateDelegationTokenResponse:
     SCHEMA: ClassVar = response(38, versions=(1, 3), flexible_from=2)
 

@@ -1,24 +1,24 @@
 """CreatePartitions: give topics more partitions."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Bool, Int16, Int32, String, request, response
+from sskafka.wire.schema import Bool, Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class CreatePartitionsAssignment:
     broker_ids: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class CreatePartitionsTopic:
     name: String = ""
     count: Int32 = 0
     assignments: list[CreatePartitionsAssignment] | None = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class CreatePartitionsRequest:
     SCHEMA: ClassVar = request(37, versions=(0, 3), flexible_from=2)
 
@@ -27,14 +27,14 @@ class CreatePartitionsRequest:
     validate_only: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class CreatePartitionsTopicResult:
     name: String = ""
     error_code: Int16 = 0
     error_message: String | None = None
 
 
-@dataclass(slots=True)
+@message
 class CreatePartitionsResponse:
     SCHEMA: ClassVar = response(37, versions=(0, 3), flexible_from=2)
 

@@ -1,25 +1,38 @@
 """CreateTopics: make topics, with automatic or given replica assignments."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, Uuid, ignorable, request, response, since, tagged
+from sskafka.wire.schema import (
+    Bool,
+    Int8,
+    Int16,
+    Int32,
+    String,
+    Uuid,
+    ignorable,
+    message,
+    request,
+    response,
+    since,
+    tagged,
+)
 
 
-@dataclass(slots=True)
+@message
 class CreatableReplicaAssignment:
     partition_index: Int32 = 0
     broker_ids: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class CreatableTopicConfig:
     name: String = ""
     value: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class CreatableTopic:
     name: String = ""
     num_partitions: Int32 = 0
@@ -28,7 +41,7 @@ class CreatableTopic:
     configs: list[CreatableTopicConfig] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class CreateTopicsRequest:
     SCHEMA: ClassVar = request(19, versions=(2, 7), flexible_from=5)
 
@@ -37,7 +50,7 @@ class CreateTopicsRequest:
     validate_only: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class CreatableTopicConfigs:
     name: String = ""
     value: String | None = ""
@@ -46,7 +59,7 @@ class CreatableTopicConfigs:
     is_sensitive: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class CreatableTopicResult:
     name: String = ""
     topic_id: Annotated[Uuid, since(7), ignorable] = ZERO_UUID
@@ -58,7 +71,7 @@ class CreatableTopicResult:
     configs: Annotated[list[CreatableTopicConfigs] | None, since(5), ignorable] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class CreateTopicsResponse:
     SCHEMA: ClassVar = response(19, versions=(2, 7), flexible_from=5)
 

@@ -1,12 +1,11 @@
 """The principal that Envelope carries."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from sskafka.wire.schema import Bool, String, data
+from sskafka.wire.schema import Bool, String, data, message
 
 
-@dataclass(slots=True)
+@message
 class DefaultPrincipalData:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0)
 

@@ -1,12 +1,12 @@
 """DeleteAcls: remove the access rules that match filters."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Int8, Int16, Int32, String, request, response
+from sskafka.wire.schema import Int8, Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class DeleteAclsFilter:
     resource_type_filter: Int8 = 0
     resource_name_filter: String | None = ""
@@ -17,14 +17,14 @@ class DeleteAclsFilter:
     permission_type: Int8 = 0
 
 
-@dataclass(slots=True)
+@message
 class DeleteAclsRequest:
     SCHEMA: ClassVar = request(31, versions=(1, 3), flexible_from=2)
 
     filters: list[DeleteAclsFilter] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DeleteAclsMatchingAcl:
     error_code: Int16 = 0
     error_message: String | None = ""
@@ -37,14 +37,14 @@ class DeleteAclsMatchingAcl:
     permission_type: Int8 = 0
 
 
-@dataclass(slots=True)
+@message
 class DeleteAclsFilterResult:
     error_code: Int16 = 0
     error_message: String | None = ""
     matching_acls: list[DeleteAclsMatchingAcl] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DeleteAclsResponse:
     SCHEMA: ClassVar = response(31, versions=(1, 3), flexible_from=2)
 

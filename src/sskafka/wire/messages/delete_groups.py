@@ -1,25 +1,25 @@
 """DeleteGroups: remove groups that have no members."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Int16, Int32, String, request, response
+from sskafka.wire.schema import Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class DeleteGroupsRequest:
     SCHEMA: ClassVar = request(42, versions=(0, 2), flexible_from=2)
 
     groups_names: list[String] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DeletableGroupResult:
     group_id: String = ""
     error_code: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class DeleteGroupsResponse:
     SCHEMA: ClassVar = response(42, versions=(0, 2), flexible_from=2)
 

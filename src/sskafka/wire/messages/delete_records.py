@@ -1,24 +1,24 @@
 """DeleteRecords: drop the records of a partition below an offset."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Int16, Int32, Int64, String, request, response
+from sskafka.wire.schema import Int16, Int32, Int64, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class DeleteRecordsPartition:
     partition_index: Int32 = 0
     offset: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class DeleteRecordsTopic:
     name: String = ""
     partitions: list[DeleteRecordsPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DeleteRecordsRequest:
     SCHEMA: ClassVar = request(21, versions=(0, 2), flexible_from=2)
 
@@ -26,20 +26,20 @@ class DeleteRecordsRequest:
     timeout_ms: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class DeleteRecordsPartitionResult:
     partition_index: Int32 = 0
     low_watermark: Int64 = 0
     error_code: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class DeleteRecordsTopicResult:
     name: String = ""
     partitions: list[DeleteRecordsPartitionResult] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DeleteRecordsResponse:
     SCHEMA: ClassVar = response(21, versions=(0, 2), flexible_from=2)
 

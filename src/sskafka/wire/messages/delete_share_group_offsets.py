@@ -1,18 +1,18 @@
 """DeleteShareGroupOffsets: drop the start offsets of a share group."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, String, Uuid, request, response
+from sskafka.wire.schema import Int16, Int32, String, Uuid, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class DeleteShareGroupOffsetsRequestTopic:
     topic_name: String = ""
 
 
-@dataclass(slots=True)
+@message
 class DeleteShareGroupOffsetsRequest:
     SCHEMA: ClassVar = request(92, versions=(0, 0), flexible_from=0)
 
@@ -20,7 +20,7 @@ class DeleteShareGroupOffsetsRequest:
     topics: list[DeleteShareGroupOffsetsRequestTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DeleteShareGroupOffsetsResponseTopic:
     topic_name: String = ""
     topic_id: Uuid = ZERO_UUID
@@ -28,7 +28,7 @@ class DeleteShareGroupOffsetsResponseTopic:
     error_message: String | None = None
 
 
-@dataclass(slots=True)
+@message
 class DeleteShareGroupOffsetsResponse:
     SCHEMA: ClassVar = response(92, versions=(0, 0), flexible_from=0)
 

@@ -1,24 +1,24 @@
 """DeleteShareGroupState: drop the stored state of share partitions."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, String, Uuid, request, response
+from sskafka.wire.schema import Int16, Int32, String, Uuid, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class PartitionData:
     partition: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class DeleteStateData:
     topic_id: Uuid = ZERO_UUID
     partitions: list[PartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DeleteShareGroupStateRequest:
     SCHEMA: ClassVar = request(86, versions=(0, 0), flexible_from=0)
 
@@ -26,20 +26,20 @@ class DeleteShareGroupStateRequest:
     topics: list[DeleteStateData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class PartitionResult:
     partition: Int32 = 0
     error_code: Int16 = 0
     error_message: String | None = None
 
 
-@dataclass(slots=True)
+@message
 class DeleteStateResult:
     topic_id: Uuid = ZERO_UUID
     partitions: list[PartitionResult] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DeleteShareGroupStateResponse:
     SCHEMA: ClassVar = response(86, versions=(0, 0), flexible_from=0)
 

@@ -1,19 +1,31 @@
 """DeleteTopics: remove topics by name or id."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, String, Uuid, ignorable, nullable, request, response, since, until
+from sskafka.wire.schema import (
+    Int16,
+    Int32,
+    String,
+    Uuid,
+    ignorable,
+    message,
+    nullable,
+    request,
+    response,
+    since,
+    until,
+)
 
 
-@dataclass(slots=True)
+@message
 class DeleteTopicState:
     name: String | None = None
     topic_id: Uuid = ZERO_UUID
 
 
-@dataclass(slots=True)
+@message
 class DeleteTopicsRequest:
     SCHEMA: ClassVar = request(20, versions=(1, 6), flexible_from=4)
 
@@ -22,7 +34,7 @@ class DeleteTopicsRequest:
     timeout_ms: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class DeletableTopicResult:
     name: Annotated[String | None, nullable(since=6)] = ""
     topic_id: Annotated[Uuid, since(6), ignorable] = ZERO_UUID
@@ -30,7 +42,7 @@ class DeletableTopicResult:
     error_message: Annotated[String | None, since(5), ignorable] = None
 
 
-@dataclass(slots=True)
+@message
 class DeleteTopicsResponse:
     SCHEMA: ClassVar = response(20, versions=(1, 6), flexible_from=4)
 

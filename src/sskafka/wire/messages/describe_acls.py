@@ -1,12 +1,12 @@
 """DescribeAcls: the access rules that match a filter."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Int8, Int16, Int32, String, request, response
+from sskafka.wire.schema import Int8, Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class DescribeAclsRequest:
     SCHEMA: ClassVar = request(29, versions=(1, 3), flexible_from=2)
 
@@ -19,7 +19,7 @@ class DescribeAclsRequest:
     permission_type: Int8 = 0
 
 
-@dataclass(slots=True)
+@message
 class AclDescription:
     principal: String = ""
     host: String = ""
@@ -27,7 +27,7 @@ class AclDescription:
     permission_type: Int8 = 0
 
 
-@dataclass(slots=True)
+@message
 class DescribeAclsResource:
     resource_type: Int8 = 0
     resource_name: String = ""
@@ -35,7 +35,7 @@ class DescribeAclsResource:
     acls: list[AclDescription] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeAclsResponse:
     SCHEMA: ClassVar = response(29, versions=(1, 3), flexible_from=2)
 

@@ -1,19 +1,19 @@
 """DescribeClientQuotas: the quotas of users, client ids and addresses that match a filter."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Bool, Float64, Int8, Int16, Int32, String, request, response
+from sskafka.wire.schema import Bool, Float64, Int8, Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class ComponentData:
     entity_type: String = ""
     match_type: Int8 = 0
     match: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class DescribeClientQuotasRequest:
     SCHEMA: ClassVar = request(48, versions=(0, 1), flexible_from=1)
 
@@ -21,25 +21,25 @@ class DescribeClientQuotasRequest:
     strict: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class EntityData:
     entity_type: String = ""
     entity_name: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class ValueData:
     key: String = ""
     value: Float64 = 0.0
 
 
-@dataclass(slots=True)
+@message
 class EntryData:
     entity: list[EntityData] = field(default_factory=list)
     values: list[ValueData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeClientQuotasResponse:
     SCHEMA: ClassVar = response(48, versions=(0, 1), flexible_from=1)
 

@@ -1,12 +1,12 @@
 """DescribeCluster: id, brokers and controller of the cluster."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, request, response, since
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class DescribeClusterRequest:
     SCHEMA: ClassVar = request(60, versions=(0, 2), flexible_from=0)
 
@@ -15,7 +15,7 @@ class DescribeClusterRequest:
     include_fenced_brokers: Annotated[Bool, since(2)] = False
 
 
-@dataclass(slots=True)
+@message
 class DescribeClusterBroker:
     broker_id: Int32 = 0
     host: String = ""
@@ -24,7 +24,7 @@ class DescribeClusterBroker:
     is_fenced: Annotated[Bool, since(2)] = False
 
 
-@dataclass(slots=True)
+@message
 class DescribeClusterResponse:
     SCHEMA: ClassVar = response(60, versions=(0, 2), flexible_from=0)
 

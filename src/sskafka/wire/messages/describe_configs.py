@@ -1,19 +1,19 @@
 """DescribeConfigs: settings of topics and brokers, with their sources and synonyms."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, ignorable, request, response, since
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class DescribeConfigsResource:
     resource_type: Int8 = 0
     resource_name: String = ""
     configuration_keys: list[String] | None = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeConfigsRequest:
     SCHEMA: ClassVar = request(32, versions=(1, 4), flexible_from=4)
 
@@ -22,14 +22,14 @@ class DescribeConfigsRequest:
     include_documentation: Annotated[Bool, since(3)] = False
 
 
-@dataclass(slots=True)
+@message
 class DescribeConfigsSynonym:
     name: String = ""
     value: String | None = ""
     source: Int8 = 0
 
 
-@dataclass(slots=True)
+@message
 class DescribeConfigsResourceResult:
     name: String = ""
     value: String | None = ""
@@ -41,7 +41,7 @@ class DescribeConfigsResourceResult:
     documentation: Annotated[String | None, since(3), ignorable] = ""
 
 
-@dataclass(slots=True)
+@message
 class DescribeConfigsResult:
     error_code: Int16 = 0
     error_message: String | None = ""
@@ -50,7 +50,7 @@ class DescribeConfigsResult:
     configs: list[DescribeConfigsResourceResult] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeConfigsResponse:
     SCHEMA: ClassVar = response(32, versions=(1, 4), flexible_from=4)
 

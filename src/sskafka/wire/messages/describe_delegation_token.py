@@ -1,31 +1,31 @@
 """DescribeDelegationToken: the delegation tokens of owners."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bytes, Int16, Int32, Int64, String, request, response, since
+from sskafka.wire.schema import Bytes, Int16, Int32, Int64, String, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class DescribeDelegationTokenOwner:
     principal_type: String = ""
     principal_name: String = ""
 
 
-@dataclass(slots=True)
+@message
 class DescribeDelegationTokenRequest:
     SCHEMA: ClassVar = request(41, versions=(1, 3), flexible_from=2)
 
     owners: list[DescribeDelegationTokenOwner] | None = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribedDelegationTokenRenewer:
     principal_type: String = ""
     principal_name: String = ""
 
 
-@dataclass(slots=True)
+@message
 class DescribedDelegationToken:
     principal_type: String = ""
     principal_name: String = ""
@@ -39,7 +39,7 @@ class DescribedDelegationToken:
     renewers: list[DescribedDelegationTokenRenewer] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeDelegationTokenResponse:
     SCHEMA: ClassVar = response(41, versions=(1, 3), flexible_from=2)
 

@@ -1,12 +1,12 @@
 """DescribeGroups: state and members of classic groups."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Bytes, Int16, Int32, String, ignorable, request, response, since
+from sskafka.wire.schema import Bool, Bytes, Int16, Int32, String, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class DescribeGroupsRequest:
     SCHEMA: ClassVar = request(15, versions=(0, 6), flexible_from=5)
 
@@ -14,7 +14,7 @@ class DescribeGroupsRequest:
     include_authorized_operations: Annotated[Bool, since(3)] = False
 
 
-@dataclass(slots=True)
+@message
 class DescribedGroupMember:
     member_id: String = ""
     group_instance_id: Annotated[String | None, since(4), ignorable] = None
@@ -24,7 +24,7 @@ class DescribedGroupMember:
     member_assignment: Bytes = b""
 
 
-@dataclass(slots=True)
+@message
 class DescribedGroup:
     error_code: Int16 = 0
     error_message: Annotated[String | None, since(6)] = None
@@ -36,7 +36,7 @@ class DescribedGroup:
     authorized_operations: Annotated[Int32, since(3)] = -2147483648
 
 
-@dataclass(slots=True)
+@message
 class DescribeGroupsResponse:
     SCHEMA: ClassVar = response(15, versions=(0, 6), flexible_from=5)
 

@@ -1,25 +1,25 @@
 """DescribeLogDirs: the log directories of a broker, and what the replicas in them weigh."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, ignorable, request, response, since
+from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class DescribableLogDirTopic:
     topic: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeLogDirsRequest:
     SCHEMA: ClassVar = request(35, versions=(1, 5), flexible_from=2)
 
     topics: list[DescribableLogDirTopic] | None = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeLogDirsPartition:
     partition_index: Int32 = 0
     partition_size: Int64 = 0
@@ -27,13 +27,13 @@ class DescribeLogDirsPartition:
     is_future_key: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class DescribeLogDirsTopic:
     name: String = ""
     partitions: list[DescribeLogDirsPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeLogDirsResult:
     error_code: Int16 = 0
     log_dir: String = ""
@@ -43,7 +43,7 @@ class DescribeLogDirsResult:
     is_cordoned: Annotated[Bool, since(5), ignorable] = False
 
 
-@dataclass(slots=True)
+@message
 class DescribeLogDirsResponse:
     SCHEMA: ClassVar = response(35, versions=(1, 5), flexible_from=2)
 

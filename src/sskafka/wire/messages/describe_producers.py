@@ -1,25 +1,25 @@
 """DescribeProducers: the producers that a partition remembers."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Int16, Int32, Int64, String, request, response
+from sskafka.wire.schema import Int16, Int32, Int64, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class TopicRequest:
     name: String = ""
     partition_indexes: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeProducersRequest:
     SCHEMA: ClassVar = request(61, versions=(0, 0), flexible_from=0)
 
     topics: list[TopicRequest] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ProducerState:
     producer_id: Int64 = 0
     producer_epoch: Int32 = 0
@@ -29,7 +29,7 @@ class ProducerState:
     current_txn_start_offset: Int64 = -1
 
 
-@dataclass(slots=True)
+@message
 class PartitionResponse:
     partition_index: Int32 = 0
     error_code: Int16 = 0
@@ -37,13 +37,13 @@ class PartitionResponse:
     active_producers: list[ProducerState] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class TopicResponse:
     name: String = ""
     partitions: list[PartitionResponse] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeProducersResponse:
     SCHEMA: ClassVar = response(61, versions=(0, 0), flexible_from=0)
 

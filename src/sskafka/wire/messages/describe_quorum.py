@@ -1,31 +1,31 @@
 """DescribeQuorum: leader, voters and observers of the metadata quorum, and how far each has come."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, Int64, String, UInt16, Uuid, ignorable, request, response, since
+from sskafka.wire.schema import Int16, Int32, Int64, String, UInt16, Uuid, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class RequestPartitionData:
     partition_index: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class RequestTopicData:
     topic_name: String = ""
     partitions: list[RequestPartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeQuorumRequest:
     SCHEMA: ClassVar = request(55, versions=(0, 2), flexible_from=0)
 
     topics: list[RequestTopicData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ReplicaState:
     replica_id: Int32 = 0
     replica_directory_id: Annotated[Uuid, since(2)] = ZERO_UUID
@@ -34,7 +34,7 @@ class ReplicaState:
     last_caught_up_timestamp: Annotated[Int64, since(1), ignorable] = -1
 
 
-@dataclass(slots=True)
+@message
 class ResponsePartitionData:
     partition_index: Int32 = 0
     error_code: Int16 = 0
@@ -46,26 +46,26 @@ class ResponsePartitionData:
     observers: list[ReplicaState] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ResponseTopicData:
     topic_name: String = ""
     partitions: list[ResponsePartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Listener:
     name: String = ""
     host: String = ""
     port: UInt16 = 0
 
 
-@dataclass(slots=True)
+@message
 class Node:
     node_id: Int32 = 0
     listeners: list[Listener] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeQuorumResponse:
     SCHEMA: ClassVar = response(55, versions=(0, 2), flexible_from=0)
 

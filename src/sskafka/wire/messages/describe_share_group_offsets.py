@@ -1,32 +1,32 @@
 """DescribeShareGroupOffsets: the start offsets of share groups."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, Int64, String, Uuid, ignorable, request, response, since
+from sskafka.wire.schema import Int16, Int32, Int64, String, Uuid, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class DescribeShareGroupOffsetsRequestTopic:
     topic_name: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeShareGroupOffsetsRequestGroup:
     group_id: String = ""
     topics: list[DescribeShareGroupOffsetsRequestTopic] | None = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeShareGroupOffsetsRequest:
     SCHEMA: ClassVar = request(90, versions=(0, 1), flexible_from=0)
 
     groups: list[DescribeShareGroupOffsetsRequestGroup] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeShareGroupOffsetsResponsePartition:
     partition_index: Int32 = 0
     start_offset: Int64 = 0
@@ -36,14 +36,14 @@ class DescribeShareGroupOffsetsResponsePartition:
     error_message: String | None = None
 
 
-@dataclass(slots=True)
+@message
 class DescribeShareGroupOffsetsResponseTopic:
     topic_name: String = ""
     topic_id: Uuid = ZERO_UUID
     partitions: list[DescribeShareGroupOffsetsResponsePartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeShareGroupOffsetsResponseGroup:
     group_id: String = ""
     topics: list[DescribeShareGroupOffsetsResponseTopic] = field(default_factory=list)
@@ -51,7 +51,7 @@ class DescribeShareGroupOffsetsResponseGroup:
     error_message: String | None = None
 
 
-@dataclass(slots=True)
+@message
 class DescribeShareGroupOffsetsResponse:
     SCHEMA: ClassVar = response(90, versions=(0, 1), flexible_from=0)
 

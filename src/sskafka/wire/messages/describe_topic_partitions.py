@@ -1,24 +1,24 @@
 """DescribeTopicPartitions: topics and their partitions, page by page."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Bool, Int16, Int32, String, Uuid, request, response
+from sskafka.wire.schema import Bool, Int16, Int32, String, Uuid, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class TopicRequest:
     name: String = ""
 
 
-@dataclass(slots=True)
+@message
 class Cursor:
     topic_name: String = ""
     partition_index: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class DescribeTopicPartitionsRequest:
     SCHEMA: ClassVar = request(75, versions=(0, 0), flexible_from=0)
 
@@ -27,7 +27,7 @@ class DescribeTopicPartitionsRequest:
     cursor: Cursor | None = None
 
 
-@dataclass(slots=True)
+@message
 class DescribeTopicPartitionsResponsePartition:
     error_code: Int16 = 0
     partition_index: Int32 = 0
@@ -40,7 +40,7 @@ class DescribeTopicPartitionsResponsePartition:
     offline_replicas: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeTopicPartitionsResponseTopic:
     error_code: Int16 = 0
     name: String | None = ""
@@ -50,7 +50,7 @@ class DescribeTopicPartitionsResponseTopic:
     topic_authorized_operations: Int32 = -2147483648
 
 
-@dataclass(slots=True)
+@message
 class DescribeTopicPartitionsResponse:
     SCHEMA: ClassVar = response(75, versions=(0, 0), flexible_from=0)
 

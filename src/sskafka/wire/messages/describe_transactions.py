@@ -1,25 +1,25 @@
 """DescribeTransactions: state, timeout and partitions of transactional ids."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Int16, Int32, Int64, String, request, response
+from sskafka.wire.schema import Int16, Int32, Int64, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class DescribeTransactionsRequest:
     SCHEMA: ClassVar = request(65, versions=(0, 0), flexible_from=0)
 
     transactional_ids: list[String] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class TopicData:
     topic: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class TransactionState:
     error_code: Int16 = 0
     transactional_id: String = ""
@@ -31,7 +31,7 @@ class TransactionState:
     topics: list[TopicData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeTransactionsResponse:
     SCHEMA: ClassVar = response(65, versions=(0, 0), flexible_from=0)
 

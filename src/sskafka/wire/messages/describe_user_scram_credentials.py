@@ -1,30 +1,30 @@
 """DescribeUserScramCredentials: which SCRAM mechanisms users have credentials for."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Int8, Int16, Int32, String, request, response
+from sskafka.wire.schema import Int8, Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class UserName:
     name: String = ""
 
 
-@dataclass(slots=True)
+@message
 class DescribeUserScramCredentialsRequest:
     SCHEMA: ClassVar = request(50, versions=(0, 0), flexible_from=0)
 
     users: list[UserName] | None = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class CredentialInfo:
     mechanism: Int8 = 0
     iterations: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class DescribeUserScramCredentialsResult:
     user: String = ""
     error_code: Int16 = 0
@@ -32,7 +32,7 @@ class DescribeUserScramCredentialsResult:
     credential_infos: list[CredentialInfo] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class DescribeUserScramCredentialsResponse:
     SCHEMA: ClassVar = response(50, versions=(0, 0), flexible_from=0)
 

@@ -1,18 +1,18 @@
 """ElectLeaders: ask for the election of preferred, or of unclean, leaders."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Int8, Int16, Int32, String, request, response, since
+from sskafka.wire.schema import Int8, Int16, Int32, String, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class TopicPartitions:
     topic: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ElectLeadersRequest:
     SCHEMA: ClassVar = request(43, versions=(0, 2), flexible_from=2)
 
@@ -21,20 +21,20 @@ class ElectLeadersRequest:
     timeout_ms: Int32 = 60000
 
 
-@dataclass(slots=True)
+@message
 class PartitionResult:
     partition_id: Int32 = 0
     error_code: Int16 = 0
     error_message: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class ReplicaElectionResult:
     topic: String = ""
     partition_result: list[PartitionResult] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ElectLeadersResponse:
     SCHEMA: ClassVar = response(43, versions=(0, 2), flexible_from=2)
 

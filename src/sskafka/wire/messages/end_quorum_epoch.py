@@ -1,19 +1,32 @@
 """EndQuorumEpoch: the leader of the metadata quorum resigns and names successors."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, String, UInt16, Uuid, ignorable, request, response, since, tagged, until
+from sskafka.wire.schema import (
+    Int16,
+    Int32,
+    String,
+    UInt16,
+    Uuid,
+    ignorable,
+    message,
+    request,
+    response,
+    since,
+    tagged,
+    until,
+)
 
 
-@dataclass(slots=True)
+@message
 class ReplicaInfo:
     candidate_id: Int32 = 0
     candidate_directory_id: Uuid = ZERO_UUID
 
 
-@dataclass(slots=True)
+@message
 class RequestPartitionData:
     partition_index: Int32 = 0
     leader_id: Int32 = 0
@@ -22,20 +35,20 @@ class RequestPartitionData:
     preferred_candidates: Annotated[list[ReplicaInfo], since(1), ignorable] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class RequestTopicData:
     topic_name: String = ""
     partitions: list[RequestPartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class LeaderEndpoint:
     name: String = ""
     host: String = ""
     port: UInt16 = 0
 
 
-@dataclass(slots=True)
+@message
 class EndQuorumEpochRequest:
     SCHEMA: ClassVar = request(54, versions=(0, 1), flexible_from=1)
 
@@ -44,7 +57,7 @@ class EndQuorumEpochRequest:
     leader_endpoints: Annotated[list[LeaderEndpoint], since(1), ignorable] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ResponsePartitionData:
     partition_index: Int32 = 0
     error_code: Int16 = 0
@@ -52,20 +65,20 @@ class ResponsePartitionData:
     leader_epoch: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class ResponseTopicData:
     topic_name: String = ""
     partitions: list[ResponsePartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class NodeEndpoint:
     node_id: Int32 = 0
     host: String = ""
     port: UInt16 = 0
 
 
-@dataclass(slots=True)
+@message
 class EndQuorumEpochResponse:
     SCHEMA: ClassVar = response(54, versions=(0, 1), flexible_from=1)
 

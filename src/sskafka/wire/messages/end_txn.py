@@ -1,12 +1,11 @@
 """EndTxn: commit or abort a transaction."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, ignorable, request, response, since
+from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class EndTxnRequest:
     SCHEMA: ClassVar = request(26, versions=(0, 5), flexible_from=3)
 
@@ -16,7 +15,7 @@ class EndTxnRequest:
     committed: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class EndTxnResponse:
     SCHEMA: ClassVar = response(26, versions=(0, 5), flexible_from=3)
 

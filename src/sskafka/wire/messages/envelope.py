@@ -1,12 +1,11 @@
 """Envelope: a broker forwards a request of a client to the controller, with its principal."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from sskafka.wire.schema import Bytes, Int16, request, response
+from sskafka.wire.schema import Bytes, Int16, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class EnvelopeRequest:
     SCHEMA: ClassVar = request(58, versions=(0, 0), flexible_from=0)
 
@@ -15,7 +14,7 @@ class EnvelopeRequest:
     client_host_address: Bytes = b""
 
 
-@dataclass(slots=True)
+@message
 class EnvelopeResponse:
     SCHEMA: ClassVar = response(58, versions=(0, 0), flexible_from=0)
 

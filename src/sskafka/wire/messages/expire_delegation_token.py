@@ -1,12 +1,11 @@
 """ExpireDelegationToken: end a delegation token, now or at a time."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from sskafka.wire.schema import Bytes, Int16, Int32, Int64, request, response
+from sskafka.wire.schema import Bytes, Int16, Int32, Int64, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class ExpireDelegationTokenRequest:
     SCHEMA: ClassVar = request(40, versions=(1, 2), flexible_from=2)
 
@@ -14,7 +13,7 @@ class ExpireDelegationTokenRequest:
     expiry_time_period_ms: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class ExpireDelegationTokenResponse:
     SCHEMA: ClassVar = response(40, versions=(1, 2), flexible_from=2)
 

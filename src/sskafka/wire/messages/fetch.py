@@ -1,6 +1,6 @@
 """Fetch: read record batches from partitions, as a consumer or as a follower."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
@@ -13,6 +13,7 @@ from sskafka.wire.schema import (
     String,
     Uuid,
     ignorable,
+    message,
     request,
     response,
     since,
@@ -21,13 +22,13 @@ from sskafka.wire.schema import (
 )
 
 
-@dataclass(slots=True)
+@message
 class ReplicaState:
     replica_id: Int32 = -1
     replica_epoch: Int64 = -1
 
 
-@dataclass(slots=True)
+@message
 class FetchPartition:
     partition: Int32 = 0
     current_leader_epoch: Annotated[Int32, since(9), ignorable] = -1
@@ -39,21 +40,21 @@ class FetchPartition:
     high_watermark: Annotated[Int64, tagged(1, since=18), ignorable] = 0x7FFF_FFFF_FFFF_FFFF
 
 
-@dataclass(slots=True)
+@message
 class FetchTopic:
     topic: Annotated[String, until(12), ignorable] = ""
     topic_id: Annotated[Uuid, since(13), ignorable] = ZERO_UUID
     partitions: list[FetchPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ForgottenTopic:
     topic: Annotated[String, until(12), ignorable] = ""
     topic_id: Annotated[Uuid, since(13), ignorable] = ZERO_UUID
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class FetchRequest:
     SCHEMA: ClassVar = request(1, versions=(4, 18), flexible_from=12)
 
@@ -71,31 +72,31 @@ class FetchRequest:
     rack_id: Annotated[String, since(11), ignorable] = ""
 
 
-@dataclass(slots=True)
+@message
 class EpochEndOffset:
     epoch: Int32 = -1
     end_offset: Int64 = -1
 
 
-@dataclass(slots=True)
+@message
 class LeaderIdAndEpoch:
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
 
 
-@dataclass(slots=True)
+@message
 class SnapshotId:
     end_offset: Int64 = -1
     epoch: Int32 = -1
 
 
-@dataclass(slots=True)
+@message
 class AbortedTransaction:
     producer_id: Int64 = 0
     first_offset: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class PartitionData:
     partition_index: Int32 = 0
     error_code: Int16 = 0
@@ -110,14 +111,14 @@ class PartitionData:
     records: Records | None = None
 
 
-@dataclass(slots=True)
+@message
 class FetchableTopicResponse:
     topic: Annotated[String, until(12), ignorable] = ""
     topic_id: Annotated[Uuid, since(13), ignorable] = ZERO_UUID
     partitions: list[PartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class NodeEndpoint:
     node_id: Int32 = 0
     host: String = ""
@@ -125,7 +126,7 @@ class NodeEndpoint:
     rack: String | None = None
 
 
-@dataclass(slots=True)
+@message
 class FetchResponse:
     SCHEMA: ClassVar = response(1, versions=(4, 18), flexible_from=12)
 

@@ -1,19 +1,32 @@
 """FetchSnapshot: read a snapshot of the metadata log in slices."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, Int64, Records, String, UInt16, Uuid, ignorable, request, response, tagged
+from sskafka.wire.schema import (
+    Int16,
+    Int32,
+    Int64,
+    Records,
+    String,
+    UInt16,
+    Uuid,
+    ignorable,
+    message,
+    request,
+    response,
+    tagged,
+)
 
 
-@dataclass(slots=True)
+@message
 class SnapshotId:
     end_offset: Int64 = 0
     epoch: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class RequestPartitionSnapshot:
     partition: Int32 = 0
     current_leader_epoch: Int32 = 0
@@ -22,13 +35,13 @@ class RequestPartitionSnapshot:
     replica_directory_id: Annotated[Uuid, tagged(0, since=1), ignorable] = ZERO_UUID
 
 
-@dataclass(slots=True)
+@message
 class RequestTopicSnapshot:
     name: String = ""
     partitions: list[RequestPartitionSnapshot] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class FetchSnapshotRequest:
     SCHEMA: ClassVar = request(59, versions=(0, 1), flexible_from=0)
 
@@ -38,13 +51,13 @@ class FetchSnapshotRequest:
     topics: list[RequestTopicSnapshot] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class LeaderIdAndEpoch:
     leader_id: Int32 = 0
     leader_epoch: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class ResponsePartitionSnapshot:
     index: Int32 = 0
     error_code: Int16 = 0
@@ -55,20 +68,20 @@ class ResponsePartitionSnapshot:
     unaligned_records: Records = b""
 
 
-@dataclass(slots=True)
+@message
 class ResponseTopicSnapshot:
     name: String = ""
     partitions: list[ResponsePartitionSnapshot] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class NodeEndpoint:
     node_id: Int32 = 0
     host: String = ""
     port: UInt16 = 0
 
 
-@dataclass(slots=True)
+@message
 class FetchSnapshotResponse:
     SCHEMA: ClassVar = response(59, versions=(0, 1), flexible_from=0)
 

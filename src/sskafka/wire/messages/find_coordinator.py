@@ -1,12 +1,12 @@
 """FindCoordinator: which broker looks after a group, a transactional id or a share partition."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Int8, Int16, Int32, String, between, ignorable, request, response, since, until
+from sskafka.wire.schema import Int8, Int16, Int32, String, between, ignorable, message, request, response, since, until
 
 
-@dataclass(slots=True)
+@message
 class FindCoordinatorRequest:
     SCHEMA: ClassVar = request(10, versions=(0, 6), flexible_from=3)
 
@@ -15,7 +15,7 @@ class FindCoordinatorRequest:
     coordinator_keys: Annotated[list[String], since(4)] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Coordinator:
     key: String = ""
     node_id: Int32 = 0
@@ -25,7 +25,7 @@ class Coordinator:
     error_message: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class FindCoordinatorResponse:
     SCHEMA: ClassVar = response(10, versions=(0, 6), flexible_from=3)
 

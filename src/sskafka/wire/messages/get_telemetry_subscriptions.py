@@ -1,20 +1,20 @@
 """GetTelemetrySubscriptions: which metrics a client should push, and how often."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, Uuid, request, response
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, Uuid, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class GetTelemetrySubscriptionsRequest:
     SCHEMA: ClassVar = request(71, versions=(0, 0), flexible_from=0)
 
     client_instance_id: Uuid = ZERO_UUID
 
 
-@dataclass(slots=True)
+@message
 class GetTelemetrySubscriptionsResponse:
     SCHEMA: ClassVar = response(71, versions=(0, 0), flexible_from=0)
 

@@ -3,14 +3,28 @@
 A key starts with an int16, the type of the record: the `key` of its schema. A value starts with an int16, its version.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import NEVER, Bytes, Int8, Int32, Int64, String, Uuid, between, data, ignorable, since, tagged
+from sskafka.wire.schema import (
+    NEVER,
+    Bytes,
+    Int8,
+    Int32,
+    Int64,
+    String,
+    Uuid,
+    between,
+    data,
+    ignorable,
+    message,
+    since,
+    tagged,
+)
 
 
-@dataclass(slots=True)
+@message
 class LegacyOffsetCommitKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=0)
 
@@ -19,7 +33,7 @@ class LegacyOffsetCommitKey:
     partition: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class LegacyOffsetCommitValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=0)
 
@@ -28,7 +42,7 @@ class LegacyOffsetCommitValue:
     commit_timestamp: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class OffsetCommitKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=1)
 
@@ -37,7 +51,7 @@ class OffsetCommitKey:
     partition: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class OffsetCommitValue:
     SCHEMA: ClassVar = data(versions=(0, 4), flexible_from=4, key=1)
 
@@ -49,14 +63,14 @@ class OffsetCommitValue:
     topic_id: Annotated[Uuid, tagged(0, since=4), ignorable] = ZERO_UUID
 
 
-@dataclass(slots=True)
+@message
 class GroupMetadataKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=2)
 
     group: String = ""
 
 
-@dataclass(slots=True)
+@message
 class MemberMetadata:
     member_id: String = ""
     group_instance_id: Annotated[String | None, since(3), ignorable] = None
@@ -68,7 +82,7 @@ class MemberMetadata:
     assignment: Bytes = b""
 
 
-@dataclass(slots=True)
+@message
 class GroupMetadataValue:
     SCHEMA: ClassVar = data(versions=(0, 4), flexible_from=4, key=2)
 
@@ -80,14 +94,14 @@ class GroupMetadataValue:
     members: list[MemberMetadata] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupMetadataKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=3)
 
     group_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupMetadataValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=3)
 
@@ -95,20 +109,20 @@ class ConsumerGroupMetadataValue:
     metadata_hash: Annotated[Int64, tagged(0)] = 0
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupPartitionMetadataKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=4)
 
     group_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class PartitionMetadata:
     partition: Int32 = 0
     racks: list[String] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class TopicMetadata:
     topic_id: Uuid = ZERO_UUID
     topic_name: String = ""
@@ -116,14 +130,14 @@ class TopicMetadata:
     partition_metadata: list[PartitionMetadata] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupPartitionMetadataValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=4)
 
     topics: list[TopicMetadata] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupMemberMetadataKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=5)
 
@@ -131,19 +145,19 @@ class ConsumerGroupMemberMetadataKey:
     member_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class ClassicProtocol:
     name: String = ""
     metadata: Bytes = b""
 
 
-@dataclass(slots=True)
+@message
 class ClassicMemberMetadata:
     session_timeout_ms: Int32 = 0
     supported_protocols: list[ClassicProtocol] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupMemberMetadataValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=5)
 
@@ -160,14 +174,14 @@ class ConsumerGroupMemberMetadataValue:
     )
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupTargetAssignmentMetadataKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=6)
 
     group_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupTargetAssignmentMetadataValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=6)
 
@@ -175,7 +189,7 @@ class ConsumerGroupTargetAssignmentMetadataValue:
     assignment_timestamp: Annotated[Int64, tagged(0)] = 0
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupTargetAssignmentMemberKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=7)
 
@@ -183,20 +197,20 @@ class ConsumerGroupTargetAssignmentMemberKey:
     member_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class TopicPartition:
     topic_id: Uuid = ZERO_UUID
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupTargetAssignmentMemberValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=7)
 
     topic_partitions: list[TopicPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupCurrentMemberAssignmentKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=8)
 
@@ -204,14 +218,14 @@ class ConsumerGroupCurrentMemberAssignmentKey:
     member_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class TopicPartitions:
     topic_id: Uuid = ZERO_UUID
     partitions: list[Int32] = field(default_factory=list)
     assignment_epochs: Annotated[list[Int32] | None, tagged(0)] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupCurrentMemberAssignmentValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=8)
 
@@ -222,7 +236,7 @@ class ConsumerGroupCurrentMemberAssignmentValue:
     partitions_pending_revocation: list[TopicPartitions] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupRegularExpressionKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=16)
 
@@ -230,7 +244,7 @@ class ConsumerGroupRegularExpressionKey:
     regular_expression: String = ""
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupRegularExpressionValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=16)
 

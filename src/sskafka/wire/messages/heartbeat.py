@@ -1,12 +1,11 @@
 """Heartbeat: a member of a classic group is alive, and learns of rebalances."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Int16, Int32, String, ignorable, request, response, since
+from sskafka.wire.schema import Int16, Int32, String, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class HeartbeatRequest:
     SCHEMA: ClassVar = request(12, versions=(0, 4), flexible_from=4)
 
@@ -16,7 +15,7 @@ class HeartbeatRequest:
     group_instance_id: Annotated[String | None, since(3)] = None
 
 
-@dataclass(slots=True)
+@message
 class HeartbeatResponse:
     SCHEMA: ClassVar = response(12, versions=(0, 4), flexible_from=4)
 

@@ -1,26 +1,26 @@
 """IncrementalAlterConfigs: set, delete, append to or subtract from single settings."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, request, response
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class AlterableConfig:
     name: String = ""
     config_operation: Int8 = 0
     value: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class AlterConfigsResource:
     resource_type: Int8 = 0
     resource_name: String = ""
     configs: list[AlterableConfig] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class IncrementalAlterConfigsRequest:
     SCHEMA: ClassVar = request(44, versions=(0, 1), flexible_from=1)
 
@@ -28,7 +28,7 @@ class IncrementalAlterConfigsRequest:
     validate_only: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class AlterConfigsResourceResponse:
     error_code: Int16 = 0
     error_message: String | None = ""
@@ -36,7 +36,7 @@ class AlterConfigsResourceResponse:
     resource_name: String = ""
 
 
-@dataclass(slots=True)
+@message
 class IncrementalAlterConfigsResponse:
     SCHEMA: ClassVar = response(44, versions=(0, 1), flexible_from=1)
 

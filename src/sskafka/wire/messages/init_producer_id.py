@@ -1,12 +1,11 @@
 """InitProducerId: a producer gets its id and epoch; older producers with its transactional id are fenced."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Int16, Int32, Int64, String, request, response, since
+from sskafka.wire.schema import Int16, Int32, Int64, String, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class InitProducerIdRequest:
     SCHEMA: ClassVar = request(22, versions=(0, 5), flexible_from=2)
 
@@ -16,7 +15,7 @@ class InitProducerIdRequest:
     producer_epoch: Annotated[Int16, since(3)] = -1
 
 
-@dataclass(slots=True)
+@message
 class InitProducerIdResponse:
     SCHEMA: ClassVar = response(22, versions=(0, 5), flexible_from=2)
 

@@ -1,26 +1,26 @@
 """InitializeShareGroupState: start the stored state of share partitions."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, Int64, String, Uuid, request, response
+from sskafka.wire.schema import Int16, Int32, Int64, String, Uuid, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class PartitionData:
     partition: Int32 = 0
     state_epoch: Int32 = 0
     start_offset: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class InitializeStateData:
     topic_id: Uuid = ZERO_UUID
     partitions: list[PartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class InitializeShareGroupStateRequest:
     SCHEMA: ClassVar = request(83, versions=(0, 0), flexible_from=0)
 
@@ -28,20 +28,20 @@ class InitializeShareGroupStateRequest:
     topics: list[InitializeStateData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class PartitionResult:
     partition: Int32 = 0
     error_code: Int16 = 0
     error_message: String | None = None
 
 
-@dataclass(slots=True)
+@message
 class InitializeStateResult:
     topic_id: Uuid = ZERO_UUID
     partitions: list[PartitionResult] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class InitializeShareGroupStateResponse:
     SCHEMA: ClassVar = response(83, versions=(0, 0), flexible_from=0)
 

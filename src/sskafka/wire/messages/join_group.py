@@ -1,18 +1,30 @@
 """JoinGroup: become a member of a classic group, at the start of a rebalance."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Bytes, Int16, Int32, String, ignorable, nullable, request, response, since
+from sskafka.wire.schema import (
+    Bool,
+    Bytes,
+    Int16,
+    Int32,
+    String,
+    ignorable,
+    message,
+    nullable,
+    request,
+    response,
+    since,
+)
 
 
-@dataclass(slots=True)
+@message
 class JoinGroupRequestProtocol:
     name: String = ""
     metadata: Bytes = b""
 
 
-@dataclass(slots=True)
+@message
 class JoinGroupRequest:
     SCHEMA: ClassVar = request(11, versions=(0, 9), flexible_from=6)
 
@@ -26,14 +38,14 @@ class JoinGroupRequest:
     reason: Annotated[String | None, since(8), ignorable] = None
 
 
-@dataclass(slots=True)
+@message
 class JoinGroupResponseMember:
     member_id: String = ""
     group_instance_id: Annotated[String | None, since(5), ignorable] = None
     metadata: Bytes = b""
 
 
-@dataclass(slots=True)
+@message
 class JoinGroupResponse:
     SCHEMA: ClassVar = response(11, versions=(0, 9), flexible_from=6)
 

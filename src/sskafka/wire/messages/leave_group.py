@@ -1,19 +1,19 @@
 """LeaveGroup: members depart from a classic group."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Int16, Int32, String, ignorable, request, response, since, until
+from sskafka.wire.schema import Int16, Int32, String, ignorable, message, request, response, since, until
 
 
-@dataclass(slots=True)
+@message
 class MemberIdentity:
     member_id: String = ""
     group_instance_id: String | None = None
     reason: Annotated[String | None, since(5), ignorable] = None
 
 
-@dataclass(slots=True)
+@message
 class LeaveGroupRequest:
     SCHEMA: ClassVar = request(13, versions=(0, 5), flexible_from=4)
 
@@ -22,14 +22,14 @@ class LeaveGroupRequest:
     members: Annotated[list[MemberIdentity], since(3)] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class MemberResponse:
     member_id: String = ""
     group_instance_id: String | None = ""
     error_code: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class LeaveGroupResponse:
     SCHEMA: ClassVar = response(13, versions=(0, 5), flexible_from=4)
 

@@ -1,25 +1,25 @@
 """ListConfigResources: the resources of given types that have settings."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Int8, Int16, Int32, String, ignorable, request, response, since
+from sskafka.wire.schema import Int8, Int16, Int32, String, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class ListConfigResourcesRequest:
     SCHEMA: ClassVar = request(74, versions=(0, 1), flexible_from=0)
 
     resource_types: Annotated[list[Int8], since(1)] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ConfigResource:
     resource_name: String = ""
     resource_type: Annotated[Int8, since(1), ignorable] = 16
 
 
-@dataclass(slots=True)
+@message
 class ListConfigResourcesResponse:
     SCHEMA: ClassVar = response(74, versions=(0, 1), flexible_from=0)
 

@@ -1,12 +1,12 @@
 """ListGroups: the groups that a broker coordinates."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Int16, Int32, String, ignorable, request, response, since
+from sskafka.wire.schema import Int16, Int32, String, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class ListGroupsRequest:
     SCHEMA: ClassVar = request(16, versions=(0, 5), flexible_from=3)
 
@@ -14,7 +14,7 @@ class ListGroupsRequest:
     types_filter: Annotated[list[String], since(5)] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ListedGroup:
     group_id: String = ""
     protocol_type: String = ""
@@ -22,7 +22,7 @@ class ListedGroup:
     group_type: Annotated[String, since(5), ignorable] = ""
 
 
-@dataclass(slots=True)
+@message
 class ListGroupsResponse:
     SCHEMA: ClassVar = response(16, versions=(0, 5), flexible_from=3)
 

@@ -1,25 +1,25 @@
 """ListOffsets: the offset of a partition at a timestamp, or at one of its ends."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Int8, Int16, Int32, Int64, String, ignorable, request, response, since
+from sskafka.wire.schema import Int8, Int16, Int32, Int64, String, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class ListOffsetsPartition:
     partition_index: Int32 = 0
     current_leader_epoch: Annotated[Int32, since(4), ignorable] = -1
     timestamp: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class ListOffsetsTopic:
     name: String = ""
     partitions: list[ListOffsetsPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ListOffsetsRequest:
     SCHEMA: ClassVar = request(2, versions=(1, 11), flexible_from=6)
 
@@ -29,7 +29,7 @@ class ListOffsetsRequest:
     timeout_ms: Annotated[Int32, since(10), ignorable] = 0
 
 
-@dataclass(slots=True)
+@message
 class ListOffsetsPartitionResponse:
     partition_index: Int32 = 0
     error_code: Int16 = 0
@@ -38,13 +38,13 @@ class ListOffsetsPartitionResponse:
     leader_epoch: Annotated[Int32, since(4)] = -1
 
 
-@dataclass(slots=True)
+@message
 class ListOffsetsTopicResponse:
     name: String = ""
     partitions: list[ListOffsetsPartitionResponse] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ListOffsetsResponse:
     SCHEMA: ClassVar = response(2, versions=(1, 11), flexible_from=6)
 

@@ -1,18 +1,18 @@
 """ListPartitionReassignments: the moves of partitions that are under way."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Int16, Int32, String, request, response
+from sskafka.wire.schema import Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class ListPartitionReassignmentsTopics:
     name: String = ""
     partition_indexes: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ListPartitionReassignmentsRequest:
     SCHEMA: ClassVar = request(46, versions=(0, 0), flexible_from=0)
 
@@ -20,7 +20,7 @@ class ListPartitionReassignmentsRequest:
     topics: list[ListPartitionReassignmentsTopics] | None = None
 
 
-@dataclass(slots=True)
+@message
 class OngoingPartitionReassignment:
     partition_index: Int32 = 0
     replicas: list[Int32] = field(default_factory=list)
@@ -28,13 +28,13 @@ class OngoingPartitionReassignment:
     removing_replicas: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class OngoingTopicReassignment:
     name: String = ""
     partitions: list[OngoingPartitionReassignment] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ListPartitionReassignmentsResponse:
     SCHEMA: ClassVar = response(46, versions=(0, 0), flexible_from=0)
 

@@ -1,12 +1,12 @@
 """ListTransactions: the transactional ids that a broker coordinates."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Int16, Int32, Int64, String, request, response, since
+from sskafka.wire.schema import Int16, Int32, Int64, String, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class ListTransactionsRequest:
     SCHEMA: ClassVar = request(66, versions=(0, 2), flexible_from=0)
 
@@ -16,14 +16,14 @@ class ListTransactionsRequest:
     transactional_id_pattern: Annotated[String | None, since(2)] = None
 
 
-@dataclass(slots=True)
+@message
 class TransactionState:
     transactional_id: String = ""
     producer_id: Int64 = 0
     transaction_state: String = ""
 
 
-@dataclass(slots=True)
+@message
 class ListTransactionsResponse:
     SCHEMA: ClassVar = response(66, versions=(0, 2), flexible_from=0)
 

@@ -1,19 +1,32 @@
 """Metadata: the brokers, the controller, and the topics with their leaders."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Bool, Int16, Int32, String, Uuid, between, ignorable, nullable, request, response, since
+from sskafka.wire.schema import (
+    Bool,
+    Int16,
+    Int32,
+    String,
+    Uuid,
+    between,
+    ignorable,
+    message,
+    nullable,
+    request,
+    response,
+    since,
+)
 
 
-@dataclass(slots=True)
+@message
 class MetadataRequestTopic:
     topic_id: Annotated[Uuid, since(10), ignorable] = ZERO_UUID
     name: Annotated[String | None, nullable(since=10)] = ""
 
 
-@dataclass(slots=True)
+@message
 class MetadataRequest:
     SCHEMA: ClassVar = request(3, versions=(0, 13), flexible_from=9)
 
@@ -23,7 +36,7 @@ class MetadataRequest:
     include_topic_authorized_operations: Annotated[Bool, since(8)] = False
 
 
-@dataclass(slots=True)
+@message
 class MetadataResponseBroker:
     node_id: Int32 = 0
     host: String = ""
@@ -31,7 +44,7 @@ class MetadataResponseBroker:
     rack: Annotated[String | None, since(1), ignorable] = None
 
 
-@dataclass(slots=True)
+@message
 class MetadataResponsePartition:
     error_code: Int16 = 0
     partition_index: Int32 = 0
@@ -42,7 +55,7 @@ class MetadataResponsePartition:
     offline_replicas: Annotated[list[Int32], since(5), ignorable] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class MetadataResponseTopic:
     error_code: Int16 = 0
     name: Annotated[String | None, nullable(since=12)] = ""
@@ -52,7 +65,7 @@ class MetadataResponseTopic:
     topic_authorized_operations: Annotated[Int32, since(8)] = -2147483648
 
 
-@dataclass(slots=True)
+@message
 class MetadataResponse:
     SCHEMA: ClassVar = response(3, versions=(0, 13), flexible_from=9)
 

@@ -1,13 +1,13 @@
 """OffsetCommit: store how far a group has read."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, Int64, String, Uuid, ignorable, request, response, since, until
+from sskafka.wire.schema import Int16, Int32, Int64, String, Uuid, ignorable, message, request, response, since, until
 
 
-@dataclass(slots=True)
+@message
 class OffsetCommitRequestPartition:
     partition_index: Int32 = 0
     committed_offset: Int64 = 0
@@ -15,14 +15,14 @@ class OffsetCommitRequestPartition:
     committed_metadata: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class OffsetCommitRequestTopic:
     name: Annotated[String, until(9), ignorable] = ""
     topic_id: Annotated[Uuid, since(10), ignorable] = ZERO_UUID
     partitions: list[OffsetCommitRequestPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class OffsetCommitRequest:
     SCHEMA: ClassVar = request(8, versions=(2, 10), flexible_from=8)
 
@@ -34,20 +34,20 @@ class OffsetCommitRequest:
     topics: list[OffsetCommitRequestTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class OffsetCommitResponsePartition:
     partition_index: Int32 = 0
     error_code: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class OffsetCommitResponseTopic:
     name: Annotated[String, until(9), ignorable] = ""
     topic_id: Annotated[Uuid, since(10), ignorable] = ZERO_UUID
     partitions: list[OffsetCommitResponsePartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class OffsetCommitResponse:
     SCHEMA: ClassVar = response(8, versions=(2, 10), flexible_from=8)
 

@@ -1,23 +1,23 @@
 """OffsetDelete: forget offsets that a group has committed."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import NEVER, Int16, Int32, String, request, response
+from sskafka.wire.schema import NEVER, Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class OffsetDeleteRequestPartition:
     partition_index: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class OffsetDeleteRequestTopic:
     name: String = ""
     partitions: list[OffsetDeleteRequestPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class OffsetDeleteRequest:
     SCHEMA: ClassVar = request(47, versions=(0, 0), flexible_from=NEVER)
 
@@ -25,19 +25,19 @@ class OffsetDeleteRequest:
     topics: list[OffsetDeleteRequestTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class OffsetDeleteResponsePartition:
     partition_index: Int32 = 0
     error_code: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class OffsetDeleteResponseTopic:
     name: String = ""
     partitions: list[OffsetDeleteResponsePartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class OffsetDeleteResponse:
     SCHEMA: ClassVar = response(47, versions=(0, 0), flexible_from=NEVER)
 

@@ -1,6 +1,6 @@
 """OffsetFetch: ask how far a group has read."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
@@ -13,6 +13,7 @@ from sskafka.wire.schema import (
     Uuid,
     between,
     ignorable,
+    message,
     nullable,
     request,
     response,
@@ -21,20 +22,20 @@ from sskafka.wire.schema import (
 )
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchRequestTopic:
     name: String = ""
     partition_indexes: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchRequestTopics:
     name: Annotated[String, until(9), ignorable] = ""
     topic_id: Annotated[Uuid, since(10), ignorable] = ZERO_UUID
     partition_indexes: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchRequestGroup:
     group_id: String = ""
     member_id: Annotated[String | None, since(9), ignorable] = None
@@ -42,7 +43,7 @@ class OffsetFetchRequestGroup:
     topics: list[OffsetFetchRequestTopics] | None = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchRequest:
     SCHEMA: ClassVar = request(9, versions=(1, 10), flexible_from=6)
 
@@ -52,7 +53,7 @@ class OffsetFetchRequest:
     require_stable: Annotated[Bool, since(7)] = False
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchResponsePartition:
     partition_index: Int32 = 0
     committed_offset: Int64 = 0
@@ -61,13 +62,13 @@ class OffsetFetchResponsePartition:
     error_code: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchResponseTopic:
     name: String = ""
     partitions: list[OffsetFetchResponsePartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchResponsePartitions:
     partition_index: Int32 = 0
     committed_offset: Int64 = 0
@@ -76,21 +77,21 @@ class OffsetFetchResponsePartitions:
     error_code: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchResponseTopics:
     name: Annotated[String, until(9), ignorable] = ""
     topic_id: Annotated[Uuid, since(10), ignorable] = ZERO_UUID
     partitions: list[OffsetFetchResponsePartitions] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchResponseGroup:
     group_id: String = ""
     topics: list[OffsetFetchResponseTopics] = field(default_factory=list)
     error_code: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchResponse:
     SCHEMA: ClassVar = response(9, versions=(1, 10), flexible_from=6)
 

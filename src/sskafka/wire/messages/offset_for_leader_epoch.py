@@ -1,25 +1,25 @@
 """OffsetForLeaderEpoch: where a leader epoch ends in the log of a partition."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Int16, Int32, Int64, String, ignorable, request, response, since
+from sskafka.wire.schema import Int16, Int32, Int64, String, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class OffsetForLeaderPartition:
     partition: Int32 = 0
     current_leader_epoch: Int32 = -1
     leader_epoch: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class OffsetForLeaderTopic:
     topic: String = ""
     partitions: list[OffsetForLeaderPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class OffsetForLeaderEpochRequest:
     SCHEMA: ClassVar = request(23, versions=(2, 4), flexible_from=4)
 
@@ -27,7 +27,7 @@ class OffsetForLeaderEpochRequest:
     topics: list[OffsetForLeaderTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class EpochEndOffset:
     error_code: Int16 = 0
     partition: Int32 = 0
@@ -35,13 +35,13 @@ class EpochEndOffset:
     end_offset: Int64 = -1
 
 
-@dataclass(slots=True)
+@message
 class OffsetForLeaderTopicResult:
     topic: String = ""
     partitions: list[EpochEndOffset] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class OffsetForLeaderEpochResponse:
     SCHEMA: ClassVar = response(23, versions=(2, 4), flexible_from=4)
 

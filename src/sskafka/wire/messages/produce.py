@@ -1,6 +1,6 @@
 """Produce: append record batches to partitions."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
@@ -12,6 +12,7 @@ from sskafka.wire.schema import (
     String,
     Uuid,
     ignorable,
+    message,
     request,
     response,
     since,
@@ -20,20 +21,20 @@ from sskafka.wire.schema import (
 )
 
 
-@dataclass(slots=True)
+@message
 class PartitionProduceData:
     index: Int32 = 0
     records: Records | None = None
 
 
-@dataclass(slots=True)
+@message
 class TopicProduceData:
     name: Annotated[String, until(12), ignorable] = ""
     topic_id: Annotated[Uuid, since(13), ignorable] = ZERO_UUID
     partition_data: list[PartitionProduceData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ProduceRequest:
     SCHEMA: ClassVar = request(0, versions=(3, 13), flexible_from=9)
 
@@ -43,19 +44,19 @@ class ProduceRequest:
     topic_data: list[TopicProduceData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class BatchIndexAndErrorMessage:
     batch_index: Int32 = 0
     batch_index_error_message: String | None = None
 
 
-@dataclass(slots=True)
+@message
 class LeaderIdAndEpoch:
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
 
 
-@dataclass(slots=True)
+@message
 class PartitionProduceResponse:
     index: Int32 = 0
     error_code: Int16 = 0
@@ -67,14 +68,14 @@ class PartitionProduceResponse:
     current_leader: Annotated[LeaderIdAndEpoch, tagged(0, since=10)] = field(default_factory=LeaderIdAndEpoch)
 
 
-@dataclass(slots=True)
+@message
 class TopicProduceResponse:
     name: Annotated[String, until(12), ignorable] = ""
     topic_id: Annotated[Uuid, since(13), ignorable] = ZERO_UUID
     partition_responses: list[PartitionProduceResponse] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class NodeEndpoint:
     node_id: Int32 = 0
     host: String = ""
@@ -82,7 +83,7 @@ class NodeEndpoint:
     rack: String | None = None
 
 
-@dataclass(slots=True)
+@message
 class ProduceResponse:
     SCHEMA: ClassVar = response(0, versions=(3, 13), flexible_from=9)
 

@@ -1,13 +1,12 @@
 """PushTelemetry: a client delivers its metrics."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Bool, Bytes, Int8, Int16, Int32, Uuid, request, response
+from sskafka.wire.schema import Bool, Bytes, Int8, Int16, Int32, Uuid, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class PushTelemetryRequest:
     SCHEMA: ClassVar = request(72, versions=(0, 0), flexible_from=0)
 
@@ -18,7 +17,7 @@ class PushTelemetryRequest:
     metrics: Bytes = b""
 
 
-@dataclass(slots=True)
+@message
 class PushTelemetryResponse:
     SCHEMA: ClassVar = response(72, versions=(0, 0), flexible_from=0)
 

@@ -1,25 +1,25 @@
 """ReadShareGroupState: the stored state of share partitions, batch by batch."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int8, Int16, Int32, Int64, String, Uuid, request, response
+from sskafka.wire.schema import Int8, Int16, Int32, Int64, String, Uuid, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class PartitionData:
     partition: Int32 = 0
     leader_epoch: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class ReadStateData:
     topic_id: Uuid = ZERO_UUID
     partitions: list[PartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ReadShareGroupStateRequest:
     SCHEMA: ClassVar = request(84, versions=(0, 0), flexible_from=0)
 
@@ -27,7 +27,7 @@ class ReadShareGroupStateRequest:
     topics: list[ReadStateData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class StateBatch:
     first_offset: Int64 = 0
     last_offset: Int64 = 0
@@ -35,7 +35,7 @@ class StateBatch:
     delivery_count: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class PartitionResult:
     partition: Int32 = 0
     error_code: Int16 = 0
@@ -45,13 +45,13 @@ class PartitionResult:
     state_batches: list[StateBatch] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ReadStateResult:
     topic_id: Uuid = ZERO_UUID
     partitions: list[PartitionResult] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ReadShareGroupStateResponse:
     SCHEMA: ClassVar = response(84, versions=(0, 0), flexible_from=0)
 

@@ -1,25 +1,25 @@
 """ReadShareGroupStateSummary: start offset and epochs of share partitions, without their batches."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, Int64, String, Uuid, ignorable, request, response, since
+from sskafka.wire.schema import Int16, Int32, Int64, String, Uuid, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class PartitionData:
     partition: Int32 = 0
     leader_epoch: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class ReadStateSummaryData:
     topic_id: Uuid = ZERO_UUID
     partitions: list[PartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ReadShareGroupStateSummaryRequest:
     SCHEMA: ClassVar = request(87, versions=(0, 1), flexible_from=0)
 
@@ -27,7 +27,7 @@ class ReadShareGroupStateSummaryRequest:
     topics: list[ReadStateSummaryData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class PartitionResult:
     partition: Int32 = 0
     error_code: Int16 = 0
@@ -38,13 +38,13 @@ class PartitionResult:
     delivery_complete_count: Annotated[Int32, since(1), ignorable] = -1
 
 
-@dataclass(slots=True)
+@message
 class ReadStateSummaryResult:
     topic_id: Uuid = ZERO_UUID
     partitions: list[PartitionResult] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ReadShareGroupStateSummaryResponse:
     SCHEMA: ClassVar = response(87, versions=(0, 1), flexible_from=0)
 

@@ -1,13 +1,12 @@
 """RemoveRaftVoter: remove a voter from the metadata quorum."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, String, Uuid, request, response
+from sskafka.wire.schema import Int16, Int32, String, Uuid, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class RemoveRaftVoterRequest:
     SCHEMA: ClassVar = request(81, versions=(0, 0), flexible_from=0)
 
@@ -16,7 +15,7 @@ class RemoveRaftVoterRequest:
     voter_directory_id: Uuid = ZERO_UUID
 
 
-@dataclass(slots=True)
+@message
 class RemoveRaftVoterResponse:
     SCHEMA: ClassVar = response(81, versions=(0, 0), flexible_from=0)
 

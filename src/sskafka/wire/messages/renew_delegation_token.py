@@ -1,12 +1,11 @@
 """RenewDelegationToken: let a delegation token live longer."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from sskafka.wire.schema import Bytes, Int16, Int32, Int64, request, response
+from sskafka.wire.schema import Bytes, Int16, Int32, Int64, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class RenewDelegationTokenRequest:
     SCHEMA: ClassVar = request(39, versions=(1, 2), flexible_from=2)
 
@@ -14,7 +13,7 @@ class RenewDelegationTokenRequest:
     renew_period_ms: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class RenewDelegationTokenResponse:
     SCHEMA: ClassVar = response(39, versions=(1, 2), flexible_from=2)
 

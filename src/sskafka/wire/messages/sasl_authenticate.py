@@ -1,19 +1,18 @@
 """SaslAuthenticate: one step of a SASL exchange."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bytes, Int16, Int64, String, ignorable, request, response, since
+from sskafka.wire.schema import Bytes, Int16, Int64, String, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class SaslAuthenticateRequest:
     SCHEMA: ClassVar = request(36, versions=(0, 2), flexible_from=2)
 
     auth_bytes: Bytes = b""
 
 
-@dataclass(slots=True)
+@message
 class SaslAuthenticateResponse:
     SCHEMA: ClassVar = response(36, versions=(0, 2), flexible_from=2)
 

@@ -1,19 +1,19 @@
 """SaslHandshake: choose the SASL mechanism of a connection."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import NEVER, Int16, String, request, response
+from sskafka.wire.schema import NEVER, Int16, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class SaslHandshakeRequest:
     SCHEMA: ClassVar = request(17, versions=(0, 1), flexible_from=NEVER)
 
     mechanism: String = ""
 
 
-@dataclass(slots=True)
+@message
 class SaslHandshakeResponse:
     SCHEMA: ClassVar = response(17, versions=(0, 1), flexible_from=NEVER)
 

@@ -1,32 +1,45 @@
 """ShareAcknowledge: accept, release or reject records that a share group acquired."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Bool, Int8, Int16, Int32, Int64, String, Uuid, ignorable, request, response, since
+from sskafka.wire.schema import (
+    Bool,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    String,
+    Uuid,
+    ignorable,
+    message,
+    request,
+    response,
+    since,
+)
 
 
-@dataclass(slots=True)
+@message
 class AcknowledgementBatch:
     first_offset: Int64 = 0
     last_offset: Int64 = 0
     acknowledge_types: list[Int8] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AcknowledgePartition:
     partition_index: Int32 = 0
     acknowledgement_batches: list[AcknowledgementBatch] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class AcknowledgeTopic:
     topic_id: Uuid = ZERO_UUID
     partitions: list[AcknowledgePartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ShareAcknowledgeRequest:
     SCHEMA: ClassVar = request(79, versions=(1, 2), flexible_from=0)
 
@@ -37,13 +50,13 @@ class ShareAcknowledgeRequest:
     topics: list[AcknowledgeTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class LeaderIdAndEpoch:
     leader_id: Int32 = 0
     leader_epoch: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class PartitionData:
     partition_index: Int32 = 0
     error_code: Int16 = 0
@@ -51,13 +64,13 @@ class PartitionData:
     current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
 
 
-@dataclass(slots=True)
+@message
 class ShareAcknowledgeTopicResponse:
     topic_id: Uuid = ZERO_UUID
     partitions: list[PartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class NodeEndpoint:
     node_id: Int32 = 0
     host: String = ""
@@ -65,7 +78,7 @@ class NodeEndpoint:
     rack: String | None = None
 
 
-@dataclass(slots=True)
+@message
 class ShareAcknowledgeResponse:
     SCHEMA: ClassVar = response(79, versions=(1, 2), flexible_from=0)
 

@@ -1,6 +1,6 @@
 """ShareFetch: acquire records for a member of a share group, and acknowledge earlier ones."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
@@ -14,38 +14,39 @@ from sskafka.wire.schema import (
     String,
     Uuid,
     ignorable,
+    message,
     request,
     response,
     since,
 )
 
 
-@dataclass(slots=True)
+@message
 class AcknowledgementBatch:
     first_offset: Int64 = 0
     last_offset: Int64 = 0
     acknowledge_types: list[Int8] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class FetchPartition:
     partition_index: Int32 = 0
     acknowledgement_batches: list[AcknowledgementBatch] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class FetchTopic:
     topic_id: Uuid = ZERO_UUID
     partitions: list[FetchPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ForgottenTopic:
     topic_id: Uuid = ZERO_UUID
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ShareFetchRequest:
     SCHEMA: ClassVar = request(78, versions=(1, 2), flexible_from=0)
 
@@ -63,20 +64,20 @@ class ShareFetchRequest:
     forgotten_topics_data: list[ForgottenTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class LeaderIdAndEpoch:
     leader_id: Int32 = 0
     leader_epoch: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class AcquiredRecords:
     first_offset: Int64 = 0
     last_offset: Int64 = 0
     delivery_count: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class PartitionData:
     partition_index: Int32 = 0
     error_code: Int16 = 0
@@ -88,13 +89,13 @@ class PartitionData:
     acquired_records: list[AcquiredRecords] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ShareFetchableTopicResponse:
     topic_id: Uuid = ZERO_UUID
     partitions: list[PartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class NodeEndpoint:
     node_id: Int32 = 0
     host: String = ""
@@ -102,7 +103,7 @@ class NodeEndpoint:
     rack: String | None = None
 
 
-@dataclass(slots=True)
+@message
 class ShareFetchResponse:
     SCHEMA: ClassVar = response(78, versions=(1, 2), flexible_from=0)
 

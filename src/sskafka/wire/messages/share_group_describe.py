@@ -1,13 +1,13 @@
 """ShareGroupDescribe: state, members and assignments of share groups."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Bool, Int16, Int32, String, Uuid, request, response
+from sskafka.wire.schema import Bool, Int16, Int32, String, Uuid, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupDescribeRequest:
     SCHEMA: ClassVar = request(77, versions=(1, 1), flexible_from=0)
 
@@ -15,19 +15,19 @@ class ShareGroupDescribeRequest:
     include_authorized_operations: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class TopicPartitions:
     topic_id: Uuid = ZERO_UUID
     topic_name: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Assignment:
     topic_partitions: list[TopicPartitions] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Member:
     member_id: String = ""
     rack_id: String | None = None
@@ -38,7 +38,7 @@ class Member:
     assignment: Assignment = field(default_factory=Assignment)
 
 
-@dataclass(slots=True)
+@message
 class DescribedGroup:
     error_code: Int16 = 0
     error_message: String | None = None
@@ -51,7 +51,7 @@ class DescribedGroup:
     authorized_operations: Int32 = -2147483648
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupDescribeResponse:
     SCHEMA: ClassVar = response(77, versions=(1, 1), flexible_from=0)
 

@@ -1,13 +1,13 @@
 """ShareGroupHeartbeat: membership of a share group in one API: join, report, be assigned, leave."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, String, Uuid, request, response
+from sskafka.wire.schema import Int16, Int32, String, Uuid, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupHeartbeatRequest:
     SCHEMA: ClassVar = request(76, versions=(1, 1), flexible_from=0)
 
@@ -18,18 +18,18 @@ class ShareGroupHeartbeatRequest:
     subscribed_topic_names: list[String] | None = None
 
 
-@dataclass(slots=True)
+@message
 class TopicPartitions:
     topic_id: Uuid = ZERO_UUID
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Assignment:
     topic_partitions: list[TopicPartitions] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupHeartbeatResponse:
     SCHEMA: ClassVar = response(76, versions=(1, 1), flexible_from=0)
 

@@ -1,13 +1,13 @@
 """Records of __consumer_offsets for share groups. Keys and values are framed as in `group_records`."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import NEVER, Int8, Int32, Int64, String, Uuid, data, tagged
+from sskafka.wire.schema import NEVER, Int8, Int32, Int64, String, Uuid, data, message, tagged
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupMemberMetadataKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=10)
 
@@ -15,7 +15,7 @@ class ShareGroupMemberMetadataKey:
     member_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupMemberMetadataValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=10)
 
@@ -25,14 +25,14 @@ class ShareGroupMemberMetadataValue:
     subscribed_topic_names: list[String] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupMetadataKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=11)
 
     group_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupMetadataValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=11)
 
@@ -40,14 +40,14 @@ class ShareGroupMetadataValue:
     metadata_hash: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupTargetAssignmentMetadataKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=12)
 
     group_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupTargetAssignmentMetadataValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=12)
 
@@ -55,7 +55,7 @@ class ShareGroupTargetAssignmentMetadataValue:
     assignment_timestamp: Annotated[Int64, tagged(0)] = 0
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupTargetAssignmentMemberKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=13)
 
@@ -63,20 +63,20 @@ class ShareGroupTargetAssignmentMemberKey:
     member_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class TopicPartition:
     topic_id: Uuid = ZERO_UUID
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupTargetAssignmentMemberValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=13)
 
     topic_partitions: list[TopicPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupCurrentMemberAssignmentKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=14)
 
@@ -84,13 +84,13 @@ class ShareGroupCurrentMemberAssignmentKey:
     member_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class TopicPartitions:
     topic_id: Uuid = ZERO_UUID
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupCurrentMemberAssignmentValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=14)
 
@@ -100,27 +100,27 @@ class ShareGroupCurrentMemberAssignmentValue:
     assigned_partitions: list[TopicPartitions] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupStatePartitionMetadataKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=15)
 
     group_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class TopicPartitionsInfo:
     topic_id: Uuid = ZERO_UUID
     topic_name: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class TopicInfo:
     topic_id: Uuid = ZERO_UUID
     topic_name: String = ""
 
 
-@dataclass(slots=True)
+@message
 class ShareGroupStatePartitionMetadataValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=15)
 

@@ -1,12 +1,12 @@
 """StreamsGroupDescribe: state, topology, members and tasks of Kafka Streams groups."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, UInt16, request, response
+from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, UInt16, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupDescribeRequest:
     SCHEMA: ClassVar = request(89, versions=(0, 0), flexible_from=0)
 
@@ -14,13 +14,13 @@ class StreamsGroupDescribeRequest:
     include_authorized_operations: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class KeyValue:
     key: String = ""
     value: String = ""
 
 
-@dataclass(slots=True)
+@message
 class TopicInfo:
     name: String = ""
     partitions: Int32 = 0
@@ -28,7 +28,7 @@ class TopicInfo:
     topic_configs: list[KeyValue] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Subtopology:
     subtopology_id: String = ""
     source_topics: list[String] = field(default_factory=list)
@@ -37,39 +37,39 @@ class Subtopology:
     repartition_source_topics: list[TopicInfo] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Topology:
     epoch: Int32 = 0
     subtopologies: list[Subtopology] | None = None
 
 
-@dataclass(slots=True)
+@message
 class Endpoint:
     host: String = ""
     port: UInt16 = 0
 
 
-@dataclass(slots=True)
+@message
 class TaskOffset:
     subtopology_id: String = ""
     partition: Int32 = 0
     offset: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class TaskIds:
     subtopology_id: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Assignment:
     active_tasks: list[TaskIds] = field(default_factory=list)
     standby_tasks: list[TaskIds] = field(default_factory=list)
     warmup_tasks: list[TaskIds] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Member:
     member_id: String = ""
     member_epoch: Int32 = 0
@@ -88,7 +88,7 @@ class Member:
     is_classic: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class DescribedGroup:
     error_code: Int16 = 0
     error_message: String | None = None
@@ -101,7 +101,7 @@ class DescribedGroup:
     authorized_operations: Int32 = -2147483648
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupDescribeResponse:
     SCHEMA: ClassVar = response(89, versions=(0, 0), flexible_from=0)
 

@@ -1,18 +1,18 @@
 """StreamsGroupHeartbeat: membership of a Kafka Streams group in one API: join, report tasks, be assigned, leave."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import Bool, Int8, Int16, Int32, Int64, String, UInt16, request, response
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, Int64, String, UInt16, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class KeyValue:
     key: String = ""
     value: String = ""
 
 
-@dataclass(slots=True)
+@message
 class TopicInfo:
     name: String = ""
     partitions: Int32 = 0
@@ -20,14 +20,14 @@ class TopicInfo:
     topic_configs: list[KeyValue] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class CopartitionGroup:
     source_topics: list[Int16] = field(default_factory=list)
     source_topic_regex: list[Int16] = field(default_factory=list)
     repartition_source_topics: list[Int16] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Subtopology:
     subtopology_id: String = ""
     source_topics: list[String] = field(default_factory=list)
@@ -38,32 +38,32 @@ class Subtopology:
     copartition_groups: list[CopartitionGroup] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Topology:
     epoch: Int32 = 0
     subtopologies: list[Subtopology] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class TaskIds:
     subtopology_id: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Endpoint:
     host: String = ""
     port: UInt16 = 0
 
 
-@dataclass(slots=True)
+@message
 class TaskOffset:
     subtopology_id: String = ""
     partition: Int32 = 0
     offset: Int64 = 0
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupHeartbeatRequest:
     SCHEMA: ClassVar = request(88, versions=(0, 0), flexible_from=0)
 
@@ -86,26 +86,26 @@ class StreamsGroupHeartbeatRequest:
     shutdown_application: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class Status:
     status_code: Int8 = 0
     status_detail: String = ""
 
 
-@dataclass(slots=True)
+@message
 class TopicPartition:
     topic: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class EndpointToPartitions:
     user_endpoint: Endpoint = field(default_factory=Endpoint)
     active_partitions: list[TopicPartition] = field(default_factory=list)
     standby_partitions: list[TopicPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupHeartbeatResponse:
     SCHEMA: ClassVar = response(88, versions=(0, 0), flexible_from=0)
 

@@ -1,25 +1,25 @@
 """Records of __consumer_offsets for Kafka Streams groups. Keys and values are framed as in `group_records`."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import NEVER, Int8, Int16, Int32, Int64, String, UInt16, data, tagged
+from sskafka.wire.schema import NEVER, Int8, Int16, Int32, Int64, String, UInt16, data, message, tagged
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupMetadataKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=17)
 
     group_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class LastAssignmentConfig:
     key: String = ""
     value: String = ""
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupMetadataValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=17)
 
@@ -29,7 +29,7 @@ class StreamsGroupMetadataValue:
     last_assignment_configs: Annotated[list[LastAssignmentConfig] | None, tagged(1)] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupMemberMetadataKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=19)
 
@@ -37,19 +37,19 @@ class StreamsGroupMemberMetadataKey:
     member_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class Endpoint:
     host: String = ""
     port: UInt16 = 0
 
 
-@dataclass(slots=True)
+@message
 class KeyValue:
     key: String = ""
     value: String = ""
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupMemberMetadataValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=19)
 
@@ -64,14 +64,14 @@ class StreamsGroupMemberMetadataValue:
     client_tags: list[KeyValue] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupTargetAssignmentMetadataKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=20)
 
     group_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupTargetAssignmentMetadataValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=20)
 
@@ -79,7 +79,7 @@ class StreamsGroupTargetAssignmentMetadataValue:
     assignment_timestamp: Annotated[Int64, tagged(0)] = 0
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupTargetAssignmentMemberKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=21)
 
@@ -87,13 +87,13 @@ class StreamsGroupTargetAssignmentMemberKey:
     member_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupTargetAssignmentMemberTaskIds:
     subtopology_id: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupTargetAssignmentMemberValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=21)
 
@@ -102,7 +102,7 @@ class StreamsGroupTargetAssignmentMemberValue:
     warmup_tasks: list[StreamsGroupTargetAssignmentMemberTaskIds] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupCurrentMemberAssignmentKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=22)
 
@@ -110,14 +110,14 @@ class StreamsGroupCurrentMemberAssignmentKey:
     member_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupCurrentMemberAssignmentTaskIds:
     subtopology_id: String = ""
     partitions: list[Int32] = field(default_factory=list)
     assignment_epochs: Annotated[list[Int32] | None, tagged(0)] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupCurrentMemberAssignmentValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=22)
 
@@ -132,20 +132,20 @@ class StreamsGroupCurrentMemberAssignmentValue:
     warmup_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentTaskIds] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupTopologyKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=23)
 
     group_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class TopicConfig:
     key: String = ""
     value: String = ""
 
 
-@dataclass(slots=True)
+@message
 class TopicInfo:
     name: String = ""
     partitions: Int32 = 0
@@ -153,14 +153,14 @@ class TopicInfo:
     topic_configs: list[TopicConfig] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class CopartitionGroup:
     source_topics: list[Int16] = field(default_factory=list)
     source_topic_regex: list[Int16] = field(default_factory=list)
     repartition_source_topics: list[Int16] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class Subtopology:
     subtopology_id: String = ""
     source_topics: list[String] = field(default_factory=list)
@@ -171,7 +171,7 @@ class Subtopology:
     copartition_groups: list[CopartitionGroup] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class StreamsGroupTopologyValue:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0, key=23)
 

@@ -1,18 +1,18 @@
 """SyncGroup: the leader of a classic group hands out assignments, its members collect theirs."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bytes, Int16, Int32, String, ignorable, request, response, since
+from sskafka.wire.schema import Bytes, Int16, Int32, String, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class SyncGroupRequestAssignment:
     member_id: String = ""
     assignment: Bytes = b""
 
 
-@dataclass(slots=True)
+@message
 class SyncGroupRequest:
     SCHEMA: ClassVar = request(14, versions=(0, 5), flexible_from=4)
 
@@ -25,7 +25,7 @@ class SyncGroupRequest:
     assignments: list[SyncGroupRequestAssignment] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class SyncGroupResponse:
     SCHEMA: ClassVar = response(14, versions=(0, 5), flexible_from=4)
 

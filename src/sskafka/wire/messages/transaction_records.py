@@ -1,25 +1,25 @@
 """Records of __transaction_state. Keys and values are framed as in `group_records`."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import NEVER, Int8, Int16, Int32, Int64, String, data, tagged
+from sskafka.wire.schema import NEVER, Int8, Int16, Int32, Int64, String, data, message, tagged
 
 
-@dataclass(slots=True)
+@message
 class TransactionLogKey:
     SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=NEVER, key=0)
 
     transactional_id: String = ""
 
 
-@dataclass(slots=True)
+@message
 class PartitionsSchema:
     topic: String = ""
     partition_ids: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class TransactionLogValue:
     SCHEMA: ClassVar = data(versions=(0, 1), flexible_from=1, key=0)
 

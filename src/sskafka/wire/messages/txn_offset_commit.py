@@ -1,12 +1,12 @@
 """TxnOffsetCommit: store how far a group has read, as part of a transaction."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Int16, Int32, Int64, String, ignorable, request, response, since
+from sskafka.wire.schema import Int16, Int32, Int64, String, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class TxnOffsetCommitRequestPartition:
     partition_index: Int32 = 0
     committed_offset: Int64 = 0
@@ -14,13 +14,13 @@ class TxnOffsetCommitRequestPartition:
     committed_metadata: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class TxnOffsetCommitRequestTopic:
     name: String = ""
     partitions: list[TxnOffsetCommitRequestPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class TxnOffsetCommitRequest:
     SCHEMA: ClassVar = request(28, versions=(0, 5), flexible_from=3)
 
@@ -34,19 +34,19 @@ class TxnOffsetCommitRequest:
     topics: list[TxnOffsetCommitRequestTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class TxnOffsetCommitResponsePartition:
     partition_index: Int32 = 0
     error_code: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class TxnOffsetCommitResponseTopic:
     name: String = ""
     partitions: list[TxnOffsetCommitResponsePartition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class TxnOffsetCommitResponse:
     SCHEMA: ClassVar = response(28, versions=(0, 5), flexible_from=3)
 

@@ -1,19 +1,18 @@
 """UnregisterBroker: forget a broker that will not come back."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from sskafka.wire.schema import Int16, Int32, String, request, response
+from sskafka.wire.schema import Int16, Int32, String, message, request, response
 
 
-@dataclass(slots=True)
+@message
 class UnregisterBrokerRequest:
     SCHEMA: ClassVar = request(64, versions=(0, 0), flexible_from=0)
 
     broker_id: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class UnregisterBrokerResponse:
     SCHEMA: ClassVar = response(64, versions=(0, 0), flexible_from=0)
 

@@ -1,12 +1,12 @@
 """UpdateFeatures: raise or lower the feature levels that the cluster has finalized."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, ignorable, request, response, since, until
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, ignorable, message, request, response, since, until
 
 
-@dataclass(slots=True)
+@message
 class FeatureUpdateKey:
     feature: String = ""
     max_version_level: Int16 = 0
@@ -14,7 +14,7 @@ class FeatureUpdateKey:
     upgrade_type: Annotated[Int8, since(1)] = 1
 
 
-@dataclass(slots=True)
+@message
 class UpdateFeaturesRequest:
     SCHEMA: ClassVar = request(57, versions=(0, 2), flexible_from=0)
 
@@ -23,14 +23,14 @@ class UpdateFeaturesRequest:
     validate_only: Annotated[Bool, since(1)] = False
 
 
-@dataclass(slots=True)
+@message
 class UpdatableFeatureResult:
     feature: String = ""
     error_code: Int16 = 0
     error_message: String | None = ""
 
 
-@dataclass(slots=True)
+@message
 class UpdateFeaturesResponse:
     SCHEMA: ClassVar = response(57, versions=(0, 2), flexible_from=0)
 

@@ -1,26 +1,26 @@
 """UpdateRaftVoter: a voter changes its endpoints or the protocol versions it supports."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int16, Int32, String, UInt16, Uuid, request, response, tagged
+from sskafka.wire.schema import Int16, Int32, String, UInt16, Uuid, message, request, response, tagged
 
 
-@dataclass(slots=True)
+@message
 class Listener:
     name: String = ""
     host: String = ""
     port: UInt16 = 0
 
 
-@dataclass(slots=True)
+@message
 class KRaftVersionFeature:
     min_supported_version: Int16 = 0
     max_supported_version: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class UpdateRaftVoterRequest:
     SCHEMA: ClassVar = request(82, versions=(0, 0), flexible_from=0)
 
@@ -32,7 +32,7 @@ class UpdateRaftVoterRequest:
     kraft_version_feature: KRaftVersionFeature = field(default_factory=KRaftVersionFeature)
 
 
-@dataclass(slots=True)
+@message
 class CurrentLeader:
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
@@ -40,7 +40,7 @@ class CurrentLeader:
     port: Int32 = 0
 
 
-@dataclass(slots=True)
+@message
 class UpdateRaftVoterResponse:
     SCHEMA: ClassVar = response(82, versions=(0, 0), flexible_from=0)
 

@@ -1,6 +1,6 @@
 """Vote: a candidate of the metadata quorum asks a voter for its vote, or for a pre-vote."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
@@ -13,6 +13,7 @@ from sskafka.wire.schema import (
     UInt16,
     Uuid,
     ignorable,
+    message,
     request,
     response,
     since,
@@ -20,7 +21,7 @@ from sskafka.wire.schema import (
 )
 
 
-@dataclass(slots=True)
+@message
 class RequestPartitionData:
     partition_index: Int32 = 0
     replica_epoch: Int32 = 0
@@ -32,13 +33,13 @@ class RequestPartitionData:
     pre_vote: Annotated[Bool, since(2)] = False
 
 
-@dataclass(slots=True)
+@message
 class RequestTopicData:
     topic_name: String = ""
     partitions: list[RequestPartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class VoteRequest:
     SCHEMA: ClassVar = request(52, versions=(0, 2), flexible_from=0)
 
@@ -47,7 +48,7 @@ class VoteRequest:
     topics: list[RequestTopicData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class ResponsePartitionData:
     partition_index: Int32 = 0
     error_code: Int16 = 0
@@ -56,20 +57,20 @@ class ResponsePartitionData:
     vote_granted: Bool = False
 
 
-@dataclass(slots=True)
+@message
 class ResponseTopicData:
     topic_name: String = ""
     partitions: list[ResponsePartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class NodeEndpoint:
     node_id: Int32 = 0
     host: String = ""
     port: UInt16 = 0
 
 
-@dataclass(slots=True)
+@message
 class VoteResponse:
     SCHEMA: ClassVar = response(52, versions=(0, 2), flexible_from=0)
 

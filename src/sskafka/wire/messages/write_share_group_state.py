@@ -1,13 +1,13 @@
 """WriteShareGroupState: store changes to the state of share partitions."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import Int8, Int16, Int32, Int64, String, Uuid, ignorable, request, response, since
+from sskafka.wire.schema import Int8, Int16, Int32, Int64, String, Uuid, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class StateBatch:
     first_offset: Int64 = 0
     last_offset: Int64 = 0
@@ -15,7 +15,7 @@ class StateBatch:
     delivery_count: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class PartitionData:
     partition: Int32 = 0
     state_epoch: Int32 = 0
@@ -25,13 +25,13 @@ class PartitionData:
     state_batches: list[StateBatch] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class WriteStateData:
     topic_id: Uuid = ZERO_UUID
     partitions: list[PartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class WriteShareGroupStateRequest:
     SCHEMA: ClassVar = request(85, versions=(0, 1), flexible_from=0)
 
@@ -39,20 +39,20 @@ class WriteShareGroupStateRequest:
     topics: list[WriteStateData] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class PartitionResult:
     partition: Int32 = 0
     error_code: Int16 = 0
     error_message: String | None = None
 
 
-@dataclass(slots=True)
+@message
 class WriteStateResult:
     topic_id: Uuid = ZERO_UUID
     partitions: list[PartitionResult] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class WriteShareGroupStateResponse:
     SCHEMA: ClassVar = response(85, versions=(0, 1), flexible_from=0)
 

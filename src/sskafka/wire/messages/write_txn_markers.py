@@ -1,18 +1,18 @@
 """WriteTxnMarkers: the transaction coordinator has leaders write the outcome into their logs."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Int8, Int16, Int32, Int64, String, ignorable, request, response, since
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, Int64, String, ignorable, message, request, response, since
 
 
-@dataclass(slots=True)
+@message
 class WritableTxnMarkerTopic:
     name: String = ""
     partition_indexes: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class WritableTxnMarker:
     producer_id: Int64 = 0
     producer_epoch: Int16 = 0
@@ -22,32 +22,32 @@ class WritableTxnMarker:
     transaction_version: Annotated[Int8, since(2), ignorable] = 0
 
 
-@dataclass(slots=True)
+@message
 class WriteTxnMarkersRequest:
     SCHEMA: ClassVar = request(27, versions=(1, 2), flexible_from=1)
 
     markers: list[WritableTxnMarker] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class WritableTxnMarkerPartitionResult:
     partition_index: Int32 = 0
     error_code: Int16 = 0
 
 
-@dataclass(slots=True)
+@message
 class WritableTxnMarkerTopicResult:
     name: String = ""
     partitions: list[WritableTxnMarkerPartitionResult] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class WritableTxnMarkerResult:
     producer_id: Int64 = 0
     topics: list[WritableTxnMarkerTopicResult] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@message
 class WriteTxnMarkersResponse:
     SCHEMA: ClassVar = response(27, versions=(1, 2), flexible_from=1)
 
