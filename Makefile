@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint types contracts unit test clean
+.PHONY: help install run lint types contracts unit test clean
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+	@grep -hE "^[a-z-]+:.*## " $(MAKEFILE_LIST) | sed -E "s/:.*## /\t/" | expand -t 18
 
 install: $(STAMP) ## Build .venv from the pinned constraints
 
@@ -16,6 +16,9 @@ $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,test]'
 	touch $@
+
+run: $(STAMP) ## Start a broker, produce and consume, and stay up
+	$(BIN)/sskafka demo
 
 lint: $(STAMP) ## Check style and formatting
 	$(BIN)/ruff check .
@@ -34,3 +37,6 @@ test: lint types contracts unit ## Lint, types, import contracts and all tests
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+include benchmarks/bench.mk
+include tests/interop/interop.mk
