@@ -39,7 +39,7 @@ class Settings:
         self.dynamic = dynamic
         self.warnings = warnings or []
         self.host_name = host_name
-        self._values: dict[str, Value] = {name: self._effective(setting) for name, setting in BROKER_SETTINGS.items()}
+        self._values: dict[str, Value] = {}  # filled as they are asked for: most never are
 
     @classmethod
     def resolve(
@@ -69,6 +69,8 @@ class Settings:
         return Settings(self.static, layers, self.warnings, self.host_name)
 
     def __getitem__(self, name: str) -> Any:
+        if name not in self._values:
+            self._values[name] = self._effective(BROKER_SETTINGS[name])
         return self._values[name]
 
     def layers(self) -> tuple[Layer, Layer, Layer]:
@@ -142,7 +144,7 @@ class Settings:
         return default_of(setting)
 
     def _topic_default(self, setting: Setting) -> Value:
-        return self._values[setting.fallbacks[0].name] if setting.fallbacks else setting.default
+        return self[setting.fallbacks[0].name] if setting.fallbacks else setting.default
 
 
 def spellings(setting: Setting) -> tuple[Fallback, ...]:

@@ -37,6 +37,10 @@ Decide = Callable[[ClusterImage], Decision[R]]
 Listener = Callable[[MetadataDelta, ClusterImage], None]
 
 
+class ControllerStoppedError(Exception):
+    """Asked too late: the node is shutting down."""
+
+
 class _Waiting(NamedTuple):
     decide: Decide[Any]
     answer: "asyncio.Future[Any]"
@@ -55,7 +59,8 @@ class LocalController:
         self._listeners: list[Listener] = []
         self._waiting: list[_Waiting] = []
         self._work = asyncio.Event()
-        self._failure: Exception | None = None
+        self._deciding: list[_Waiting] = []
+        self._ended: Exception | None = None
         self._is_stopping = False
 
     @property
@@ -84,8 +89,8 @@ class LocalController:
 
     async def submit(self, decide: Decide[R]) -> R:
         """The decision's response, once its records are durable and replayed. Raises what `decide` raised."""
-        if self._failure is not None:
-            raise self._failure
+        if self._ended is not None:
+            raise self._ended
         answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(decide, answer))
         self._work.set()
@@ -93,16 +98,19 @@ class LocalController:
 
     async def run(self) -> None:
         """Works until `stop`; belongs into the broker's task group, whose other tasks end when this one fails."""
-        while self._waiting or not self._is_stopping:
-            if not self._waiting:
-                await self._work.wait()
-                self._work.clear()
-            waiting, self._waiting = self._waiting, []
-            try:
-                await self._run_round(waiting)
-            except Exception as error:
-                self._fail([*waiting, *self._waiting], error)
-                raise
+        ended: Exception = ControllerStoppedError("the controller has stopped")
+        try:
+            while self._waiting or not self._is_stopping:
+                if not self._waiting:
+                    await self._work.wait()
+                    self._work.clear()
+                self._deciding, self._waiting = self._waiting, []
+                await self._run_round(self._deciding)
+        except Exception as error:
+            ended = error
+            raise
+        finally:
+            self._end(ended)
 
     def stop(self) -> None:
         """What was submitted before is still done; `run` ends then."""
@@ -180,11 +188,12 @@ class LocalController:
         for listener in self._listeners:
             listener(delta, image)
 
-    def _fail(self, waiting: list[_Waiting], error: Exception) -> None:
-        self._failure = error
-        self._waiting = []
+    def _end(self, reason: Exception) -> None:
+        """Nobody is left waiting, and nobody can begin to."""
+        self._ended = reason
+        waiting, self._waiting = [*self._deciding, *self._waiting], []
         for item in waiting:
-            _refuse(item.answer, error)
+            _refuse(item.answer, reason)
 
     # ---- start
 

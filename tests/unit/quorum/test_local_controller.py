@@ -14,7 +14,7 @@ from sskafka.metadata.record_codec import decode_record, encode_record
 from sskafka.metadata.records import BeginTransactionRecord, MetadataRecord, TopicRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
-from sskafka.quorum.local import LocalController
+from sskafka.quorum.local import ControllerStoppedError, LocalController
 from sskafka.quorum.metadata_log import MetadataError
 from sskafka.quorum.snapshots import StoredRecord, stored_records
 from sskafka.records.builder import NewRecord, build_batch
@@ -224,9 +224,27 @@ def test_what_was_submitted_before_the_stop_is_still_done() -> None:
         await asyncio.sleep(0)
         controller.stop()
         await task
+        with pytest.raises(ControllerStoppedError):
+            await create(controller, "too-late")
         return (await last).topics[0].error_code
 
     assert asyncio.run(scenario()) == 0
+
+
+def test_nobody_is_left_waiting_when_the_controller_is_cancelled() -> None:
+    async def scenario() -> BaseException:
+        disk = SimulatedDisk()
+        controller = new_controller(disk, DATA)
+        await controller.start()
+        task = asyncio.create_task(controller.run())
+        waiting = asyncio.create_task(register(controller))
+        await asyncio.sleep(0)
+        task.cancel()
+        (outcome,) = await asyncio.gather(waiting, return_exceptions=True)
+        assert isinstance(outcome, BaseException)
+        return outcome
+
+    assert isinstance(asyncio.run(scenario()), ControllerStoppedError)
 
 
 def test_a_transaction_that_was_left_open_is_aborted() -> None:
