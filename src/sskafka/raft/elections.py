@@ -162,8 +162,9 @@ class Elections:
         return DoorLeaderResponse(accepted=True)
 
     def _accepts_at_door(self, request: DoorLeaderRequest) -> bool:
+        """Observers refuse: one in an epoch of its own would wait for an election that no voter has a reason to hold."""
         state = self.state
-        if request.leader_epoch < state.epoch or request.leader_epoch > DOOR_EPOCH_MAX:
+        if not state.is_voter or not state.epoch <= request.leader_epoch <= DOOR_EPOCH_MAX:
             return False
         if state.election.names(request.leader_id, request.leader_epoch):
             return True

@@ -70,6 +70,13 @@ class RaftLog(Protocol):
         ...
 
 
+def log_contains(log: RaftLog, place: OffsetAndEpoch) -> bool:
+    """Whether the log goes through `place`. One that does not go through its own latest snapshot's end was left behind by
+    a crash between snapshot and log, and has to be restarted there before anybody uses it."""
+    known = log.end_offset_for_epoch(place.epoch)
+    return known is not None and known.epoch == place.epoch and place.offset <= known.offset
+
+
 class LogView:
     """The log as one event sees it. A change that this event asks for is not in the answers yet: asking then fails."""
 
@@ -97,8 +104,7 @@ class LogView:
 
     def contains(self, place: OffsetAndEpoch) -> bool:
         """Whether a log that ends at `place` is a prefix of this one."""
-        known = self.log.end_offset_for_epoch(place.epoch)
-        return known is not None and known.epoch == place.epoch and place.offset <= known.offset
+        return log_contains(self.log, place)
 
     def truncation_target(self, diverging: OffsetAndEpoch) -> int | None:
         """How far back a follower goes, whose leader ends epoch `diverging.epoch` at `diverging.offset`.

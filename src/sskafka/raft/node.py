@@ -89,7 +89,7 @@ class RaftNode:
         random_below: RandomBelow,
         timing: Timing | None = None,
     ) -> None:
-        """`log` must be flushed and, where a snapshot is ahead of it, already restarted at that snapshot."""
+        """`log` must be flushed, and restarted at its latest snapshot where it does not contain that one's end."""
         self.state = NodeState(node_id, voters, timing or Timing(), random_below, log, stored, now_ms)
         self.elections = Elections(self.state)
         self.following = Following(self.state)

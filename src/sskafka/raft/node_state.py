@@ -82,6 +82,7 @@ class NodeState:
         self.pending_flush: FlushPoint | None = None
         self.flushed_offset = log.end_offset
         snapshot_id = log.latest_snapshot_id()
+        assert snapshot_id is None or self.log_view.contains(snapshot_id), f"the log misses its snapshot {snapshot_id}"
         self.high_watermark = snapshot_id.offset if snapshot_id else 0
         self._told_leadership = Leadership(NO_NODE, 0)
         self.election = stored
