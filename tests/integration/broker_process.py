@@ -23,18 +23,26 @@ class StartFailedError(AssertionError):
 class BrokerProcess:
     """One data directory and, between start and stop, the process that serves it.
 
-    `wrapper` is a command that runs the broker's command behind it, such as `unshare`.
+    `wrapper` is a command that runs the broker's command behind it, such as `unshare`; `options` stand behind it.
     """
 
     def __init__(
-        self, directory: Path, settings: Mapping[str, object] | None = None, wrapper: Sequence[str] = ()
+        self,
+        directory: Path,
+        settings: Mapping[str, object] | None = None,
+        wrapper: Sequence[str] = (),
+        *,
+        file: bool = True,
+        options: Sequence[str] = (),
     ) -> None:
         self.directory = directory
         self.data_directory = directory / "data"
         self.settings = dict(settings or {})
         self.bootstrap = ""
         self.start_seconds = 0.0
+        self.options = options
         self._wrapper = wrapper
+        self._has_file = file
         self._log_path = directory / "stderr.log"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -70,12 +78,9 @@ class BrokerProcess:
     def launch(self) -> None:
         """Starts the process and waits for nothing."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        properties = self.directory / "server.properties"
-        properties.write_text("".join(f"{key}={value}\n" for key, value in self._properties().items()))
+        command = [*self._wrapper, *COMMAND, *self._file_argument(), *self.options]
         with self._log_path.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*self._wrapper, *COMMAND, str(properties)], stdout=subprocess.PIPE, stderr=log, cwd=self.directory
-            )
+            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, cwd=self.directory)
 
     def wait(self) -> int:
         """The exit code of a process that ends by itself."""
@@ -114,6 +119,13 @@ class BrokerProcess:
         if self._process is not None:
             self._process.kill()
             self._reap(STOP_TIMEOUT_S)
+
+    def _file_argument(self) -> list[str]:
+        if not self._has_file:
+            return []
+        properties = self.directory / "server.properties"
+        properties.write_text("".join(f"{key}={value}\n" for key, value in self._properties().items()))
+        return [str(properties)]
 
     def _properties(self) -> dict[str, object]:
         return {
