@@ -10,12 +10,12 @@ import logging
 import os
 import random
 import socket
-import time
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
+from sskafka.client.clock import SystemClock
 from sskafka.metadata.broker_lifecycle import start_single_broker, supported_features
 from sskafka.metadata.producer_ids import allocate_producer_ids
 from sskafka.model import listeners as addresses
@@ -63,16 +63,6 @@ THREADS = 4  # they sit in fsync and cold reads
 REQUEST_MEMORY_DEFAULT_BYTES = 256 * 1024 * 1024
 DRAIN_TIMEOUT_S = 5.0
 EVERY_INTERFACE = {"", "0.0.0.0", "::"}
-
-
-class SystemClock:
-    """The clock of the operating system; tests bring their own."""
-
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
-
-    def monotonic_ms(self) -> float:
-        return time.monotonic() * 1000
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:

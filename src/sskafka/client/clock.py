@@ -1,4 +1,4 @@
-"""The operating system's clock, for clients that run by themselves; brokers and tests pass their own."""
+"""The operating system's clock: for clients that run by themselves, and what the composition root gives a broker."""
 
 import time
 
