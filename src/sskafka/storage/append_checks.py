@@ -19,25 +19,21 @@ from sskafka.records.batch import (
     iter_headers,
     read_header,
 )
-from sskafka.records.compression import Compression
+from sskafka.records.builder import recompress
+from sskafka.records.compression import Compression, codec_of
 from sskafka.records.record import decode_records
 from sskafka.storage.errors import InvalidRecordError, InvalidTimestampError, RecordTooLargeError
 from sskafka.storage.log_config import LogConfig
 
-PlacedHeader = tuple[int, BatchHeader]
+_CONTROL_OR_COMPRESSED = CONTROL | COMPRESSION_MASK
 
 
-def place_headers(batches: Buffer) -> list[PlacedHeader]:
-    """Positions and headers of the batches, which fill the buffer exactly."""
-    size_bytes = len(batches)
-    if size_bytes >= HEADER_BYTES:
-        header = read_header(batches)
-        if header.length + LOG_OVERHEAD_BYTES == size_bytes and header.magic == MAGIC:
-            return [(0, header)]  # a single batch, as nearly always
-    placed = list(iter_headers(batches))
-    if not placed:
+def headers_of(batches: Buffer) -> list[BatchHeader]:
+    """The headers of the batches, which fill the buffer exactly."""
+    headers = [header for _, header in iter_headers(batches)]
+    if not headers:
         raise InvalidRecordError("there is no batch to append")
-    return placed
+    return headers
 
 
 class AppendChecks:
@@ -52,40 +48,61 @@ class AppendChecks:
         self._after_max_ms = config.message_timestamp_after_max_ms if self._checks_timestamps else inf
         self._needs_records = config.is_compacted or (self._checks_timestamps and config.checks_early_timestamps)
 
-    def checked(self, batches: Buffer, now_ms: int, *, from_client: bool) -> list[PlacedHeader]:
-        """Positions and headers of the batches; raises what is wrong with the first bad one."""
-        placed = place_headers(batches)
-        for position, header in placed:
+    def checked(self, batches: Buffer, now_ms: int, from_client: bool) -> list[BatchHeader]:
+        """The headers of the batches, one behind the other; raises what is wrong with the first bad one."""
+        size_bytes = len(batches)
+        if size_bytes >= HEADER_BYTES:
+            header = read_header(batches)
+            if header.length + LOG_OVERHEAD_BYTES == size_bytes and header.magic == MAGIC:
+                self._check(batches, 0, header, now_ms, from_client)
+                return [header]  # a single batch, as nearly always
+        headers, position = headers_of(batches), 0
+        for header in headers:
             self._check(batches, position, header, now_ms, from_client)
-        return placed
+            position += header.size_bytes
+        return headers
 
     def _check(self, batches: Buffer, position: int, header: BatchHeader, now_ms: int, from_client: bool) -> None:
-        """Flat, because every produced batch passes here."""
+        """Flat and with local names, because every produced batch passes here."""
+        _, length, _, _, _, attributes, last_delta, _, max_timestamp, producer_id, epoch, sequence, count = header
         if not crc_matches(batches, header, position):
             raise CorruptBatchError("the batch does not match its checksum")
-        if header.record_count != header.last_offset_delta + 1 or header.record_count <= 0:
-            raise InvalidRecordError(
-                f"{header.record_count} records with a last offset delta of {header.last_offset_delta}"
-            )
-        if header.producer_id >= 0 and (header.base_sequence < 0 or header.producer_epoch < 0):
+        if count != last_delta + 1 or count <= 0:
+            raise InvalidRecordError(f"{count} records with a last offset delta of {last_delta}")
+        if producer_id >= 0 and (sequence < 0 or epoch < 0):
             _check_sequence_is_there(header)
         if not from_client:
             return
-        if header.length > self._length_max:
-            raise RecordTooLargeError(
-                f"a batch of {header.size_bytes} bytes, max.message.bytes is {self.config.max_message_bytes}"
-            )
-        if header.attributes & CONTROL:
-            raise InvalidRecordError("clients may not write control records")
-        if header.attributes & COMPRESSION_MASK > Compression.ZSTD:
-            raise InvalidRecordError(f"nobody could read compression type {header.compression}")
-        if header.max_timestamp - now_ms > self._after_max_ms:
+        if length > self._length_max:
+            self._check_size(header)
+        if attributes & _CONTROL_OR_COMPRESSED:
+            _check_attributes(header)
+        if max_timestamp - now_ms > self._after_max_ms:
             raise InvalidTimestampError(
-                f"timestamp {header.max_timestamp} is more than message.timestamp.after.max.ms "
+                f"timestamp {max_timestamp} is more than message.timestamp.after.max.ms "
                 f"({self.config.message_timestamp_after_max_ms}) ahead of {now_ms}"
             )
         if self._needs_records:
             self._check_records(batches, position, header, now_ms)
+
+    def recompressed(self, batches: Buffer, headers: list[BatchHeader], codec: Compression) -> bytearray:
+        """The batches as a topic with a compression of its own stores them."""
+        stored, position = bytearray(), 0
+        for header in headers:
+            if header.compression == codec:
+                stored += memoryview(batches)[position : position + header.size_bytes]
+            else:
+                stored += recompress(batches, header, codec, position)
+            position += header.size_bytes
+        for header in headers_of(stored):
+            self._check_size(header)
+        return stored
+
+    def _check_size(self, header: BatchHeader) -> None:
+        if header.length > self._length_max:
+            raise RecordTooLargeError(
+                f"a batch of {header.size_bytes} bytes, max.message.bytes is {self.config.max_message_bytes}"
+            )
 
     def _check_records(self, batches: Buffer, position: int, header: BatchHeader, now_ms: int) -> None:
         earliest = now_ms - self.config.message_timestamp_before_max_ms if self._checks_timestamps else None
@@ -97,6 +114,12 @@ class AppendChecks:
                     f"timestamp {record.timestamp} is more than message.timestamp.before.max.ms "
                     f"({self.config.message_timestamp_before_max_ms}) before {now_ms}"
                 )
+
+
+def _check_attributes(header: BatchHeader) -> None:
+    if header.attributes & CONTROL:
+        raise InvalidRecordError("clients may not write control records")
+    codec_of(header.compression)
 
 
 def _check_sequence_is_there(header: BatchHeader) -> None:

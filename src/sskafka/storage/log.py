@@ -14,6 +14,7 @@ visible in offsets, indexes, epochs and producer state.
 
 from collections.abc import Callable
 from typing import NamedTuple
+from zlib import crc32
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
@@ -27,7 +28,8 @@ from sskafka.records.batch import (
     crc_matches,
     set_append_time,
 )
-from sskafka.storage.append_checks import AppendChecks, PlacedHeader, place_headers
+from sskafka.records.compression import Compression
+from sskafka.storage.append_checks import AppendChecks, headers_of
 from sskafka.storage.disk import File
 from sskafka.storage.errors import (
     OffsetOutOfRangeError,
@@ -42,11 +44,13 @@ from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.producer_rebuild import rebuild_producers
 from sskafka.storage.producer_snapshots import ProducerSnapshots
 from sskafka.storage.producer_state import ProducerState
+from sskafka.storage.retention import retained_from
 from sskafka.storage.segment import RELATIVE_OFFSET_MAX, Segment
 from sskafka.storage.segments import Segments
+from sskafka.storage.slicing import read_slices
 from sskafka.storage.timestamp_search import TimestampedOffset, find_max_timestamp, find_timestamp
 from sskafka.storage.transaction_index import AbortedTransaction
-from sskafka.storage.transaction_marker import read_marker
+from sskafka.storage.transaction_marker import read_marker, read_marker_if_any
 
 
 class AppendInfo(NamedTuple):
@@ -70,6 +74,36 @@ class LogParts(NamedTuple):
 
 
 class Log:
+    __slots__ = (
+        "_checks",
+        "_codec",
+        "_flush_messages",
+        "_flusher",
+        "_is_closed",
+        "_is_flush_due",
+        "_records_below_start",
+        "_rewrites",
+        "_segment_ms",
+        "_snapshots",
+        "_truncations",
+        "_unsynced",
+        "config",
+        "directory",
+        "epochs",
+        "last_flush_ms",
+        "log_directory",
+        "log_end_offset",
+        "log_start_offset",
+        "on_files_deleted",
+        "on_ready",
+        "producers",
+        "ready_offset",
+        "recovery_point",
+        "segments",
+        "topic_id",
+        "topic_partition",
+    )
+
     def __init__(
         self,
         directory: str,
@@ -98,6 +132,7 @@ class Log:
         self._unsynced: list[Segment] = []  # sealed, but not yet surely on disk
         self._flusher = flusher
         self._is_flush_due = False
+        self._is_closed = False
         self._truncations = 0
         self._records_below_start = (self.segments.first.base_offset, 0)  # for which log start, how many
         self.configure(config)
@@ -109,7 +144,12 @@ class Log:
         """Takes changed settings; they hold from the next append on."""
         self.config = config
         self._checks = AppendChecks(config)
-        self._stamps = config.uses_append_time
+        self._codec = None if config.compression_type == "producer" else Compression.named(config.compression_type)
+        self._rewrites = config.uses_append_time or self._codec is not None
+        self._flush_messages = config.flush_messages
+        # Each partition takes another part of the jitter, so that they do not all begin new segments at once.
+        jitter_ms = min(config.segment_jitter_ms, config.segment_ms) or 1
+        self._segment_ms = config.segment_ms - crc32(str(self.topic_partition).encode()) % jitter_ms
 
     @property
     def size_bytes(self) -> int:
@@ -123,67 +163,74 @@ class Log:
         """Gives the batches offsets and the leader's epoch, in place, and writes them."""
         if self.log_directory.failure is not None:
             raise self.log_directory.failure
-        placed = self._checks.checked(batches, now_ms, from_client=from_client)
-        duplicate = self._check_producers(batches, placed)
-        if duplicate is not None:
-            return duplicate
+        headers = self._checks.checked(batches, now_ms, from_client)
+        if headers[0].producer_id >= 0 or len(headers) > 1:
+            duplicate = self._check_producers(batches, headers)
+            if duplicate is not None:
+                return duplicate
         append_time_ms = NO_TIMESTAMP
-        if self._stamps:
-            append_time_ms = now_ms
-            placed = _stamp(batches, placed, now_ms)
-        base_offset = next_offset = self.log_end_offset
-        for position, header in placed:
-            assign_offset(batches, position, next_offset, leader_epoch)
-            next_offset += header.last_offset_delta + 1
+        if self._rewrites and from_client:
+            batches, headers, append_time_ms = self._rewritten(batches, headers, now_ms)
+        base_offset = self.log_end_offset
+        if len(headers) == 1:
+            assign_offset(batches, 0, base_offset, leader_epoch)
+            end_offset = base_offset + headers[0].last_offset_delta + 1
+        else:
+            end_offset = _assign_offsets(batches, headers, base_offset, leader_epoch)
         if leader_epoch > self.epochs.latest_epoch:
             self._assign_epoch(leader_epoch, base_offset)
-        segment = self._write(batches, placed, base_offset, next_offset, now_ms)
-        next_offset = base_offset
-        for position, header in placed:
-            self._note(segment, batches, position, header, next_offset, now_ms)
-            next_offset += header.last_offset_delta + 1
-        self._advance(next_offset)
-        return AppendInfo(base_offset, next_offset - 1, append_time_ms, self.log_start_offset)
+        self._write(batches, headers, base_offset, end_offset, now_ms)
+        return AppendInfo(base_offset, end_offset - 1, append_time_ms, self.log_start_offset)
 
     def append_as_follower(self, batches: Buffer, now_ms: int = NO_TIMESTAMP) -> AppendInfo:
         """Writes batches as the leader has them: offsets, epochs and all."""
         self.log_directory.check_online()
-        placed = place_headers(batches)
-        base_offset, next_offset = placed[0][1].base_offset, self.log_end_offset
-        for position, header in placed:
+        headers, position = headers_of(batches), 0
+        base_offset, next_offset = headers[0].base_offset, self.log_end_offset
+        for header in headers:
             if not crc_matches(batches, header, position):
                 raise CorruptBatchError(f"the batch at offset {header.base_offset} does not match its checksum")
             if header.base_offset < next_offset or header.last_offset_delta < 0:
-                raise UnexpectedAppendOffsetError(base_offset, placed[-1][1].last_offset, self.log_end_offset)
+                raise UnexpectedAppendOffsetError(base_offset, headers[-1].last_offset, self.log_end_offset)
             next_offset = header.next_offset
-        for _, header in placed:
+            position += header.size_bytes
+        for header in headers:
             if header.leader_epoch > self.epochs.latest_epoch:
                 self._assign_epoch(header.leader_epoch, header.base_offset)
-        segment = self._write(batches, placed, base_offset, next_offset, now_ms)
-        for position, header in placed:
-            self._note(segment, batches, position, header, header.base_offset, now_ms)
-        self._advance(next_offset)
+        self._write(batches, headers, None, next_offset, now_ms)
         return AppendInfo(base_offset, next_offset - 1, NO_TIMESTAMP, self.log_start_offset)
 
-    def _check_producers(self, batches: Buffer, placed: list[PlacedHeader]) -> AppendInfo | None:
+    def _rewritten(
+        self, batches: bytearray | memoryview, headers: list[BatchHeader], now_ms: int
+    ) -> tuple[bytearray | memoryview, list[BatchHeader], int]:
+        """The batches as the topic's own compression and LogAppendTime make them, and that time."""
+        if self._codec is not None:
+            batches = self._checks.recompressed(batches, headers, self._codec)
+            headers = headers_of(batches)
+        if not self.config.uses_append_time:
+            return batches, headers, NO_TIMESTAMP
+        position = 0
+        for header in headers:
+            set_append_time(batches, position, header, now_ms)
+            position += header.size_bytes
+        return batches, headers_of(batches), now_ms
+
+    def _check_producers(self, batches: Buffer, headers: list[BatchHeader]) -> AppendInfo | None:
         """Sequences and epochs are right, or the answer to a batch that is in the log already."""
-        if len(placed) > 1:
-            self.producers.check_all(header for _, header in placed if not header.attributes & CONTROL)
+        if len(headers) > 1:
+            self.producers.check_all(header for header in headers if not header.attributes & CONTROL)
             return None
-        position, header = placed[0]
-        if header.producer_id < 0:
-            return None
+        header = headers[0]
         if header.attributes & CONTROL:
-            marker = read_marker(batches, header, position)
+            marker = read_marker(batches, header)
             if marker is not None:
                 self.producers.check_marker(header, marker)
             return None
-        known = self.producers.duplicate_of(header)
-        if known is not None:
-            append_time_ms = known.timestamp if self._stamps else NO_TIMESTAMP
-            return AppendInfo(known.first_offset, known.last_offset, append_time_ms, self.log_start_offset, True)
-        self.producers.check(header)
-        return None
+        known = self.producers.check(header)
+        if known is None:
+            return None
+        append_time_ms = known.timestamp if self.config.uses_append_time else NO_TIMESTAMP
+        return AppendInfo(known.first_offset, known.last_offset, append_time_ms, self.log_start_offset, True)
 
     def _assign_epoch(self, epoch: int, start_offset: int) -> None:
         """Durable before the epoch's first batch is written: recovery relies on it."""
@@ -193,35 +240,34 @@ class Log:
             raise self.log_directory.write_failed(error) from error
 
     def _write(
-        self, batches: Buffer, placed: list[PlacedHeader], base_offset: int, end_offset: int, now_ms: int
-    ) -> Segment:
-        """The bytes are in the file; until `_note` and `_advance` nobody can see them."""
+        self, batches: Buffer, headers: list[BatchHeader], base_offset: int | None, end_offset: int, now_ms: int
+    ) -> None:
+        """One write, then everything that makes it visible. Flat, because every append passes here.
+
+        The batches get offsets from `base_offset` on; None keeps those that they have."""
         segment = self.segments.active
-        if self._must_roll(segment, len(batches), placed, end_offset, now_ms):
-            segment = self._roll(base_offset, now_ms)
+        if self._must_roll(segment, len(batches), headers[-1].max_timestamp, end_offset, now_ms):
+            segment = self._roll(headers[0].base_offset if base_offset is None else base_offset, now_ms)
         try:
             if segment.is_index_flush_due:
                 segment.flush_indexes()
-            segment.write(batches)
+            segment.file.write_at(batches, segment.size_bytes)
         except OSError as error:
             raise self._undo(segment, error) from error
-        return segment
-
-    def _note(
-        self, segment: Segment, batches: Buffer, position: int, header: BatchHeader, base_offset: int, now_ms: int
-    ) -> None:
-        """A batch is in the file: indexes and producers learn of it."""
-        segment.note_batch(
-            base_offset + header.last_offset_delta, header.length + LOG_OVERHEAD_BYTES, header.max_timestamp
-        )
-        if header.producer_id >= 0:
-            self._note_producer(segment, batches, position, header, base_offset, now_ms)
-        if not header.attributes & CONTROL and segment.data_records is not None:
-            segment.data_records += header.record_count
-
-    def _advance(self, end_offset: int) -> None:
+        next_offset, position = base_offset, 0
+        for header in headers:
+            offset = header.base_offset if next_offset is None else next_offset
+            size_bytes = header.length + LOG_OVERHEAD_BYTES
+            last_offset = offset + header.last_offset_delta
+            data_records = 0 if header.attributes & CONTROL else header.record_count
+            segment.note_batch(last_offset, size_bytes, header.max_timestamp, data_records)
+            if header.producer_id >= 0:
+                self._note_producer(segment, batches, position, header, offset, now_ms)
+            if next_offset is not None:
+                next_offset = last_offset + 1
+            position += size_bytes
         self.log_end_offset = end_offset
-        if end_offset - self.recovery_point >= self.config.flush_messages:
+        if end_offset - self.recovery_point >= self._flush_messages:
             self._is_flush_due = True
             self._flusher.request(self)
         elif not self._is_flush_due:
@@ -233,7 +279,7 @@ class Log:
         if not header.attributes & CONTROL:
             self.producers.add(header, base_offset, now_ms)
             return
-        marker = read_marker(batches, header, position)
+        marker = read_marker_if_any(batches, header, position)
         if marker is not None:
             aborted = self.producers.end_transaction(header, marker, base_offset, now_ms)
             if aborted is not None:
@@ -249,9 +295,7 @@ class Log:
 
     # ---- segments
 
-    def _must_roll(
-        self, segment: Segment, size_bytes: int, placed: list[PlacedHeader], end_offset: int, now_ms: int
-    ) -> bool:
+    def _must_roll(self, segment: Segment, size_bytes: int, max_timestamp: int, end_offset: int, now_ms: int) -> bool:
         if end_offset - 1 - segment.base_offset > RELATIVE_OFFSET_MAX:
             return True
         if segment.size_bytes == 0:
@@ -259,13 +303,13 @@ class Log:
         if segment.size_bytes + size_bytes > self.config.segment_bytes or segment.is_index_full:
             return True
         if segment.first_timestamp >= 0:
-            return placed[-1][1].max_timestamp - segment.first_timestamp > self.config.segment_ms
-        return segment.is_older_than(self.config.segment_ms, now_ms)
+            return max_timestamp - segment.first_timestamp > self._segment_ms
+        return segment.is_older_than(self._segment_ms, now_ms)
 
     def maybe_roll(self, now_ms: int) -> bool:
         """Begins a new segment when the active one is older than `segment.ms`, so that it can be retired in time."""
         active = self.segments.active
-        if active.size_bytes == 0 or not active.is_older_than(self.config.segment_ms, now_ms):
+        if active.size_bytes == 0 or not active.is_older_than(self._segment_ms, now_ms):
             return False
         self._roll(self.log_end_offset, now_ms)
         return True
@@ -307,40 +351,21 @@ class Log:
         At most `max_bytes`, which may cut the last batch; but with `min_one` the first one is always whole."""
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRangeError(offset, self.log_start_offset, self.log_end_offset)
-        slices: list[FileSlice] = []
         if offset >= up_to_offset or offset == self.log_end_offset:
-            return slices
-        segment = self.segments.containing(offset)
-        start = segment.position_of(offset)
-        while True:
-            end, following = self._end_position(segment, up_to_offset)
-            length = min(end - start, max_bytes)
-            if length < end - start and min_one and not slices:
-                length = max(length, segment.batch_size_at(start))
-            if length > 0:
-                slices.append(FileSlice(segment.file, start, length))
-                max_bytes -= length
-            if following is None or max_bytes <= 0:
-                return slices
-            segment, start = following, 0
-
-    def _end_position(self, segment: Segment, up_to_offset: int) -> tuple[int, Segment | None]:
-        """Where a reader up to `up_to_offset` must stop in `segment`, and the segment in which it goes on."""
-        if segment is not self.segments.active:
-            following = self.segments.after(segment)
-            assert following is not None
-            if following.base_offset < up_to_offset:
-                return segment.size_bytes, following
-        elif up_to_offset >= self.log_end_offset:
-            return segment.size_bytes, None
-        return segment.position_of(up_to_offset), None
+            return []
+        try:
+            return read_slices(self.segments, offset, max_bytes, min(up_to_offset, self.log_end_offset), min_one)
+        except OSError as error:
+            raise self.log_directory.read_failed(error) from error
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
         """The first record whose timestamp is `timestamp` or later."""
-        return find_timestamp(self.segments, timestamp, self.log_start_offset)
+        with self.log_directory.reading():
+            return find_timestamp(self.segments, timestamp, self.log_start_offset)
 
     def max_timestamp_offset(self) -> TimestampedOffset | None:
-        return find_max_timestamp(self.segments, self.log_start_offset)
+        with self.log_directory.reading():
+            return find_max_timestamp(self.segments, self.log_start_offset)
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
@@ -360,20 +385,22 @@ class Log:
     def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """The aborted transactions with records in [start, end)."""
         found: list[AbortedTransaction] = []
-        for segment in self.segments.starting_at(start_offset):
-            aborted, is_complete = segment.transaction_index.overlapping(start_offset, end_offset)
-            found += aborted
-            if is_complete:
-                break
+        with self.log_directory.reading():
+            for segment in self.segments.starting_at(start_offset):
+                aborted, is_complete = segment.transaction_index.overlapping(start_offset, end_offset)
+                found += aborted
+                if is_complete:
+                    break
         return found
 
     def record_count(self) -> int:
         """Data records from the log's start on."""
-        counted_for, below = self._records_below_start
-        if counted_for != self.log_start_offset:
-            below = self.segments.first.records_below(self.log_start_offset)
-            self._records_below_start = (self.log_start_offset, below)
-        return sum(segment.record_count() for segment in self.segments) - below
+        with self.log_directory.reading():
+            counted_for, below = self._records_below_start
+            if counted_for != self.log_start_offset:
+                below = self.segments.first.records_below(self.log_start_offset)
+                self._records_below_start = (self.log_start_offset, below)
+            return sum(segment.record_count() for segment in self.segments) - below
 
     # ---- cut
 
@@ -423,12 +450,19 @@ class Log:
             raise OffsetOutOfRangeError(offset, self.log_start_offset, self.log_end_offset)
         if offset <= self.log_start_offset:
             return
-        self.log_start_offset = offset
         try:
             self.epochs.truncate_from_start(offset)
+            self.log_start_offset = offset
             self._delete(self.segments.remove_before(offset))
         except OSError as error:
             raise self.log_directory.write_failed(error) from error
+
+    def retire_segments(self, now_ms: int, high_watermark: int) -> None:
+        """Deletes what `retention.ms` and `retention.bytes` no longer keep; nothing above the high watermark."""
+        start_offset = retained_from(self.segments, self.config, now_ms, high_watermark, self.log_end_offset)
+        if start_offset == self.log_end_offset and self.segments.active.size_bytes:
+            self._roll(self.log_end_offset, now_ms)
+        self.increment_log_start_offset(start_offset)
 
     # ---- flush and close
 
@@ -448,6 +482,8 @@ class Log:
         return FlushPlan(files, self.log_end_offset, self._truncations)
 
     def complete_flush(self, plan: FlushPlan) -> None:
+        if self._is_closed:
+            return
         if plan.truncations != self._truncations:
             if self._is_flush_due:
                 self._flusher.request(self)
@@ -466,24 +502,37 @@ class Log:
 
     def close(self) -> None:
         """A clean stop: everything is on disk, the indexes too, and the producers are in a snapshot."""
-        self._flusher.forget(self)
+        if self._is_closed:
+            return
         self.log_directory.check_online()
-        try:
-            self.segments.active.seal(sync=True)
-            self._snapshots.take(self.producers, self.log_end_offset)
-        except OSError as error:
-            raise self.log_directory.fail(error) from error
-        self.flush()
+        if not self._is_as_closed():
+            try:
+                self.segments.active.seal(sync=True)
+                self._snapshots.take(self.producers, self.log_end_offset)
+            except OSError as error:
+                raise self.log_directory.fail(error) from error
+            self.flush()
         self.abandon()
+
+    def _is_as_closed(self) -> bool:
+        """Nothing happened since it was opened after a clean stop."""
+        return self.recovery_point == self.log_end_offset and self._snapshots.offsets[-1:] == [self.log_end_offset]
 
     def abandon(self) -> None:
         """Lets go of the files without a word to the disk: the log is deleted, or its directory offline."""
+        self._is_closed = True
         self._flusher.forget(self)
         for segment in self.segments:
             segment.close()
 
 
-def _stamp(batches: bytearray | memoryview, placed: list[PlacedHeader], now_ms: int) -> list[PlacedHeader]:
-    for position, header in placed:
-        set_append_time(batches, position, header, now_ms)
-    return [(position, header._replace(max_timestamp=now_ms)) for position, header in placed]
+def _assign_offsets(
+    batches: bytearray | memoryview, headers: list[BatchHeader], base_offset: int, leader_epoch: int
+) -> int:
+    """Writes offsets from `base_offset` on, and the epoch, into the batches; gives the offset behind the last."""
+    position = 0
+    for header in headers:
+        assign_offset(batches, position, base_offset, leader_epoch)
+        base_offset += header.last_offset_delta + 1
+        position += header.length + LOG_OVERHEAD_BYTES
+    return base_offset

@@ -37,6 +37,10 @@ class LogConfig:
         return "compact" in self.cleanup_policy
 
     @property
+    def is_deleting(self) -> bool:
+        return "delete" in self.cleanup_policy
+
+    @property
     def uses_append_time(self) -> bool:
         return self.message_timestamp_type == "LogAppendTime"
 

@@ -6,13 +6,14 @@ is written to the directory, and nothing in it acknowledged, until the broker ha
 
 import errno
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import LogDirectoryError, StorageError
 
 _log = logging.getLogger(__name__)
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # the last: above the limit of the process
 
 
 class LogDirectory:
@@ -42,3 +43,16 @@ class LogDirectory:
         if error.errno in _NO_ROOM:
             return StorageError(f"no room in log directory {self.path}: {error}")
         return self.fail(error)
+
+    def read_failed(self, error: OSError) -> StorageError:
+        """A file that is gone was deleted under the reader; anything else takes the directory offline."""
+        if isinstance(error, FileNotFoundError):
+            return StorageError(f"deleted while it was being read: {error.filename}")
+        return self.fail(error)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self.read_failed(error) from error

@@ -6,7 +6,7 @@
     close               everything on disk, clean-shutdown marks written
 
 What has to happen now and then are plain methods that the broker calls with the time: `flush_due_logs`,
-`roll_due_segments`, `expire_producers`, `remove_deleted_files` and the checkpoints.
+`roll_due_segments`, `retire_segments`, `expire_producers`, `remove_deleted_files` and the checkpoints.
 """
 
 import logging
@@ -205,6 +205,12 @@ class LogManager:
     def roll_due_segments(self, now_ms: int) -> None:
         for log in self._online_logs():
             log.maybe_roll(now_ms)
+
+    def retire_segments(self, now_ms: int, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        """By `retention.ms` and `retention.bytes`, in the partitions whose high watermark is given."""
+        for log in self._online_logs():
+            if log.topic_partition in high_watermarks:
+                log.retire_segments(now_ms, high_watermarks[log.topic_partition])
 
     def expire_producers(self, now_ms: int, expiration_ms: int) -> int:
         return sum(log.producers.expire(now_ms, expiration_ms) for log in self)

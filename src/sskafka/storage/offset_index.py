@@ -24,9 +24,6 @@ class OffsetIndex(SparseIndex):
         super().__init__(disk, path, size_bytes)
         self.base_offset = base_offset
 
-    def add_batch(self, last_offset: int, position: int) -> None:
-        self.add(last_offset - self.base_offset, position)
-
     def position_before(self, offset: int) -> int:
         """A position at a batch from which a walk forward meets the batch with `offset`."""
         entry = self.floor(offset - self.base_offset)

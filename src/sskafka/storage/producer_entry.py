@@ -81,6 +81,14 @@ class ProducerEntry:
     def last_offset(self) -> int:
         return self.batches[-1].last_offset if self.batches else -1
 
+    @property
+    def next_sequence(self) -> int:
+        return (self.batches[-1].last_sequence + 1) & _SEQUENCE_MASK if self.batches else 0
+
+    def expects(self, header: BatchHeader) -> bool:
+        """Whether it is the next batch by its sequence, and so cannot be a repeated one."""
+        return header.producer_epoch == self.producer_epoch and header.base_sequence == self.next_sequence
+
     def duplicate_of(self, header: BatchHeader) -> ProducedBatch | None:
         """The batch that `header` repeats."""
         if header.producer_epoch != self.producer_epoch:
@@ -94,7 +102,11 @@ class ProducerEntry:
     def check(self, header: BatchHeader) -> None:
         """Raises unless the batch is the next one of its producer. Duplicates have been sorted out before."""
         if header.producer_epoch == self.producer_epoch:
-            self._check_next_sequence(header)
+            if header.base_sequence != self.next_sequence:
+                raise OutOfOrderSequenceError(
+                    f"producer {self.producer_id} epoch {self.producer_epoch}: "
+                    f"sequence {header.base_sequence} instead of {self.next_sequence}"
+                )
         elif header.producer_epoch < self.producer_epoch:
             raise InvalidProducerEpochError(
                 f"producer {self.producer_id} has epoch {self.producer_epoch} here, not {header.producer_epoch}"
@@ -107,14 +119,6 @@ class ProducerEntry:
         if self.transaction_first_offset != NO_TRANSACTION and not header.attributes & TRANSACTIONAL:
             raise InvalidTransactionStateError(
                 f"producer {self.producer_id} has a transaction open; the batch is outside of it"
-            )
-
-    def _check_next_sequence(self, header: BatchHeader) -> None:
-        expected = (self.last_sequence + 1) & _SEQUENCE_MASK
-        if header.base_sequence != expected:
-            raise OutOfOrderSequenceError(
-                f"producer {self.producer_id} epoch {self.producer_epoch}: "
-                f"sequence {header.base_sequence} instead of {expected}"
             )
 
     def add(self, header: BatchHeader, base_offset: int, seen_ms: int) -> None:

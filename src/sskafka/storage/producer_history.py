@@ -50,6 +50,6 @@ def _starts_backwards(segments: list[Segment], end_offset: int) -> Iterator[tupl
     for segment in reversed([segment for segment in segments if segment.base_offset < end_offset]):
         position = segment.offset_index.position_well_before(end_offset, left)
         yield segment, position or 0
-        left -= len(segment.offset_index) + 1
+        left -= segment.offset_index.count + 1
         if position is not None or left <= 0:
             return

@@ -1,18 +1,14 @@
 """Making a partition's producer state anew: from the newest snapshot, then from the batches behind it."""
 
-import logging
 from collections.abc import Iterable
 
-from sskafka.records.batch import BatchHeader, CorruptBatchError
-from sskafka.records.control import EndTransactionMarker
+from sskafka.records.batch import BatchHeader
 from sskafka.storage.producer_history import recall_batches
 from sskafka.storage.producer_snapshots import ProducerSnapshots
 from sskafka.storage.producer_state import ProducerState
 from sskafka.storage.segment import Segment
 from sskafka.storage.transaction_index import AbortedTransaction
-from sskafka.storage.transaction_marker import read_marker
-
-_log = logging.getLogger(__name__)
+from sskafka.storage.transaction_marker import read_marker_if_any
 
 
 def rebuild_producers(
@@ -53,14 +49,5 @@ def replay_batch(
     if not header.is_control:
         state.add(header, header.base_offset, now_ms)
         return None
-    marker = _marker_or_none(segment, position, header)
+    marker = read_marker_if_any(segment.file.read_at(header.size_bytes, position), header)
     return None if marker is None else state.end_transaction(header, marker, header.base_offset, now_ms)
-
-
-def _marker_or_none(segment: Segment, position: int, header: BatchHeader) -> EndTransactionMarker | None:
-    """A marker that cannot be read is passed over: it must not keep the partition from being served."""
-    try:
-        return read_marker(segment.file.read_at(header.size_bytes, position), header)
-    except CorruptBatchError as error:
-        _log.warning("control batch at offset %d of %r: %s", header.base_offset, segment, error)
-        return None

@@ -46,15 +46,17 @@ class ProducerState:
 
     # ---- the leader's append
 
-    def duplicate_of(self, header: BatchHeader) -> ProducedBatch | None:
-        entry = self.producers.get(header.producer_id)
-        return None if entry is None else entry.duplicate_of(header)
+    def check(self, header: BatchHeader) -> ProducedBatch | None:
+        """For an append of one batch: the one in the log that it repeats; None when it is the producer's next.
 
-    def check(self, header: BatchHeader) -> None:
-        """For an append of one batch. A producer that is not known may begin with any sequence."""
+        Raises when it is neither. A producer that is not known may begin with any sequence."""
         entry = self.producers.get(header.producer_id)
-        if entry is not None:
+        if entry is None:
+            return None
+        known = None if entry.expects(header) else entry.duplicate_of(header)
+        if known is None:
             entry.check(header)
+        return known
 
     def check_all(self, headers: Iterable[BatchHeader]) -> None:
         """For an append of several batches: each is checked as if those before it were written."""

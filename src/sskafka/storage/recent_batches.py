@@ -1,11 +1,14 @@
 """Where the newest batches of a segment lie, in memory, so that readers at the tail walk nothing.
 
-Remembers the last offset and the position of each; bounded, the oldest half is forgotten when it is full.
+Remembers the last offset and the position of every batch behind its floor; bounded, the oldest half is forgotten, and
+the floor raised, when it is full.
 """
 
 from array import array
 from bisect import bisect_left
 
+NOTHING_KNOWN = 2**63 - 1  # a floor that no offset is above
+BEYOND = -1  # in place of a position: behind the last batch
 _BATCHES_MAX = 1024
 
 
@@ -13,7 +16,7 @@ class RecentBatches:
     __slots__ = ("_last_offsets", "_positions", "floor")
 
     def __init__(self, floor: int) -> None:
-        """`floor`: the last offset before what will be remembered."""
+        """`floor`: the last offset of which nothing is remembered; there are no batches behind it yet."""
         self.floor = floor
         self._last_offsets = array("q")
         self._positions = array("q")
@@ -25,14 +28,15 @@ class RecentBatches:
             self._forget_half()
 
     def position_of(self, offset: int) -> int | None:
-        """Position of the first batch that ends at `offset` or later; None when that is not remembered."""
+        """Position of the first batch that ends at `offset` or later, or BEYOND; None when it is not remembered."""
         if offset <= self.floor:
             return None
         place = bisect_left(self._last_offsets, offset)
-        return self._positions[place] if place < len(self._positions) else None
+        return self._positions[place] if place < len(self._positions) else BEYOND
 
     def clear(self, floor: int) -> None:
-        self.__init__(floor)  # type: ignore[misc]
+        self.floor = floor
+        del self._last_offsets[:], self._positions[:]
 
     def _forget_half(self) -> None:
         half = _BATCHES_MAX // 2

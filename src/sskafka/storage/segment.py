@@ -12,7 +12,6 @@ Only the newest segment of a log grows. The files of the others are opened when 
 import os
 from collections.abc import Iterator
 
-from sskafka.model.buffers import Buffer
 from sskafka.records.batch import (
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
@@ -27,7 +26,7 @@ from sskafka.storage.disk import Disk, File
 from sskafka.storage.errors import CorruptFileError
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.offset_index import OffsetIndex
-from sskafka.storage.recent_batches import RecentBatches
+from sskafka.storage.recent_batches import BEYOND, NOTHING_KNOWN, RecentBatches
 from sskafka.storage.time_index import TimeIndex
 from sskafka.storage.transaction_index import TransactionIndex
 
@@ -35,6 +34,7 @@ LOG_SUFFIX = ".log"
 DELETED_SUFFIX = ".deleted"
 SUFFIXES = (LOG_SUFFIX, offset_index.SUFFIX, time_index.SUFFIX, transaction_index.SUFFIX)
 RELATIVE_OFFSET_MAX = 2**31 - 1
+_PENDING_ENTRIES_MAX = 512
 
 
 def file_stem(offset: int) -> str:
@@ -44,6 +44,7 @@ def file_stem(offset: int) -> str:
 class Segment:
     __slots__ = (
         "_bytes_since_index",
+        "_data_records",
         "_disk",
         "_file",
         "_index_entries_max",
@@ -52,7 +53,6 @@ class Segment:
         "_time_index_entries_max",
         "base_offset",
         "created_ms",
-        "data_records",
         "first_timestamp",
         "is_index_flush_due",
         "is_index_full",
@@ -86,7 +86,7 @@ class Segment:
         self._index_entries_max = config.segment_index_bytes // OffsetIndex.layout.size
         self._time_index_entries_max = config.segment_index_bytes // TimeIndex.layout.size - 1
         self._bytes_since_index = 0
-        self.data_records: int | None = None if size_bytes else 0
+        self._data_records: int | None = None if size_bytes else 0
         self.base_offset = base_offset
         self.size_bytes = size_bytes
         self.created_ms = created_ms
@@ -95,7 +95,7 @@ class Segment:
         self.time_index = TimeIndex(disk, stem + time_index.SUFFIX, base_offset, time_index_bytes)
         self.transaction_index = TransactionIndex(disk, stem + transaction_index.SUFFIX)
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last_entry
-        self.recent = RecentBatches(base_offset - 1)
+        self.recent = RecentBatches(NOTHING_KNOWN if size_bytes else base_offset - 1)
         self._note_index_size()
 
     @classmethod
@@ -125,34 +125,34 @@ class Segment:
 
     # ---- writing
 
-    def write(self, data: Buffer) -> None:
-        """Puts bytes behind the last batch; `note_batch` must follow for each batch in them."""
-        assert self._file is not None
-        self._file.write_at(data, self.size_bytes)
-
     def undo_write(self) -> None:
         self.file.truncate(self.size_bytes)
 
-    def note_batch(self, last_offset: int, size_bytes: int, max_timestamp: int) -> None:
-        """The next batch of what was written: count it and index it."""
+    def note_batch(self, last_offset: int, size_bytes: int, max_timestamp: int, data_records: int) -> None:
+        """The next batch has been written to the file at `size_bytes`: count it and index it."""
         position = self.size_bytes
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
         if self._bytes_since_index > self._index_interval_bytes:
-            self.offset_index.add_batch(last_offset, position)
-            self.time_index.maybe_add(self.max_timestamp, self.max_timestamp_offset)
-            self._bytes_since_index = 0
-            self._note_index_size()
+            self._index(last_offset, position)
         if position == 0:
             self.first_timestamp = max_timestamp
         self._bytes_since_index += size_bytes
         self.size_bytes = position + size_bytes
         self.recent.add(last_offset, position)
+        if self._data_records is not None and data_records > 0:
+            self._data_records += data_records
+
+    def _index(self, last_offset: int, position: int) -> None:
+        self.offset_index.add(last_offset - self.base_offset, position)
+        self.time_index.maybe_add(self.max_timestamp, self.max_timestamp_offset)
+        self._bytes_since_index = 0
+        self._note_index_size()
 
     def _note_index_size(self) -> None:
-        entries = len(self.offset_index), len(self.time_index)
-        self.is_index_flush_due = not (self.offset_index.has_room and self.time_index.has_room)
-        self.is_index_full = entries[0] >= self._index_entries_max or entries[1] >= self._time_index_entries_max
+        offsets, times = self.offset_index, self.time_index
+        self.is_index_flush_due = offsets.pending >= _PENDING_ENTRIES_MAX or times.pending >= _PENDING_ENTRIES_MAX
+        self.is_index_full = offsets.count >= self._index_entries_max or times.count >= self._time_index_entries_max
 
     def flush_indexes(self, *, sync: bool = False) -> None:
         self.is_index_flush_due = False
@@ -175,7 +175,7 @@ class Segment:
         """Position of the first batch that ends at `offset` or later; `size_bytes` when there is none."""
         position = self.recent.position_of(offset)
         if position is not None:
-            return position
+            return self.size_bytes if position == BEYOND else position
         for position, header in self.headers(self.offset_index.position_before(offset)):
             if header.base_offset + header.last_offset_delta >= offset:
                 return position
@@ -195,6 +195,11 @@ class Segment:
         since = self.first_timestamp if self.first_timestamp >= 0 else self.created_ms
         return since >= 0 and now_ms - since > age_ms
 
+    @property
+    def newest_ms(self) -> int:
+        """When the newest record was written, as far as that is known."""
+        return self.max_timestamp if self.max_timestamp >= 0 else self.created_ms
+
     def all_files(self) -> list[File]:
         """For syncing: the log and its indexes, as they are on disk now."""
         paths = [self._stem + suffix for suffix in SUFFIXES if suffix != LOG_SUFFIX]
@@ -212,17 +217,17 @@ class Segment:
 
     def record_count(self) -> int:
         """Data records, without control records; the first call walks the segment."""
-        if self.data_records is None:
-            self.data_records = sum(
+        if self._data_records is None:
+            self._data_records = sum(
                 max(header.record_count, 0) for _, header in self.headers() if not header.is_control
             )
-        return self.data_records
+        return self._data_records
 
     # ---- changing what is there
 
     def open_for_append(self) -> int:
         """Makes a segment found on disk the one that grows; gives the next offset."""
-        indexed_from = self.offset_index.last_value if len(self.offset_index) else 0
+        indexed_from = self.offset_index.last_value if self.offset_index.count else 0
         next_offset = self.base_offset
         for position, header in self.headers(indexed_from):
             next_offset = header.next_offset
@@ -237,7 +242,7 @@ class Segment:
         """CorruptFileError when they cannot belong to this segment; their entries are not compared with the log."""
         if self.offset_index.last_value >= max(self.size_bytes, 1):
             raise CorruptFileError(f"{self.offset_index.path} points behind the end of the segment")
-        if self.size_bytes and not len(self.time_index) and self._has_timestamp():
+        if self.size_bytes and not self.time_index.count and self._has_timestamp():
             raise CorruptFileError(f"{self.time_index.path} is empty")
         for _ in self.transaction_index:
             break
@@ -255,7 +260,7 @@ class Segment:
         self.size_bytes = self._bytes_since_index = 0
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
         self.first_timestamp = NO_TIMESTAMP
-        self.data_records = 0
+        self._data_records = 0
         self.recent.clear(self.base_offset - 1)
         self._note_index_size()
 
@@ -275,7 +280,7 @@ class Segment:
         self.time_index.truncate(end_offset - self.base_offset)
         self.transaction_index.truncate(end_offset)
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last_entry
-        self.data_records = None
+        self._data_records = None
         self._bytes_since_index = 0
         self._note_index_size()
         self.open_for_append()

@@ -51,9 +51,8 @@ def rebuild_segment(segment: Segment, good_bytes: int, visit: Callable[[Segment,
     """Cuts the file to what is good, makes the indexes anew and shows each batch to `visit`."""
     segment.begin_rebuild(good_bytes)
     for position, header in walk_headers(segment.file, 0, good_bytes):
-        segment.note_batch(header.last_offset, header.size_bytes, header.max_timestamp)
-        if not header.is_control and segment.data_records is not None:
-            segment.data_records += max(header.record_count, 0)
+        data_records = 0 if header.is_control else header.record_count
+        segment.note_batch(header.last_offset, header.size_bytes, header.max_timestamp, data_records)
         visit(segment, position, header)
     segment.flush_indexes()
 

@@ -1,7 +1,7 @@
 """A file of fixed-size sorted entries: what the offset index and the time index have in common.
 
-Entries are found by their first field. New ones collect in memory and go to the file in one write, when enough have
-come together or `flush` is called: a crash may lose them, because recovery makes the index of an unflushed segment
+Entries are found by their first field. New ones collect in memory and go to the file in one write, when `flush` is
+called: a crash may lose them, because recovery makes the index of an unflushed segment
 anew. The file is opened for each use, so a broker with many segments holds no descriptors for their indexes.
 """
 
@@ -12,12 +12,11 @@ from sskafka.model.buffers import Buffer
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import CorruptFileError
 
-_PENDING_ENTRIES_MAX = 512
 _BLOCK_ENTRIES = 256
 
 
 class SparseIndex:
-    __slots__ = ("_disk", "_file_entries", "_first_pending", "_pending", "last_key", "last_value", "path")
+    __slots__ = ("_disk", "_file_entries", "_first_pending", "_pending", "count", "last_key", "last_value", "path")
 
     layout: ClassVar[Struct]
 
@@ -31,27 +30,21 @@ class SparseIndex:
         self.last_value = 0
         if size_bytes % self.layout.size:
             raise CorruptFileError(f"{path} has {size_bytes} bytes, no multiple of {self.layout.size}")
-        self._file_entries = size_bytes // self.layout.size
+        self._file_entries = self.count = size_bytes // self.layout.size
         if self._file_entries:
             self.last_key, self.last_value = self._read_last()
 
-    def __len__(self) -> int:
-        return self._file_entries + len(self._pending) // self.layout.size
-
     @property
-    def size_bytes(self) -> int:
-        return self._file_entries * self.layout.size + len(self._pending)
-
-    @property
-    def has_room(self) -> bool:
-        """False when `flush` should be called before more is added."""
-        return len(self._pending) < _PENDING_ENTRIES_MAX * self.layout.size
+    def pending(self) -> int:
+        """How many entries are in memory only."""
+        return self.count - self._file_entries
 
     def add(self, key: int, value: int) -> None:
         if not self._pending:
             self._first_pending = key
         self._pending += self.layout.pack(key, value)
         self.last_key, self.last_value = key, value
+        self.count += 1
 
     def floor(self, key: int) -> tuple[int, int] | None:
         """The last entry whose key is not above `key`."""
@@ -71,7 +64,7 @@ class SparseIndex:
         try:
             if self._pending:
                 file.write_at(self._pending, self._file_entries * self.layout.size)
-                self._file_entries = len(self)
+                self._file_entries = self.count
                 self._pending = bytearray()
             if sync:
                 file.sync()
@@ -95,7 +88,7 @@ class SparseIndex:
             file.truncate(entries * self.layout.size)
         finally:
             file.close()
-        self._file_entries = entries
+        self._file_entries = self.count = entries
 
     def _read_last(self) -> tuple[int, int]:
         """A file preallocated by a broker that crashed ends in zeros; those are not entries."""

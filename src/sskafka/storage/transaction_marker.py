@@ -1,9 +1,13 @@
 """Reading the marker that ends a transaction out of its control batch."""
 
+import logging
+
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import BatchHeader, CorruptBatchError
 from sskafka.records.control import ControlType, EndTransactionMarker, read_control_type, read_end_transaction_marker
 from sskafka.records.record import decode_records
+
+_log = logging.getLogger(__name__)
 
 
 def read_marker(batches: Buffer, header: BatchHeader, position: int = 0) -> EndTransactionMarker | None:
@@ -14,3 +18,12 @@ def read_marker(batches: Buffer, header: BatchHeader, position: int = 0) -> EndT
     if read_control_type(record.key) not in {ControlType.ABORT, ControlType.COMMIT}:
         return None
     return read_end_transaction_marker(record.key, record.value)
+
+
+def read_marker_if_any(batches: Buffer, header: BatchHeader, position: int = 0) -> EndTransactionMarker | None:
+    """For batches that are in the log already: one that cannot be read must not keep the rest from being served."""
+    try:
+        return read_marker(batches, header, position)
+    except CorruptBatchError as error:
+        _log.warning("the control batch at offset %d cannot be read: %s", header.base_offset, error)
+        return None

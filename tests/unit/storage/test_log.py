@@ -210,7 +210,7 @@ def test_a_full_index_begins_a_new_segment(disk: SimulatedDisk) -> None:
     for n in range(20):
         append(log, b"%d" % n, timestamp=NOW_MS + n)
     assert len(log.segments) > 3
-    assert all(len(segment.offset_index) <= 6 and len(segment.time_index) <= 4 for segment in log.segments)
+    assert all(segment.offset_index.count <= 6 and segment.time_index.count <= 4 for segment in log.segments)
     assert len(read_records(log)) == 20
 
 
@@ -277,7 +277,7 @@ def test_old_offsets_are_found_through_the_index(disk: SimulatedDisk) -> None:
     log = reopen(disk, LogConfig(index_interval_bytes=300))
     for n in range(3000):
         append(log, b"%d" % n)
-    assert len(log.segments.active.offset_index) > 500
+    assert log.segments.active.offset_index.count > 500
     for offset in (0, 1, 7, 1000, 1499, 2000, 2998, 2999):
         assert records(read_bytes(log, offset, max_bytes=0)) == [(offset, b"%d" % offset)]
     log.close()
