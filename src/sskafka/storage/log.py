@@ -41,6 +41,7 @@ from sskafka.storage.flusher import Flusher, FlushPlan
 from sskafka.storage.leader_epochs import EpochEnd, LeaderEpochs
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producer_rebuild import rebuild_producers
 from sskafka.storage.producer_snapshots import ProducerSnapshots
 from sskafka.storage.producer_state import ProducerState
@@ -71,6 +72,7 @@ class LogParts(NamedTuple):
     log_start_offset: int
     log_end_offset: int
     recovery_point: int
+    open_files: OpenFiles
 
 
 class Log:
@@ -81,6 +83,7 @@ class Log:
         "_flusher",
         "_is_closed",
         "_is_flush_due",
+        "_open_files",
         "_records_below_start",
         "_rewrites",
         "_segment_ms",
@@ -129,6 +132,7 @@ class Log:
         self.producers = parts.producers
         self.segments = Segments(parts.segments)
         self._snapshots = parts.snapshots
+        self._open_files = parts.open_files
         self._unsynced: list[Segment] = []  # sealed, but not yet surely on disk
         self._flusher = flusher
         self._is_flush_due = False
@@ -329,7 +333,8 @@ class Log:
         return segment
 
     def _create_segment(self, base_offset: int, now_ms: int) -> Segment:
-        return Segment.create(self.log_directory.disk, self.directory, base_offset, self.config, now_ms)
+        disk = self.log_directory.disk
+        return Segment.create(disk, self.directory, base_offset, self.config, self._open_files, now_ms)
 
     def _delete(self, removed: list[Segment]) -> None:
         """Renames the files aside and tells who removes them; the newest first, so that no hole can be left."""

@@ -23,6 +23,7 @@ from sskafka.storage.leader_epochs import NO_EPOCH, LeaderEpochs
 from sskafka.storage.log import Log, LogParts
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producer_rebuild import rebuild_producers, replay_batch
 from sskafka.storage.producer_snapshots import ProducerSnapshots
 from sskafka.storage.producer_state import ProducerState
@@ -63,6 +64,7 @@ class _Opening:
         self._directory = directory
         self._config = config
         self._now_ms = now_ms
+        self._open_files = OpenFiles()
         self._sizes = self._list_files()
         self._snapshots = ProducerSnapshots(disk, directory, self._offsets_of(producer_snapshot.SUFFIX))
         self._epochs = self._load_epochs()
@@ -93,6 +95,7 @@ class _Opening:
             log_start_offset=log_start_offset,
             log_end_offset=log_end_offset,
             recovery_point=log_end_offset,
+            open_files=self._open_files,
         )
 
     # ---- files
@@ -134,6 +137,7 @@ class _Opening:
             self._directory,
             base_offset,
             self._config,
+            self._open_files,
             size_bytes=size_bytes,
             index_bytes=index_bytes,
             time_index_bytes=time_index_bytes,
@@ -141,7 +145,7 @@ class _Opening:
         )
 
     def _create_segment(self, base_offset: int) -> Segment:
-        return Segment.create(self._disk, self._directory, base_offset, self._config, self._now_ms)
+        return Segment.create(self._disk, self._directory, base_offset, self._config, self._open_files, self._now_ms)
 
     # ---- verification
 

@@ -26,6 +26,7 @@ from sskafka.storage.disk import Disk, File
 from sskafka.storage.errors import CorruptFileError
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.offset_index import OffsetIndex
+from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.recent_batches import BEYOND, NOTHING_KNOWN, RecentBatches
 from sskafka.storage.time_index import TimeIndex
 from sskafka.storage.transaction_index import TransactionIndex
@@ -49,6 +50,7 @@ class Segment:
         "_file",
         "_index_entries_max",
         "_index_interval_bytes",
+        "_open_files",
         "_stem",
         "_time_index_entries_max",
         "base_offset",
@@ -71,6 +73,7 @@ class Segment:
         directory: str,
         base_offset: int,
         config: LogConfig,
+        open_files: OpenFiles,
         *,
         size_bytes: int = 0,
         index_bytes: int = 0,
@@ -82,6 +85,7 @@ class Segment:
         self._disk = disk
         self._stem = stem
         self._file: File | None = None
+        self._open_files = open_files
         self._index_interval_bytes = config.index_interval_bytes
         self._index_entries_max = config.segment_index_bytes // OffsetIndex.layout.size
         self._time_index_entries_max = config.segment_index_bytes // TimeIndex.layout.size - 1
@@ -99,11 +103,13 @@ class Segment:
         self._note_index_size()
 
     @classmethod
-    def create(cls, disk: Disk, directory: str, base_offset: int, config: LogConfig, now_ms: int) -> "Segment":
+    def create(
+        cls, disk: Disk, directory: str, base_offset: int, config: LogConfig, open_files: OpenFiles, now_ms: int
+    ) -> "Segment":
         """Empty, replacing whatever lies there."""
-        segment = cls(disk, directory, base_offset, config, created_ms=now_ms)
-        segment._file = disk.open(segment.log_path, create=True)
-        segment._file.truncate(0)
+        segment = cls(disk, directory, base_offset, config, open_files, created_ms=now_ms)
+        disk.open(segment.log_path, create=True).close()
+        segment.file.truncate(0)
         segment.offset_index.reset()
         segment.time_index.reset()
         segment.transaction_index.reset()
@@ -118,6 +124,7 @@ class Segment:
     def file(self) -> File:
         if self._file is None:
             self._file = self._disk.open(self.log_path)
+            self._open_files.opened(self)
         return self._file
 
     def __repr__(self) -> str:

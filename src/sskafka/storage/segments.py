@@ -1,30 +1,25 @@
 """The segments of a log, in the order of their base offsets; there is always one, and the last is the active one.
 
-A log can have thousands, so only few of the others keep their file open and the positions of their newest batches.
+Only the newest two know the positions of their newest batches: a log can have thousands of segments.
 """
 
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Iterator
 from itertools import pairwise
 
 from sskafka.storage.segment import Segment
 
-_OPEN_FILES_MAX = 4
-
 
 class Segments:
-    __slots__ = ("_base_offsets", "_opened", "_segments", "active")
+    __slots__ = ("_base_offsets", "_segments", "active")
 
     def __init__(self, segments: list[Segment]) -> None:
         assert segments, "a log has at least one segment"
         self._segments = segments
         self._base_offsets = [segment.base_offset for segment in segments]
         self.active = segments[-1]
-        self._opened: deque[Segment] = deque()
         for segment, following in pairwise(segments):
             segment.recent.clear(following.base_offset - 1)
-            segment.close()
 
     def __iter__(self) -> Iterator[Segment]:
         return iter(self._segments)
@@ -45,7 +40,6 @@ class Segments:
         assert segment.base_offset > self._base_offsets[-1]
         if len(self._segments) > 1:
             self._segments[-2].recent.clear(self.active.base_offset - 1)
-        self._note_use(self.active)
         self._segments.append(segment)
         self._base_offsets.append(segment.base_offset)
         self.active = segment
@@ -56,9 +50,7 @@ class Segments:
     def containing(self, offset: int) -> Segment:
         if offset >= self.active.base_offset:
             return self.active
-        segment = self._segments[max(bisect_right(self._base_offsets, offset) - 1, 0)]
-        self._note_use(segment)
-        return segment
+        return self._segments[max(bisect_right(self._base_offsets, offset) - 1, 0)]
 
     def starting_at(self, offset: int) -> Iterator[Segment]:
         """From the one that contains `offset` to the last."""
@@ -67,14 +59,6 @@ class Segments:
     def after(self, segment: Segment) -> Segment | None:
         place = bisect_right(self._base_offsets, segment.base_offset)
         return self._segments[place] if place < len(self._segments) else None
-
-    def _note_use(self, segment: Segment) -> None:
-        """Closes the file of the one that was used longest ago; slices of it stay readable."""
-        if segment in self._opened:
-            self._opened.remove(segment)
-        elif len(self._opened) == _OPEN_FILES_MAX:
-            self._opened.popleft().close()
-        self._opened.append(segment)
 
     def remove_after(self, offset: int) -> list[Segment]:
         """Takes out those that begin behind `offset`, but not the first."""

@@ -227,3 +227,19 @@ def test_without_a_background_an_append_is_on_disk_when_it_returns(disk: Simulat
     log = reopen(disk, LogConfig(flush_messages=1))
     append(log, b"a")
     assert (log.ready_offset, log.recovery_point) == (1, 1)
+
+
+def test_a_log_deleted_during_its_sync_does_no_harm(
+    disk: SimulatedDisk, directory: LogDirectory, flusher: Flusher, steps: Steps
+) -> None:
+    log = log_in(directory, flusher)
+    append(log, b"a")
+    append(log, b"b")
+    steps.turn()
+    append(log, b"c")
+    log.abandon()
+    disk.remove_tree("/data/orders-0")
+    steps.finish_thread()
+    steps.turn()
+    assert not steps.threads
+    assert directory.failure is None

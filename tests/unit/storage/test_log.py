@@ -444,3 +444,101 @@ def test_changed_settings_hold_from_the_next_append(disk: SimulatedDisk) -> None
     log.configure(LogConfig(max_message_bytes=100))
     with pytest.raises(RecordTooLargeError):
         append(log, b"x" * 100)
+
+
+def test_partitions_take_different_parts_of_the_jitter() -> None:
+    from sskafka.model.ids import TopicPartition
+    from sskafka.storage.log_directory import LogDirectory
+    from sskafka.storage.recovery import open_log
+
+    disk = SimulatedDisk()
+    config = LogConfig(segment_ms=10_000, segment_jitter_ms=5000)
+    rolled = set()
+    for partition in range(20):
+        log = open_log(LogDirectory(disk, "/d"), f"/d/t-{partition}", TopicPartition("t", partition), config, now_ms=0)
+        append(log, b"a")
+        rolled.add(next(ms for ms in range(5000, 10_002, 100) if log.maybe_roll(NOW_MS + ms)))
+    assert len(rolled) > 10
+    assert min(rolled) >= 5000
+
+
+# ---- compression of the topic's own
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_a_topic_may_have_a_compression_of_its_own(disk: SimulatedDisk, codec: Compression) -> None:
+    name = "uncompressed" if codec is Compression.NONE else codec.name.lower()
+    log = reopen(disk, LogConfig(compression_type=name))
+    sent = [b"x" * 300, b"y" * 300]
+    for n, produced in enumerate(Compression):
+        fields = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 2 * n}
+        log.append_as_leader(batch(*sent, compression=produced, **fields), 4, NOW_MS)
+        repeated = log.append_as_leader(batch(*sent, compression=produced, **fields), 4, NOW_MS)
+        assert (repeated.base_offset, repeated.duplicate) == (2 * n, True)
+    headers = [header for _, header in iter_headers(read_bytes(log, 0))]
+    assert {(header.compression, header.leader_epoch) for header in headers} == {(codec, 4)}
+    assert [value for _, value in read_records(log)] == sent * 5
+    assert reopen(disk).log_end_offset == 10
+
+
+def test_what_grows_over_the_limit_is_refused(disk: SimulatedDisk) -> None:
+    log = reopen(disk, LogConfig(compression_type="uncompressed", max_message_bytes=300))
+    with pytest.raises(RecordTooLargeError):
+        append(log, b"x" * 1000, compression=Compression.GZIP)
+    assert log.log_end_offset == 0
+
+
+def test_an_unknown_compression_is_refused(disk: SimulatedDisk) -> None:
+    from sskafka.records.batch import write_crc, write_header
+
+    produced = batch(b"a")
+    write_header(produced, read_header(produced)._replace(attributes=7))
+    write_crc(produced, 0, len(produced))
+    with pytest.raises(CorruptBatchError, match="compression type 7"):
+        reopen(disk).append_as_leader(produced, 0, NOW_MS)
+
+
+# ---- resources
+
+
+def test_few_files_of_a_log_are_open(tmp_path: object) -> None:
+    import os
+
+    from sskafka.storage.disk import OsDisk
+
+    log = reopen(OsDisk(), LogConfig(segment_bytes=100), f"{tmp_path}/orders-0")
+    before = len(os.listdir("/proc/self/fd"))
+    for n in range(40):
+        append(log, b"%d" % n)
+    assert len(log.segments) == 40
+    assert [value for offset in range(40) for _, value in records(read_bytes(log, offset, max_bytes=0))] == [
+        b"%d" % n for n in range(40)
+    ]
+    assert len(read_records(log)) == log.record_count() == 40
+    assert log.offset_for_timestamp(NOW_MS + 1) is None
+    assert len(os.listdir("/proc/self/fd")) - before <= 6
+
+
+def test_a_log_that_was_deleted_says_so_to_late_readers(disk: SimulatedDisk) -> None:
+    from logs import DIRECTORY
+
+    from sskafka.storage.errors import StorageError
+
+    log = reopen(disk)
+    append(log, b"a")
+    log.abandon()
+    disk.remove_tree(DIRECTORY)
+    with pytest.raises(StorageError, match="deleted"):
+        log.read(0, 100, 1)
+    assert log.log_directory.failure is None, "the directory is fine"
+
+
+def test_an_idle_log_is_closed_without_the_disk(disk: SimulatedDisk) -> None:
+    append(reopen(disk), b"a")
+    log = reopen(disk)
+    log.close()
+    log.close()
+    log = reopen(disk, was_clean_stop=True)
+    disk.syncs.clear()
+    log.close()
+    assert disk.syncs == []
