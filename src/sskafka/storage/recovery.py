@@ -6,7 +6,7 @@ the batches is made anew: indexes, leader epochs, producer state. Then it is syn
 and what its next recovery starts from is its end. Segments whose indexes are missing or impossible get
 the same treatment even after a clean stop.
 
-    list files -> open segments -> verify what needs it -> end offset -> epochs -> producers -> Log
+    finish swaps -> list files -> open segments -> verify what needs it -> end offset -> epochs -> producers -> Log
 """
 
 import logging
@@ -19,6 +19,7 @@ from sskafka.storage import leader_epochs, offset_index, producer_snapshot, time
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import CorruptFileError
 from sskafka.storage.flusher import Flusher
+from sskafka.storage.interrupted_swap import CLEANED_SUFFIX, finish_swaps
 from sskafka.storage.leader_epochs import NO_EPOCH, LeaderEpochs
 from sskafka.storage.log import Log, LogParts
 from sskafka.storage.log_config import LogConfig
@@ -31,7 +32,7 @@ from sskafka.storage.segment import DELETED_SUFFIX, LOG_SUFFIX, SUFFIXES, Segmen
 from sskafka.storage.segment_check import Expectations, rebuild_segment, verify_segment
 
 _log = logging.getLogger(__name__)
-_LEFTOVER_SUFFIXES = (DELETED_SUFFIX, ".cleaned", ".tmp")
+_LEFTOVER_SUFFIXES = (DELETED_SUFFIX, CLEANED_SUFFIX, ".tmp")
 
 
 def open_log(
@@ -102,6 +103,7 @@ class _Opening:
 
     def _list_files(self) -> dict[str, int]:
         """Sizes by name, without what an interrupted deletion or replacement left."""
+        finish_swaps(self._disk, self._directory)
         sizes = {entry.name: entry.size_bytes for entry in self._disk.entries(self._directory)}
         logs = {name.removesuffix(LOG_SUFFIX) for name in sizes if name.endswith(LOG_SUFFIX)}
         for name in list(sizes):

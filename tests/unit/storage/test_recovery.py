@@ -295,3 +295,33 @@ def test_leftovers_of_a_compaction_that_did_not_finish_are_removed(disk: Simulat
     disk.open(path(0, ".log.cleaned"), create=True).write_at(b"half", 0)
     assert reopen(disk).log_end_offset == 1
     assert not disk.exists(path(0, ".log.cleaned"))
+
+
+def compacted(disk: SimulatedDisk) -> None:
+    """Four segments of one record each, and what a compaction of the first three wrote: the record at 1 alone."""
+    log = reopen(disk, LogConfig(segment_bytes=100))
+    for n in range(4):
+        append(log, b"%d" % n)
+    log.close()
+    kept = batch(b"1", base_offset=1, leader_epoch=0)
+    disk.open(path(0, ".log.swap"), create=True).write_at(kept + batch(b"2", base_offset=2, leader_epoch=0), 0)
+    disk.open(path(0, ".index.swap"), create=True)
+    disk.open(path(0, ".timeindex.swap"), create=True)
+
+
+@pytest.mark.parametrize("deleted", [[], [0], [0, 1], [0, 1, 2]])
+def test_a_compaction_that_had_finished_takes_its_place(disk: SimulatedDisk, deleted: list[int]) -> None:
+    compacted(disk)
+    for offset in deleted:
+        disk.rename(path(offset, ".log"), path(offset, ".log.deleted"))
+    log = reopen(disk, LogConfig(cleanup_policy=("compact",)))
+    assert read_records(log) == [(1, b"1"), (2, b"2"), (3, b"3")]
+    assert [segment.base_offset for segment in log.segments] == [0, 3]
+    assert not any(name.endswith((".swap", ".deleted")) for name in disk.nodes)
+
+
+def test_a_compaction_that_had_not_finished_is_forgotten(disk: SimulatedDisk) -> None:
+    compacted(disk)
+    disk.open(path(0, ".log.cleaned"), create=True)
+    log = reopen(disk, LogConfig(cleanup_policy=("compact",)))
+    assert read_records(log) == [(n, b"%d" % n) for n in range(4)]

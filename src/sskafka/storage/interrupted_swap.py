@@ -1,0 +1,64 @@
+"""Finishing what a crash interrupted while compacted segments took the place of others.
+
+    1  x.log.cleaned    being written; after a crash it is worth nothing
+    2  x.log.swap       whole and synced; from here on the new segment counts
+    3  the old segments in its range are renamed to .deleted
+    4  x.log            the new segment has its name
+
+A crash after 2 is finished by doing 3 and 4; before that, the old segments are still there and stay.
+"""
+
+import os
+
+from sskafka.storage.batch_walk import walk_headers
+from sskafka.storage.disk import Disk
+from sskafka.storage.segment import LOG_SUFFIX, SUFFIXES, file_stem
+
+SWAP_SUFFIX = ".swap"
+CLEANED_SUFFIX = ".cleaned"
+
+
+def finish_swaps(disk: Disk, directory: str) -> None:
+    names = {entry.name for entry in disk.entries(directory)}
+    swaps = _base_offsets(names, LOG_SUFFIX + SWAP_SUFFIX)
+    if not swaps:
+        return
+    # One that is still being written means that its group never got as far as step 2.
+    unfinished = min(_base_offsets(names, LOG_SUFFIX + CLEANED_SUFFIX), default=None)
+    for base_offset in swaps:
+        if unfinished is not None and base_offset >= unfinished:
+            _remove(disk, directory, names, base_offset, SWAP_SUFFIX)
+        else:
+            _take_place(disk, directory, names, base_offset)
+    disk.sync_directory(directory)
+
+
+def _take_place(disk: Disk, directory: str, names: set[str], base_offset: int) -> None:
+    end_offset = _end_offset(disk, os.path.join(directory, file_stem(base_offset) + LOG_SUFFIX + SWAP_SUFFIX))
+    for old in _base_offsets(names, LOG_SUFFIX):
+        if base_offset <= old < max(end_offset, base_offset + 1):
+            _remove(disk, directory, names, old, "")
+    for suffix in reversed(SUFFIXES):  # the log last: with it the segment is there
+        name = file_stem(base_offset) + suffix
+        if name + SWAP_SUFFIX in names:
+            disk.rename(os.path.join(directory, name + SWAP_SUFFIX), os.path.join(directory, name))
+
+
+def _remove(disk: Disk, directory: str, names: set[str], base_offset: int, ending: str) -> None:
+    for suffix in SUFFIXES:
+        name = file_stem(base_offset) + suffix + ending
+        if name in names:
+            disk.remove(os.path.join(directory, name))
+
+
+def _end_offset(disk: Disk, path: str) -> int:
+    file = disk.open(path)
+    try:
+        return max((header.next_offset for _, header in walk_headers(file, 0, file.size())), default=0)
+    finally:
+        file.close()
+
+
+def _base_offsets(names: set[str], ending: str) -> list[int]:
+    stems = [name.removesuffix(ending) for name in names if name.endswith(ending)]
+    return sorted(int(stem) for stem in stems if stem.isdecimal())
