@@ -39,9 +39,12 @@ def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) 
 
 
 def read_lines(disk: Disk, path: str) -> list[str]:
-    """The lines after version and count, whose number is as promised."""
+    """The lines after version and count, whose number is as promised; an empty file has none."""
+    content = read_file(disk, path)
+    if not content:
+        return []
     try:
-        version, count, *lines, end = read_file(disk, path).decode().split("\n")
+        version, count, *lines, end = content.decode().split("\n")
         expected = int(count)
     except ValueError as error:
         raise CorruptFileError(f"{path} does not begin with a version and a count: {error}") from error

@@ -105,12 +105,14 @@ def test_offsets_are_written_and_read(disk: SimulatedDisk) -> None:
     assert disk.nodes["/a/x"].data == b"0\n2\na 0 1\nb.c-d_e 12 4611686018427387904\n"
     assert checkpoints.read_offsets(disk, "/a/x") == offsets
     assert checkpoints.read_offsets(disk, "/a/missing") == {}
+    put(disk, "empty", b"")  # as Apache Kafka leaves them
+    assert checkpoints.read_offsets(disk, "/a/empty") == {}
 
 
 def test_a_checkpoint_torn_at_any_byte_is_recognised(disk: SimulatedDisk) -> None:
     checkpoints.write_offsets(disk, "/a/x", {TopicPartition("orders", n): 4711 for n in range(3)})
     whole = bytes(disk.nodes["/a/x"].data)
-    for size in range(len(whole)):
+    for size in range(1, len(whole)):
         put(disk, "x", whole[:size])
         with pytest.raises(CorruptFileError):
             checkpoints.read_offsets(disk, "/a/x")
