@@ -209,6 +209,19 @@ class OsDisk:
         return OsLock(fd)
 
 
+class DirectorySync:
+    """A directory among files that are to be synced."""
+
+    __slots__ = ("_disk", "_path")
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._disk = disk
+        self._path = path
+
+    def sync(self) -> None:
+        self._disk.sync_directory(self._path)
+
+
 def read_file(disk: Disk, path: str) -> bytes:
     file = disk.open(path)
     try:
@@ -217,15 +230,19 @@ def read_file(disk: Disk, path: str) -> bytes:
         file.close()
 
 
-def replace_file(disk: Disk, path: str, data: Buffer) -> None:
-    """The whole file or the old one: written aside, synced, renamed, and the rename itself made durable."""
+def replace_file(disk: Disk, path: str, data: Buffer, *, sync: bool = True) -> None:
+    """The whole file or the old one: written aside, synced, renamed, and the rename itself made durable.
+
+    Without `sync` that holds for a crash of the process only; after a power cut the file may be torn."""
     aside = path + ".tmp"
     file = disk.open(aside, create=True)
     try:
         file.truncate(0)
         file.write_at(data, 0)
-        file.sync()
+        if sync:
+            file.sync()
     finally:
         file.close()
     disk.rename(aside, path)
-    disk.sync_directory(os.path.dirname(path))
+    if sync:
+        disk.sync_directory(os.path.dirname(path))

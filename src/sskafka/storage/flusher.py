@@ -12,14 +12,17 @@ A sync that fails takes the log directory offline; see log_directory.py.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from sskafka.storage.disk import File
 from sskafka.storage.log_directory import LogDirectory
+
+
+class Syncable(Protocol):
+    def sync(self) -> None: ...
 
 
 class FlushPlan(NamedTuple):
     """What must be synced so that everything below `end_offset` survives."""
 
-    files: Sequence[File]
+    files: Sequence[Syncable]
     end_offset: int
     truncations: int  # a log that was truncated meanwhile does not take the result
 

@@ -30,14 +30,14 @@ from sskafka.records.batch import (
 )
 from sskafka.records.compression import Compression
 from sskafka.storage.append_checks import AppendChecks, headers_of
-from sskafka.storage.disk import File
+from sskafka.storage.disk import DirectorySync
 from sskafka.storage.errors import (
     OffsetOutOfRangeError,
     StorageError,
     UnexpectedAppendOffsetError,
 )
 from sskafka.storage.file_slice import FileSlice
-from sskafka.storage.flusher import Flusher, FlushPlan
+from sskafka.storage.flusher import Flusher, FlushPlan, Syncable
 from sskafka.storage.leader_epochs import EpochEnd, LeaderEpochs
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
@@ -81,6 +81,7 @@ class Log:
         "_codec",
         "_flush_messages",
         "_flusher",
+        "_has_unsynced_names",
         "_is_closed",
         "_is_flush_due",
         "_open_files",
@@ -134,6 +135,7 @@ class Log:
         self._snapshots = parts.snapshots
         self._open_files = parts.open_files
         self._unsynced: list[Segment] = []  # sealed, but not yet surely on disk
+        self._has_unsynced_names = False
         self._flusher = flusher
         self._is_flush_due = False
         self._is_closed = False
@@ -334,6 +336,7 @@ class Log:
 
     def _create_segment(self, base_offset: int, now_ms: int) -> Segment:
         disk = self.log_directory.disk
+        self._has_unsynced_names = True
         return Segment.create(disk, self.directory, base_offset, self.config, self._open_files, now_ms)
 
     def _delete(self, removed: list[Segment]) -> None:
@@ -480,10 +483,13 @@ class Log:
         self._flusher.request_soon(self)
 
     def plan_flush(self) -> FlushPlan:
-        files: list[File] = []
+        files: list[Syncable] = []
         for segment in self._unsynced:
             files += segment.all_files()
         files.append(self.segments.active.file)
+        if self._has_unsynced_names:
+            files.append(DirectorySync(self.log_directory.disk, self.directory))
+            self._has_unsynced_names = False  # a sync that fails is the directory's last
         return FlushPlan(files, self.log_end_offset, self._truncations)
 
     def complete_flush(self, plan: FlushPlan) -> None:

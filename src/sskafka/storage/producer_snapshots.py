@@ -26,8 +26,8 @@ class ProducerSnapshots:
         self.offsets = sorted(offsets)
 
     def take(self, state: ProducerState, offset: int) -> None:
-        """The state is that of a log which ends at `offset`."""
-        replace_file(self._disk, self._path(offset), encode_snapshot(state.producers.values()))
+        """The state is that of a log which ends at `offset`. Not synced: one that a power cut tears is made anew."""
+        replace_file(self._disk, self._path(offset), encode_snapshot(state.producers.values()), sync=False)
         if offset not in self.offsets:
             self.offsets = sorted([*self.offsets, offset])
 

@@ -66,6 +66,7 @@ class _Opening:
         self._config = config
         self._now_ms = now_ms
         self._open_files = OpenFiles()
+        self._has_new_segment = False
         self._sizes = self._list_files()
         self._snapshots = ProducerSnapshots(disk, directory, self._offsets_of(producer_snapshot.SUFFIX))
         self._epochs = self._load_epochs()
@@ -185,7 +186,7 @@ class _Opening:
             if segment.base_offset in self._suspects:
                 for file in segment.all_files():
                     file.sync()
-        if self._suspects:
+        if self._suspects or self._has_new_segment:
             self._disk.sync_directory(self._directory)
 
     def _cut_behind(self, place: int, problem: str) -> None:

@@ -106,14 +106,13 @@ class Segment:
     def create(
         cls, disk: Disk, directory: str, base_offset: int, config: LogConfig, open_files: OpenFiles, now_ms: int
     ) -> "Segment":
-        """Empty, replacing whatever lies there."""
+        """Empty, replacing whatever lies there. Its name is durable once the directory has been synced."""
         segment = cls(disk, directory, base_offset, config, open_files, created_ms=now_ms)
         disk.open(segment.log_path, create=True).close()
         segment.file.truncate(0)
         segment.offset_index.reset()
         segment.time_index.reset()
         segment.transaction_index.reset()
-        disk.sync_directory(directory)
         return segment
 
     @property

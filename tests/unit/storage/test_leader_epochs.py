@@ -91,7 +91,7 @@ def test_an_epoch_is_on_disk_before_it_is_believed(disk: SimulatedDisk, epochs: 
     assert epochs.latest_epoch == 7
 
 
-@pytest.mark.parametrize("text", [b"0", b"0\n", b"1\n0\n", b"0\n1\n", b"0\n1\n5\n", b"0\n2\n5 0\n4 3\n", b"0\n1\na b\n"])
+@pytest.mark.parametrize("text", [b"0\n", b"1\n0\n", b"0\n1\n", b"0\n1\n5\n", b"0\n2\n5 0\n4 3\n", b"0\n1\na b\n"])
 def test_impossible_files_are_recognised(disk: SimulatedDisk, text: bytes) -> None:
     disk.open(PATH, create=True).write_at(text, 0)
     with pytest.raises(CorruptFileError):
