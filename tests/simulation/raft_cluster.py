@@ -12,7 +12,7 @@ from random import Random
 
 from raft_disk import LogContent
 from raft_invariants import History
-from raft_member import NodeDiedError, Member
+from raft_member import Member, NodeDiedError
 
 from sskafka.raft.messages import FetchRequest, FetchSnapshotRequest, PeerRequest, Request, Response
 from sskafka.raft.node import Answered, Asked, Event, Unanswered
