@@ -220,7 +220,7 @@ class ClusterImage:
     def _replay_remove_topic(self, record: RemoveTopicRecord, delta: MetadataDelta) -> None:
         topic = self.topics_by_id.pop(record.topic_id)
         del self.topics_by_name[topic.name]
-        self._configs.pop(ConfigResource(RESOURCE_TOPIC, topic.name), None)
+        self._drop_configs(ConfigResource(RESOURCE_TOPIC, topic.name))
         delta.topic_deleted(topic)
 
     def _replay_config(self, record: ConfigRecord, delta: MetadataDelta) -> None:
@@ -231,8 +231,7 @@ class ClusterImage:
         else:
             configs[record.name] = record.value
         if not configs:
-            del self._configs[resource]
-            self._own_configs.discard(resource)
+            self._drop_configs(resource)
         delta.configs_changed.add(resource)
 
     def _replay_feature(self, record: FeatureLevelRecord, delta: MetadataDelta) -> None:
@@ -288,3 +287,7 @@ class ClusterImage:
             self._configs[resource] = dict(self._configs.get(resource, {}))
             self._own_configs.add(resource)
         return self._configs[resource]
+
+    def _drop_configs(self, resource: ConfigResource) -> None:
+        self._configs.pop(resource, None)
+        self._own_configs.discard(resource)

@@ -83,6 +83,14 @@ def test_a_removed_topic_takes_its_settings_along() -> None:
     assert delta.topics_deleted[ID].name == "t"
 
 
+def test_a_topic_may_come_back_under_its_name_with_settings_again() -> None:
+    image = image_with_topic()
+    config = ConfigRecord(RESOURCE_TOPIC, "t", "retention.ms", "5")
+    replayed(image, [config, RemoveTopicRecord(ID), TopicRecord("t", bytes(16)), config])
+    assert image.topic_configs("t") == {"retention.ms": "5"}
+    assert image.topics_by_name["t"].partitions == {}
+
+
 def test_a_topic_that_came_and_went_within_one_delta_is_no_news() -> None:
     image = ClusterImage()
     delta = replayed(image, [TopicRecord("t", ID), PartitionRecord(0, ID, [1], [1]), RemoveTopicRecord(ID)])
