@@ -10,7 +10,7 @@ import logging
 import os
 import random
 import socket
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
@@ -88,14 +88,20 @@ class Services(NamedTuple):
 
 
 class Broker:
-    """One broker with its own controller, on the running event loop."""
+    """One broker with its own controller, on the running event loop.
 
-    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+    `inherited` has sockets, by listener name, that whoever started this process has bound already.
+    """
+
+    def __init__(
+        self, settings: Settings, clock: Clock | None = None, inherited: Mapping[str, socket.socket] | None = None
+    ) -> None:
         self.settings = settings
         self.node_id: int = settings["node.id"]
         self.cluster_id = ""
         self.advertised: list[addresses.Listener] = []
         self._clock = clock or SystemClock()
+        self._inherited = dict(inherited or {})
         self._disk = OsDisk()
         self._stack = AsyncExitStack()
         self._requests: set[asyncio.Task[None]] = set()
@@ -144,7 +150,7 @@ class Broker:
     def _bind_sockets(self) -> dict[str, socket.socket]:
         sockets: dict[str, socket.socket] = {}
         for listener in self.settings.listeners:
-            sockets[listener.name] = bound = bind(listener)
+            sockets[listener.name] = bound = self._inherited.pop(listener.name, None) or bind(listener)
             self._stack.callback(bound.close)
         self.advertised = [
             self._reachable(listener, sockets[listener.name].getsockname()[1])
