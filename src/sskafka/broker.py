@@ -242,7 +242,7 @@ class Broker:
         registry.add(ApiKey.FETCH, fetch.handle)
         registry.add(ApiKey.API_VERSIONS, ApiVersionsHandler(registry, view).handle)
         MetadataHandler(view, TopicCreation(controller, settings, os.urandom)).register(registry)
-        TopicPartitionsHandler(view).register(registry)
+        TopicPartitionsHandler(view, settings["max.request.partition.size.limit"]).register(registry)
         ClusterHandler(view).register(registry)
         TopicHandlers(controller, settings, os.urandom).register(registry)
         ConfigHandlers(self.node_id, controller, settings).register(registry)
@@ -273,7 +273,7 @@ class Broker:
             listener = Listener(
                 name, self._registry.by_key, AllowAll(), limits, memory, self._connections, self._executor
             )
-            await listener.start(bound)
+            await listener.start(bound, settings["socket.listen.backlog.size"])
             self._stack.push_async_callback(listener.stop)
         self._stack.push_async_callback(self._drain_requests)
 

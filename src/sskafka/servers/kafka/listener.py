@@ -63,10 +63,10 @@ class Listener:
         self._reaper: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def start(self, bound: socket.socket) -> None:
+    async def start(self, bound: socket.socket, backlog: int) -> None:
         """Serve on a socket that is already bound: binding comes first, so that a taken port is known early."""
         self._loop = asyncio.get_running_loop()
-        self._server = await self._loop.create_server(lambda: Connection(self), sock=bound, backlog=1024)
+        self._server = await self._loop.create_server(lambda: Connection(self), sock=bound, backlog=backlog)
         self._reaper = self._loop.call_later(REAP_INTERVAL_S, self._reap_idle)
 
     async def stop(self) -> None:

@@ -19,19 +19,18 @@ from sskafka.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 
-PAGE_PARTITIONS_MAX = 2000
-
 
 class TopicPartitionsHandler:
-    def __init__(self, view: ClusterView) -> None:
+    def __init__(self, view: ClusterView, page_partitions_max: int) -> None:
         self._view = view
+        self._page_partitions_max = page_partitions_max
 
     def register(self, registry: Registry) -> None:
         registry.add_message(ApiKey.DESCRIBE_TOPIC_PARTITIONS, self.describe)
 
     def describe(self, message: DescribeTopicPartitionsRequest, request: Request) -> DescribeTopicPartitionsResponse:
         response = DescribeTopicPartitionsResponse()
-        room = max(1, min(message.response_partition_limit, PAGE_PARTITIONS_MAX))
+        room = max(1, min(message.response_partition_limit, self._page_partitions_max))
         for name in self._names(message):
             if room == 0:
                 response.next_cursor = Cursor(name, 0)
