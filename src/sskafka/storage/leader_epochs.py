@@ -67,7 +67,7 @@ class LeaderEpochs:
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
         """The largest known epoch not above `epoch`, and where it ended; -1 and -1 when that cannot be said."""
-        if epoch == NO_EPOCH or epoch > self.latest_epoch:
+        if not self._epochs or epoch == NO_EPOCH or epoch > self.latest_epoch:
             return EpochEnd(NO_EPOCH, NO_OFFSET)
         if epoch == self.latest_epoch:
             return EpochEnd(epoch, log_end_offset)
