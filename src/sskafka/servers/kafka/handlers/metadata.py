@@ -68,7 +68,7 @@ class MetadataHandler:
             for asked in message.topics or ()
             if asked.name and asked.name not in known and topic_name_problem(asked.name) is None
         ]
-        allowed = [name for name in missing if request.may_on_topic(Operation.CREATE, name)]
+        allowed = [name for name in dict.fromkeys(missing) if request.may_on_topic(Operation.CREATE, name)]
         if allowed:
             await self._creation.create_automatically(allowed)
 
