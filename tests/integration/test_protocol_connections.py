@@ -66,6 +66,18 @@ def test_every_advertised_api_is_known_to_us(connection: Connection) -> None:
         assert 0 <= api.min_version <= api.max_version
 
 
+@pytest.mark.usefixtures("_ours")
+def test_every_advertised_version_answers_a_request_of_defaults(connection: Connection) -> None:
+    response = connection.call(ApiVersionsRequest(client_software_name="t", client_software_version="1"), version=4)
+    for api in response.api_keys:
+        schema = API_BY_KEY[api.api_key]
+        message = schema.request_class()()
+        if api.api_key == ApiKey.PRODUCE:
+            message.acks = 1  # with the default, 0, there would be no answer
+        for version in range(max(api.min_version, schema.min_version), api.max_version + 1):
+            assert connection.call(message, version) is not None
+
+
 # ----------------------------------------------------------------------------------------------- order of answers
 
 

@@ -92,10 +92,13 @@ def test_leader_epochs_are_checked(connection: Connection, three_batches: str) -
     data = connection.call(request, version=12).responses[0].partitions[0]
     assert data.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
 
-    asked = OffsetForLeaderPartition(partition=0, leader_epoch=0)
+
+@pytest.mark.parametrize(("epoch", "end"), [(0, (0, 9)), (7, (-1, -1)), (-1, (-1, -1)), (-5, (-5, 0))])
+def test_ends_of_leader_epochs(connection: Connection, three_batches: str, epoch: int, end: tuple[int, int]) -> None:
+    asked = OffsetForLeaderPartition(partition=0, leader_epoch=epoch)
     request = OffsetForLeaderEpochRequest(replica_id=-1, topics=[OffsetForLeaderTopic(three_batches, [asked])])
-    end = connection.call(request, version=4).topics[0].partitions[0]
-    assert (end.error_code, end.leader_epoch, end.end_offset) == (0, 0, 9)
+    found = connection.call(request, version=4).topics[0].partitions[0]
+    assert (found.error_code, found.leader_epoch, found.end_offset) == (0, *end)
 
 
 @pytest.mark.parametrize("version", range(1, 12))

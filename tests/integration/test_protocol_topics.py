@@ -46,6 +46,13 @@ def test_metadata_creates_topics_only_when_asked(connection: Connection, topic: 
     assert [p.partition_index for p in created.partitions] == [0]
 
 
+@pytest.mark.usefixtures("_ours")
+def test_a_topic_may_be_named_twice_where_it_is_created(connection: Connection, topic: str) -> None:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)] * 2, allow_auto_topic_creation=True)
+    assert {t.error_code for t in connection.call(request, version=12).topics} == {0}
+    assert connection.produce(topic, values_batch(b"value")).error_code == 0
+
+
 @pytest.mark.parametrize("version", range(14))
 def test_every_version_of_metadata(connection: Connection, topic: str, version: int) -> None:
     topic_id = connection.create_topic(topic, 2)
