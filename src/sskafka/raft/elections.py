@@ -162,7 +162,7 @@ class Elections:
         return DoorLeaderResponse(accepted=True)
 
     def _accepts_at_door(self, request: DoorLeaderRequest) -> bool:
-        """Observers refuse: one in an epoch of its own would wait for an election that no voter has a reason to hold."""
+        """Observers refuse: one in an epoch of its own would wait for an election that no voter has reason to hold."""
         state = self.state
         if not state.is_voter or not state.epoch <= request.leader_epoch <= DOOR_EPOCH_MAX:
             return False

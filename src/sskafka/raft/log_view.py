@@ -71,8 +71,11 @@ class RaftLog(Protocol):
 
 
 def log_contains(log: RaftLog, place: OffsetAndEpoch) -> bool:
-    """Whether the log goes through `place`. One that does not go through its own latest snapshot's end was left behind by
-    a crash between snapshot and log, and has to be restarted there before anybody uses it."""
+    """Whether the log goes through `place`.
+
+    One that does not go through the end of its own latest snapshot was left so by a crash between snapshot and log;
+    its driver restarts it there before anybody uses it.
+    """
     known = log.end_offset_for_epoch(place.epoch)
     return known is not None and known.epoch == place.epoch and place.offset <= known.offset
 

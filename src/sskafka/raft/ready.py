@@ -141,6 +141,3 @@ class Ready:
     leadership: Leadership | None = None
     """Given when the leader or the epoch changed; leader -1 is nobody. Where it names this node, the node may propose;
     its own state is current once the `LeaderChange` record is below the high watermark."""
-
-    def is_empty(self) -> bool:
-        return self == Ready()

@@ -1,0 +1,230 @@
+import pytest
+from lone_node import LoneNode, candidate, ends, fetch, follower, leader
+from memory_log import MemoryLog, batch
+
+from sskafka.model.errors import ErrorCode
+from sskafka.raft.election_state import ElectionState
+from sskafka.raft.elections import DOOR_EPOCH_MAX
+from sskafka.raft.messages import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    DoorLeaderRequest,
+    DoorLeaderResponse,
+    DoorVoteRequest,
+    DoorVoteResponse,
+    EndQuorumEpochRequest,
+    FetchResponse,
+    VoteRequest,
+    VoteResponse,
+)
+from sskafka.raft.timing import Timing
+
+
+def vote(candidate_id: int, epoch: int, log_end: tuple[int, int] = (0, 0), pre_vote: bool = False) -> VoteRequest:
+    return VoteRequest(candidate_id, epoch, ends(*log_end), pre_vote)
+
+
+def refused(epoch: int, leader_id: int = -1) -> VoteResponse:
+    return VoteResponse(ErrorCode.NONE, leader_id, epoch, vote_granted=False)
+
+
+def granted(epoch: int, leader_id: int = -1) -> VoteResponse:
+    return VoteResponse(ErrorCode.NONE, leader_id, epoch, vote_granted=True)
+
+
+def test_a_vote_is_stored_with_the_answer() -> None:
+    lone = LoneNode()
+    assert lone.ask(vote(2, 1)) == granted(1)
+    assert lone.ready.quorum_state == ElectionState(epoch=1, voted_id=2)
+
+
+def test_one_vote_an_epoch_also_after_a_restart() -> None:
+    lone = LoneNode()
+    lone.ask(vote(2, 1))
+    assert lone.ask(vote(3, 1)) == refused(1)
+    restarted = LoneNode(stored=lone.stored)
+    assert restarted.ask(vote(3, 1)) == refused(1)
+    assert restarted.ask(vote(2, 1)) == granted(1)
+    assert restarted.ready.quorum_state is None
+
+
+@pytest.mark.parametrize(
+    ("log_end", "is_granted"),
+    [((2, 3), True), ((3, 3), True), ((1, 4), True), ((1, 3), False), ((9, 2), False)],
+)
+def test_a_vote_goes_to_logs_that_are_not_behind(log_end: tuple[int, int], is_granted: bool) -> None:
+    lone = LoneNode(MemoryLog(batch(0, 1), batch(1, 3)))
+    response = lone.ask(vote(2, 4, log_end))
+    assert isinstance(response, VoteResponse)
+    assert response.vote_granted is is_granted
+    assert lone.node.epoch == 4, "a newer epoch is taken over even where the vote is refused"
+
+
+def test_an_old_epoch_is_fenced() -> None:
+    lone = follower(leader_id=3, epoch=7)
+    assert lone.ask(vote(2, 6)) == VoteResponse(ErrorCode.FENCED_LEADER_EPOCH, 3, 7)
+
+
+@pytest.mark.parametrize("candidate_id", [1, 9])
+def test_strangers_and_oneself_get_no_vote_and_move_no_epoch(candidate_id: int) -> None:
+    lone = LoneNode()
+    assert lone.ask(vote(candidate_id, 9)) == VoteResponse(ErrorCode.INCONSISTENT_VOTER_SET, -1, 0)
+
+
+def test_who_knows_the_leader_of_an_epoch_does_not_vote_in_it() -> None:
+    assert follower(leader_id=2, epoch=1).ask(vote(3, 1)) == refused(1, leader_id=2)
+
+
+def test_pre_votes_are_refused_while_the_leader_answers() -> None:
+    lone = follower()
+    assert lone.ask(vote(3, 1, pre_vote=True)) == granted(1, leader_id=2)
+    lone = follower()
+    lone.answer(FetchResponse(ErrorCode.NONE, 2, 1, high_watermark=0))
+    assert lone.ask(vote(3, 1, pre_vote=True)) == refused(1, leader_id=2)
+    assert lone.ask(vote(2, 1, pre_vote=True)) == granted(1, leader_id=2), "its leader leads no longer"
+
+
+def test_a_pre_vote_is_stored_nowhere_and_binds_nobody() -> None:
+    lone = LoneNode()
+    assert lone.ask(vote(2, 0, pre_vote=True)) == granted(0)
+    assert lone.ask(vote(3, 0, pre_vote=True)) == granted(0)
+    assert lone.stored == ElectionState()
+
+
+def test_a_candidate_stores_its_vote_with_the_first_request() -> None:
+    lone = candidate()
+    assert lone.ready.quorum_state == ElectionState(epoch=1, voted_id=1)
+    assert lone.sent_to(2) == vote(1, 1)
+    assert lone.ask(vote(3, 1)) == refused(1)
+
+
+def test_a_refused_candidate_waits_and_asks_again_from_the_start() -> None:
+    lone = candidate()
+    requests = lone.ready
+    lone.answer(refused(1))
+    lone.ready = requests
+    lone.answer(refused(1), source=3)
+    assert lone.node.role_name == "Candidate"
+    lone.at(1001)
+    assert lone.node.role_name == "Prospective"
+    assert lone.node.epoch == 1
+
+
+def test_an_answer_of_an_older_election_counts_for_nothing() -> None:
+    lone = LoneNode()
+    lone.at(1000)
+    pre_vote_round = lone.ready
+    lone.answer(granted(0))
+    assert lone.node.role_name == "Candidate"
+    lone.ready = pre_vote_round
+    lone.answer(granted(0), source=3)
+    assert lone.node.role_name == "Candidate"
+
+
+def test_a_restarted_candidate_does_not_count_votes_of_its_former_life() -> None:
+    lone = candidate()
+    request = lone.ready
+    lone.node = LoneNode(stored=lone.stored).node
+    lone.now_ms, lone.ready = 0, request
+    lone.answer(granted(1))
+    assert lone.node.role_name == "Voted"
+
+
+def test_the_first_election_of_a_new_cluster_can_be_given_to_a_node() -> None:
+    timing = Timing(first_election_delay_ms=100)
+    assert LoneNode(timing=timing).node.wake_at_ms(0) == 100
+    assert LoneNode(stored=ElectionState(epoch=3), timing=timing).node.wake_at_ms(0) == 1000
+
+
+def test_begin_epoch_is_answered_by_who_knows_better() -> None:
+    lone = follower(leader_id=2, epoch=4)
+    assert lone.ask(BeginQuorumEpochRequest(2, 4)) == BeginQuorumEpochResponse(ErrorCode.NONE, 2, 4)
+    fenced = BeginQuorumEpochResponse(ErrorCode.FENCED_LEADER_EPOCH, 2, 4)
+    assert lone.ask(BeginQuorumEpochRequest(3, 3)) == fenced
+    assert lone.ask(BeginQuorumEpochRequest(3, 4)) == BeginQuorumEpochResponse(ErrorCode.INVALID_REQUEST, 2, 4)
+    stranger = BeginQuorumEpochResponse(ErrorCode.INCONSISTENT_VOTER_SET, 2, 4)
+    assert lone.ask(BeginQuorumEpochRequest(9, 5)) == stranger
+    assert lone.ask(BeginQuorumEpochRequest(3, 5)) == BeginQuorumEpochResponse(ErrorCode.NONE, 3, 5)
+
+
+def test_a_candidate_follows_the_winner_of_its_epoch() -> None:
+    lone = candidate()
+    lone.ask(BeginQuorumEpochRequest(3, 1))
+    assert lone.node.role_name == "Follower"
+    assert lone.stored == ElectionState(1, 3, 1, 3, 1)
+
+
+def test_successors_campaign_in_the_order_in_which_they_are_named() -> None:
+    first = follower()
+    first.ask(EndQuorumEpochRequest(2, 1, (1, 3)))
+    assert first.node.role_name == "Prospective"
+    second = follower()
+    second.ask(EndQuorumEpochRequest(2, 1, (3, 1)))
+    assert second.node.role_name == "Unattached"
+    assert second.node.wake_at_ms(0) == 500
+    other = follower()
+    other.ask(EndQuorumEpochRequest(2, 1, (3,)))
+    assert other.node.wake_at_ms(0) == 1000
+
+
+def test_who_heard_of_an_epochs_end_is_not_sent_back_to_its_leader() -> None:
+    lone = follower()
+    lone.ask(EndQuorumEpochRequest(2, 1, (1, 3)))
+    lone.answer(refused(1, leader_id=2), source=3)
+    assert lone.node.role_name == "Prospective"
+
+
+def test_an_end_of_an_older_epoch_is_fenced() -> None:
+    lone = follower(leader_id=3, epoch=2)
+    response = lone.ask(EndQuorumEpochRequest(2, 1, (1,)))
+    assert response.error is ErrorCode.FENCED_LEADER_EPOCH
+    assert lone.node.role_name == "Follower"
+
+
+def test_a_prospective_node_without_a_majority_tries_its_leader_again() -> None:
+    lone = follower()
+    lone.at(2000)
+    assert lone.node.role_name == "Prospective"
+    lone.at(3000)
+    assert lone.node.role_name == "Follower"
+
+
+def test_a_named_successor_of_a_shut_down_node_stays_quiet() -> None:
+    lone = follower()
+    lone.carry_out(lone.node.shutdown(0))
+    lone.ask(EndQuorumEpochRequest(2, 1, (1, 3)))
+    assert lone.node.is_shut_down
+    assert lone.node.wake_at_ms(0) is None
+
+
+def test_a_leader_steps_down_for_a_vote_at_the_door() -> None:
+    lone = leader()
+    lone.ask(fetch(lone, 1, 1))
+    parked = lone.ask(fetch(lone, 1, 1, high_watermark=1))
+    assert parked is None
+    assert lone.ask(DoorVoteRequest(3, 5, log_is_up_to_date=True)) == FetchResponse(
+        ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, 5
+    ), "the parked fetch is answered first"
+    assert lone.stored.voted_id == 3
+
+
+def test_the_door_cannot_use_up_the_epochs() -> None:
+    lone = LoneNode()
+    far = DOOR_EPOCH_MAX + 1
+    assert lone.ask(DoorVoteRequest(2, far, log_is_up_to_date=True)) == DoorVoteResponse(granted=False)
+    assert lone.ask(DoorLeaderRequest(2, far)) == DoorLeaderResponse(accepted=False)
+    assert lone.node.epoch == 0
+
+
+def test_a_refusal_at_the_door_names_the_last_leader_that_was_accepted() -> None:
+    lone = follower(leader_id=2, epoch=3)
+    lone.ask(vote(3, 5))
+    expected = DoorVoteResponse(granted=False, leader_id=2, leader_epoch=3)
+    assert lone.ask(DoorVoteRequest(2, 5, log_is_up_to_date=True)) == expected
+    assert LoneNode(stored=lone.stored).ask(DoorVoteRequest(2, 5, log_is_up_to_date=True)) == expected
+
+
+def test_observers_take_no_word_from_the_door() -> None:
+    observer = LoneNode(node_id=9)
+    assert not observer.ask(DoorVoteRequest(2, 5, log_is_up_to_date=True)).granted
+    assert not observer.ask(DoorLeaderRequest(2, 5)).accepted
