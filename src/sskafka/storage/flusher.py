@@ -10,6 +10,7 @@ A sync that fails takes the log directory offline; see log_directory.py.
 """
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple, Protocol
 
 from sskafka.storage.log_directory import LogDirectory
@@ -53,6 +54,7 @@ class Flusher:
         self._background = background
         self._waiting: dict[FlushableLog, int] = {}  # log -> appends that wait
         self._is_busy = False
+        self._gone: set[FlushableLog] = set()  # logs closed or deleted while a thread syncs
 
     def request(self, log: FlushableLog) -> None:
         """`log.complete_flush` will be called when a sync that began after this call is done."""
@@ -88,6 +90,7 @@ class Flusher:
     def forget(self, log: FlushableLog) -> None:
         """The log is closed or deleted."""
         self._waiting.pop(log, None)
+        self._gone.add(log)
 
     def _next_round(self) -> None:
         logs, appends = list(self._waiting), sum(self._waiting.values())
@@ -109,7 +112,8 @@ class Flusher:
     def _sync_in_thread(self, plans: list[tuple[FlushableLog, FlushPlan]]) -> None:
         assert self._background is not None
         self._is_busy = True
-        self._background.in_thread(lambda: _sync_all(plans), lambda error: self._finish(plans, error))
+        gone = self._gone = set()
+        self._background.in_thread(lambda: _sync_all(plans, gone), lambda error: self._finish(plans, error))
 
     def _finish(self, plans: list[tuple[FlushableLog, FlushPlan]], error: BaseException | None) -> None:
         if isinstance(error, OSError):
@@ -121,9 +125,13 @@ class Flusher:
         self._next_round()
 
 
-def _sync_all(plans: list[tuple[FlushableLog, FlushPlan]]) -> None:
-    for _, plan in plans:
-        _sync(plan)
+def _sync_all(plans: list[tuple[FlushableLog, FlushPlan]], gone: AbstractSet[FlushableLog]) -> None:
+    for log, plan in plans:
+        try:
+            _sync(plan)
+        except FileNotFoundError:
+            if log not in gone:  # the directory of a deleted log has another name by now
+                raise
 
 
 def _sync(plan: FlushPlan) -> None:

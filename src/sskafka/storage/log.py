@@ -6,7 +6,7 @@
 
 The leader's appends give offsets, the follower's keep them. Everything runs on one thread; only syncs and cold reads
 happen elsewhere, on files that were handed out (`plan_flush`, `FileSlice`). Opening and recovering a log is
-recovery.py's part, lookups by timestamp are timestamp_search.py's.
+recovery.py's part, checking batches append_checks.py's, writing them log_tail.py's.
 
 An append is all or nothing: checked first, written in one go, cut off again if the write fails, and only then made
 visible in offsets, indexes, epochs and producer state.
@@ -30,28 +30,27 @@ from sskafka.records.batch import (
 )
 from sskafka.records.compression import Compression
 from sskafka.storage.append_checks import AppendChecks, headers_of
-from sskafka.storage.disk import DirectorySync
 from sskafka.storage.errors import (
     OffsetOutOfRangeError,
-    StorageError,
     UnexpectedAppendOffsetError,
 )
 from sskafka.storage.file_slice import FileSlice
-from sskafka.storage.flusher import Flusher, FlushPlan, Syncable
+from sskafka.storage.flusher import Flusher, FlushPlan
 from sskafka.storage.leader_epochs import EpochEnd, LeaderEpochs
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_tail import LogTail
 from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producer_rebuild import rebuild_producers
 from sskafka.storage.producer_snapshots import ProducerSnapshots
 from sskafka.storage.producer_state import ProducerState
 from sskafka.storage.retention import retained_from
-from sskafka.storage.segment import RELATIVE_OFFSET_MAX, Segment
+from sskafka.storage.segment import Segment
 from sskafka.storage.segments import Segments
 from sskafka.storage.slicing import read_slices
 from sskafka.storage.timestamp_search import TimestampedOffset, find_max_timestamp, find_timestamp
 from sskafka.storage.transaction_index import AbortedTransaction
-from sskafka.storage.transaction_marker import read_marker, read_marker_if_any
+from sskafka.storage.transaction_marker import read_marker
 
 
 class AppendInfo(NamedTuple):
@@ -81,16 +80,13 @@ class Log:
         "_codec",
         "_flush_messages",
         "_flusher",
-        "_has_unsynced_names",
         "_is_closed",
         "_is_flush_due",
-        "_open_files",
         "_records_below_start",
         "_rewrites",
-        "_segment_ms",
         "_snapshots",
+        "_tail",
         "_truncations",
-        "_unsynced",
         "config",
         "directory",
         "epochs",
@@ -133,9 +129,15 @@ class Log:
         self.producers = parts.producers
         self.segments = Segments(parts.segments)
         self._snapshots = parts.snapshots
-        self._open_files = parts.open_files
-        self._unsynced: list[Segment] = []  # sealed, but not yet surely on disk
-        self._has_unsynced_names = False
+        self._tail = LogTail(
+            directory,
+            log_directory,
+            self.segments,
+            self.producers,
+            parts.snapshots,
+            parts.open_files,
+            on_roll=lambda: flusher.request_if_threaded(self),
+        )
         self._flusher = flusher
         self._is_flush_due = False
         self._is_closed = False
@@ -155,7 +157,7 @@ class Log:
         self._flush_messages = config.flush_messages
         # Each partition takes another part of the jitter, so that they do not all begin new segments at once.
         jitter_ms = min(config.segment_jitter_ms, config.segment_ms) or 1
-        self._segment_ms = config.segment_ms - crc32(str(self.topic_partition).encode()) % jitter_ms
+        self._tail.configure(config, config.segment_ms - crc32(str(self.topic_partition).encode()) % jitter_ms)
 
     @property
     def size_bytes(self) -> int:
@@ -185,7 +187,8 @@ class Log:
             end_offset = _assign_offsets(batches, headers, base_offset, leader_epoch)
         if leader_epoch > self.epochs.latest_epoch:
             self._assign_epoch(leader_epoch, base_offset)
-        self._write(batches, headers, base_offset, end_offset, now_ms)
+        self._tail.write(batches, headers, base_offset, end_offset, now_ms)
+        self._advance(end_offset)
         return AppendInfo(base_offset, end_offset - 1, append_time_ms, self.log_start_offset)
 
     def append_as_follower(self, batches: Buffer, now_ms: int = NO_TIMESTAMP) -> AppendInfo:
@@ -203,7 +206,8 @@ class Log:
         for header in headers:
             if header.leader_epoch > self.epochs.latest_epoch:
                 self._assign_epoch(header.leader_epoch, header.base_offset)
-        self._write(batches, headers, None, next_offset, now_ms)
+        self._tail.write(batches, headers, None, next_offset, now_ms)
+        self._advance(next_offset)
         return AppendInfo(base_offset, next_offset - 1, NO_TIMESTAMP, self.log_start_offset)
 
     def _rewritten(
@@ -245,33 +249,8 @@ class Log:
         except OSError as error:
             raise self.log_directory.write_failed(error) from error
 
-    def _write(
-        self, batches: Buffer, headers: list[BatchHeader], base_offset: int | None, end_offset: int, now_ms: int
-    ) -> None:
-        """One write, then everything that makes it visible. Flat, because every append passes here.
-
-        The batches get offsets from `base_offset` on; None keeps those that they have."""
-        segment = self.segments.active
-        if self._must_roll(segment, len(batches), headers[-1].max_timestamp, end_offset, now_ms):
-            segment = self._roll(headers[0].base_offset if base_offset is None else base_offset, now_ms)
-        try:
-            if segment.is_index_flush_due:
-                segment.flush_indexes()
-            segment.file.write_at(batches, segment.size_bytes)
-        except OSError as error:
-            raise self._undo(segment, error) from error
-        next_offset, position = base_offset, 0
-        for header in headers:
-            offset = header.base_offset if next_offset is None else next_offset
-            size_bytes = header.length + LOG_OVERHEAD_BYTES
-            last_offset = offset + header.last_offset_delta
-            data_records = 0 if header.attributes & CONTROL else header.record_count
-            segment.note_batch(last_offset, size_bytes, header.max_timestamp, data_records)
-            if header.producer_id >= 0:
-                self._note_producer(segment, batches, position, header, offset, now_ms)
-            if next_offset is not None:
-                next_offset = last_offset + 1
-            position += size_bytes
+    def _advance(self, end_offset: int) -> None:
+        """What was appended is visible, and ready unless a flush is due."""
         self.log_end_offset = end_offset
         if end_offset - self.recovery_point >= self._flush_messages:
             self._is_flush_due = True
@@ -279,77 +258,12 @@ class Log:
         elif not self._is_flush_due:
             self.ready_offset = end_offset
 
-    def _note_producer(
-        self, segment: Segment, batches: Buffer, position: int, header: BatchHeader, base_offset: int, now_ms: int
-    ) -> None:
-        if not header.attributes & CONTROL:
-            self.producers.add(header, base_offset, now_ms)
-            return
-        marker = read_marker_if_any(batches, header, position)
-        if marker is not None:
-            aborted = self.producers.end_transaction(header, marker, base_offset, now_ms)
-            if aborted is not None:
-                segment.transaction_index.add(aborted)
-
-    def _undo(self, segment: Segment, error: OSError) -> StorageError:
-        """Nothing of a failed write stays in the file; if even that fails, the directory is done for."""
-        try:
-            segment.undo_write()
-        except OSError as cut_error:
-            return self.log_directory.fail(cut_error)
-        return self.log_directory.write_failed(error)
-
-    # ---- segments
-
-    def _must_roll(self, segment: Segment, size_bytes: int, max_timestamp: int, end_offset: int, now_ms: int) -> bool:
-        if end_offset - 1 - segment.base_offset > RELATIVE_OFFSET_MAX:
-            return True
-        if segment.size_bytes == 0:
-            return False
-        if segment.size_bytes + size_bytes > self.config.segment_bytes or segment.is_index_full:
-            return True
-        if segment.first_timestamp >= 0:
-            return max_timestamp - segment.first_timestamp > self._segment_ms
-        return segment.is_older_than(self._segment_ms, now_ms)
-
     def maybe_roll(self, now_ms: int) -> bool:
         """Begins a new segment when the active one is older than `segment.ms`, so that it can be retired in time."""
-        active = self.segments.active
-        if active.size_bytes == 0 or not active.is_older_than(self._segment_ms, now_ms):
+        if not self._tail.is_roll_due(now_ms):
             return False
-        self._roll(self.log_end_offset, now_ms)
+        self._tail.roll(self.log_end_offset, now_ms)
         return True
-
-    def _roll(self, base_offset: int, now_ms: int) -> Segment:
-        """Safe to repeat after an error: the log does not know the new segment before it is whole."""
-        old = self.segments.active
-        try:
-            old.seal()
-            self._snapshots.take(self.producers, base_offset)
-            segment = self._create_segment(base_offset, now_ms)
-        except OSError as error:
-            raise self.log_directory.write_failed(error) from error
-        self._unsynced.append(old)
-        self.segments.add(segment)
-        self._flusher.request_if_threaded(self)
-        return segment
-
-    def _create_segment(self, base_offset: int, now_ms: int) -> Segment:
-        disk = self.log_directory.disk
-        self._has_unsynced_names = True
-        return Segment.create(disk, self.directory, base_offset, self.config, self._open_files, now_ms)
-
-    def _delete(self, removed: list[Segment]) -> None:
-        """Renames the files aside and tells who removes them; the newest first, so that no hole can be left."""
-        paths: list[str] = []
-        for segment in reversed(removed):
-            paths += segment.mark_deleted()
-            self._snapshots.remove(segment.base_offset)
-        if removed:
-            self.log_directory.disk.sync_directory(self.directory)
-        self._unsynced = [segment for segment in self._unsynced if segment not in removed]
-        if paths and self.on_files_deleted is not None:
-            self.on_files_deleted(paths)
 
     # ---- read
 
@@ -421,7 +335,7 @@ class Log:
             return offset
         self._truncations += 1
         try:
-            self._delete(self.segments.remove_after(offset))
+            self._delete(self.segments.remove_after(offset)[::-1])
             end_offset = self.segments.active.truncate_at(offset)
             self.epochs.truncate_from_end(end_offset)
         except OSError as error:
@@ -434,8 +348,8 @@ class Log:
         """Throws everything away; the log begins and ends at `offset`."""
         self._truncations += 1
         try:
-            self._delete(list(self.segments))
-            self.segments.replace_all(self._create_segment(offset, now_ms))
+            self._delete(list(self.segments)[::-1])
+            self.segments.replace_all(self._tail.create_segment(offset, now_ms))
             self.epochs.clear()
             self._snapshots.remove_from(-1)
         except OSError as error:
@@ -469,8 +383,13 @@ class Log:
         """Deletes what `retention.ms` and `retention.bytes` no longer keep; nothing above the high watermark."""
         start_offset = retained_from(self.segments, self.config, now_ms, high_watermark, self.log_end_offset)
         if start_offset == self.log_end_offset and self.segments.active.size_bytes:
-            self._roll(self.log_end_offset, now_ms)
+            self._tail.roll(self.log_end_offset, now_ms)
         self.increment_log_start_offset(start_offset)
+
+    def _delete(self, removed: list[Segment]) -> None:
+        paths = self._tail.set_aside(removed)
+        if paths and self.on_files_deleted is not None:
+            self.on_files_deleted(paths)
 
     # ---- flush and close
 
@@ -483,14 +402,7 @@ class Log:
         self._flusher.request_soon(self)
 
     def plan_flush(self) -> FlushPlan:
-        files: list[Syncable] = []
-        for segment in self._unsynced:
-            files += segment.all_files()
-        files.append(self.segments.active.file)
-        if self._has_unsynced_names:
-            files.append(DirectorySync(self.log_directory.disk, self.directory))
-            self._has_unsynced_names = False  # a sync that fails is the directory's last
-        return FlushPlan(files, self.log_end_offset, self._truncations)
+        return FlushPlan(self._tail.files_to_sync(), self.log_end_offset, self._truncations)
 
     def complete_flush(self, plan: FlushPlan) -> None:
         if self._is_closed:
@@ -499,7 +411,7 @@ class Log:
             if self._is_flush_due:
                 self._flusher.request(self)
             return
-        self._unsynced = [segment for segment in self._unsynced if segment.base_offset >= plan.end_offset]
+        self._tail.forget_synced(plan.end_offset)
         self.recovery_point = max(self.recovery_point, plan.end_offset)
         before = self.ready_offset
         if self.log_end_offset - self.recovery_point >= self.config.flush_messages:

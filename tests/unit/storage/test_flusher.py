@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Callable
+from random import Random
 
 import pytest
 from logs import NOW_MS, append, batch, reopen
@@ -243,3 +244,26 @@ def test_a_log_deleted_during_its_sync_does_no_harm(
     steps.turn()
     assert not steps.threads
     assert directory.failure is None
+
+
+def test_a_segment_that_filled_up_during_the_sync_is_synced_again(
+    disk: SimulatedDisk, directory: LogDirectory, flusher: Flusher, steps: Steps
+) -> None:
+    """Records came to it after the sync had begun; only the next flush covers them."""
+    log = log_in(directory, flusher, segment_bytes=220)
+    append(log, b"a")
+    append(log, b"b")
+    steps.turn()
+    work, done = steps.threads.pop()
+    work()
+    append(log, b"c")
+    append(log, b"d")  # in a new segment
+    assert [segment.base_offset for segment in log.segments] == [0, 3]
+    disk.syncs.clear()
+    done(None)
+    assert log.ready_offset == 2
+    steps.finish_thread()
+    assert log.ready_offset == 4
+    assert any(path.endswith(f"{0:020d}.log") for path in disk.syncs)
+    disk.crash(Random(1))
+    assert reopen(disk, recovery_point=4).log_end_offset == 4

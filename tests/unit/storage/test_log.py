@@ -12,6 +12,7 @@ from sskafka.storage.errors import (
     InvalidTimestampError,
     OffsetOutOfRangeError,
     RecordTooLargeError,
+    StorageError,
     UnexpectedAppendOffsetError,
 )
 from sskafka.storage.log_config import LogConfig
@@ -427,6 +428,29 @@ def test_deleted_segments_are_reported_for_removal(disk: SimulatedDisk) -> None:
     assert not any(disk.exists(path) for path in doomed), "a restart removes what was left"
 
 
+@pytest.mark.parametrize("from_start", [True, False])
+def test_a_crash_amid_a_deletion_leaves_no_hole(disk: SimulatedDisk, from_start: bool) -> None:
+    config = LogConfig(segment_bytes=100)
+    log = reopen(disk, config)
+    for n in range(6):
+        append(log, b"%d" % n)
+    log.flush()
+    renames = 0
+
+    def crash_at_the_third(operation: str, path: str) -> None:
+        nonlocal renames
+        renames += operation == "rename" and path.endswith(".log")
+        if renames == 3:
+            raise OSError(5, "crash", path)
+
+    disk.fault = crash_at_the_third
+    with pytest.raises(StorageError):
+        log.increment_log_start_offset(5) if from_start else log.truncate_to(0)
+    disk.fault = None
+    kept = [value for _, value in read_records(reopen(disk, config))]
+    assert kept == ([b"2", b"3", b"4", b"5"] if from_start else [b"0", b"1", b"2", b"3"])
+
+
 # ---- settings
 
 
@@ -521,8 +545,6 @@ def test_few_files_of_a_log_are_open(tmp_path: object) -> None:
 
 def test_a_log_that_was_deleted_says_so_to_late_readers(disk: SimulatedDisk) -> None:
     from logs import DIRECTORY
-
-    from sskafka.storage.errors import StorageError
 
     log = reopen(disk)
     append(log, b"a")

@@ -1,0 +1,179 @@
+"""The growing end of a log: writing to the active segment, beginning new ones, and what a flush must sync.
+
+The log has checked the batches and knows their offsets; here they become bytes in a file, entries in the indexes and
+news for the producer state.
+"""
+
+from collections.abc import Callable
+
+from sskafka.model.buffers import Buffer
+from sskafka.records.batch import CONTROL, LOG_OVERHEAD_BYTES, BatchHeader
+from sskafka.storage.disk import DirectorySync
+from sskafka.storage.errors import StorageError
+from sskafka.storage.flusher import Syncable
+from sskafka.storage.log_config import LogConfig
+from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.open_files import OpenFiles
+from sskafka.storage.producer_snapshots import ProducerSnapshots
+from sskafka.storage.producer_state import ProducerState
+from sskafka.storage.segment import RELATIVE_OFFSET_MAX, Segment
+from sskafka.storage.segments import Segments
+from sskafka.storage.transaction_marker import read_marker_if_any
+
+
+class LogTail:
+    __slots__ = (
+        "_config",
+        "_directory",
+        "_has_unsynced_names",
+        "_log_directory",
+        "_on_roll",
+        "_open_files",
+        "_producers",
+        "_segment_bytes",
+        "_segment_ms",
+        "_segments",
+        "_snapshots",
+        "_unsynced",
+    )
+
+    def __init__(
+        self,
+        directory: str,
+        log_directory: LogDirectory,
+        segments: Segments,
+        producers: ProducerState,
+        snapshots: ProducerSnapshots,
+        open_files: OpenFiles,
+        on_roll: Callable[[], None],
+    ) -> None:
+        """`on_roll` hears of every segment that is full and should be synced before long."""
+        self._directory = directory
+        self._log_directory = log_directory
+        self._segments = segments
+        self._producers = producers
+        self._snapshots = snapshots
+        self._open_files = open_files
+        self._on_roll = on_roll
+        self._unsynced: list[Segment] = []  # sealed, but not yet surely on disk
+        self._has_unsynced_names = False
+
+    def configure(self, config: LogConfig, segment_ms: int) -> None:
+        """`segment_ms` is this partition's own, with its part of the jitter."""
+        self._config = config
+        self._segment_bytes = config.segment_bytes
+        self._segment_ms = segment_ms
+
+    def write(
+        self, batches: Buffer, headers: list[BatchHeader], base_offset: int | None, end_offset: int, now_ms: int
+    ) -> None:
+        """One write, then everything that makes it visible. Flat, because every append passes here.
+
+        The batches get offsets from `base_offset` on; None keeps those that they have."""
+        segment = self._segments.active
+        if self._must_roll(segment, len(batches), headers[-1].max_timestamp, end_offset, now_ms):
+            segment = self.roll(headers[0].base_offset if base_offset is None else base_offset, now_ms)
+        try:
+            if segment.is_index_flush_due:
+                segment.flush_indexes()
+            segment.file.write_at(batches, segment.size_bytes)
+        except OSError as error:
+            raise self._undo(segment, error) from error
+        next_offset, position = base_offset, 0
+        for header in headers:
+            offset = header.base_offset if next_offset is None else next_offset
+            size_bytes = header.length + LOG_OVERHEAD_BYTES
+            last_offset = offset + header.last_offset_delta
+            data_records = 0 if header.attributes & CONTROL else header.record_count
+            segment.note_batch(last_offset, size_bytes, header.max_timestamp, data_records)
+            if header.producer_id >= 0:
+                self._note_producer(segment, batches, position, header, offset, now_ms)
+            if next_offset is not None:
+                next_offset = last_offset + 1
+            position += size_bytes
+
+    def _note_producer(
+        self, segment: Segment, batches: Buffer, position: int, header: BatchHeader, base_offset: int, now_ms: int
+    ) -> None:
+        if not header.attributes & CONTROL:
+            self._producers.add(header, base_offset, now_ms)
+            return
+        marker = read_marker_if_any(batches, header, position)
+        if marker is not None:
+            aborted = self._producers.end_transaction(header, marker, base_offset, now_ms)
+            if aborted is not None:
+                segment.transaction_index.add(aborted)
+
+    def _undo(self, segment: Segment, error: OSError) -> StorageError:
+        """Nothing of a failed write stays in the file; if even that fails, the directory is done for."""
+        try:
+            segment.undo_write()
+        except OSError as cut_error:
+            return self._log_directory.fail(cut_error)
+        return self._log_directory.write_failed(error)
+
+    def _must_roll(self, segment: Segment, size_bytes: int, max_timestamp: int, end_offset: int, now_ms: int) -> bool:
+        if end_offset - 1 - segment.base_offset > RELATIVE_OFFSET_MAX:
+            return True
+        if segment.size_bytes == 0:
+            return False
+        if segment.size_bytes + size_bytes > self._segment_bytes or segment.is_index_full:
+            return True
+        if segment.first_timestamp >= 0:
+            return max_timestamp - segment.first_timestamp > self._segment_ms
+        return segment.is_older_than(self._segment_ms, now_ms)
+
+    def is_roll_due(self, now_ms: int) -> bool:
+        active = self._segments.active
+        return active.size_bytes > 0 and active.is_older_than(self._segment_ms, now_ms)
+
+    def roll(self, base_offset: int, now_ms: int) -> Segment:
+        """Safe to repeat after an error: the log does not know the new segment before it is whole."""
+        old = self._segments.active
+        try:
+            old.seal()
+            self._snapshots.take(self._producers, base_offset)
+            segment = self.create_segment(base_offset, now_ms)
+        except OSError as error:
+            raise self._log_directory.write_failed(error) from error
+        self._unsynced.append(old)
+        self._segments.add(segment)
+        self._on_roll()
+        return segment
+
+    def create_segment(self, base_offset: int, now_ms: int) -> Segment:
+        disk = self._log_directory.disk
+        self._has_unsynced_names = True
+        return Segment.create(disk, self._directory, base_offset, self._config, self._open_files, now_ms)
+
+    def set_aside(self, removed: list[Segment]) -> list[str]:
+        """Renames the files of segments that left the log, in this order: a crash in between must leave no hole.
+
+        Gives their new paths; they may be removed whenever there is time."""
+        paths: list[str] = []
+        for segment in removed:
+            paths += segment.mark_deleted()
+            self._snapshots.remove(segment.base_offset)
+        if removed:
+            self._log_directory.disk.sync_directory(self._directory)
+        self._unsynced = [segment for segment in self._unsynced if segment not in removed]
+        return paths
+
+    def files_to_sync(self) -> list[Syncable]:
+        """All that was written since the last flush."""
+        files: list[Syncable] = []
+        for segment in self._unsynced:
+            files += segment.all_files()
+        files.append(self._segments.active.file)
+        if self._has_unsynced_names:
+            files.append(DirectorySync(self._log_directory.disk, self._directory))
+            self._has_unsynced_names = False  # a sync that fails is the directory's last
+        return files
+
+    def forget_synced(self, end_offset: int) -> None:
+        """Everything below `end_offset` is on disk. A segment that reached it may have grown, or been sealed, since."""
+        self._unsynced = [segment for segment in self._unsynced if self._reaches(segment, end_offset)]
+
+    def _reaches(self, segment: Segment, offset: int) -> bool:
+        following = self._segments.after(segment)
+        return following is None or following.base_offset >= offset
