@@ -8,6 +8,7 @@ from wire_connection import Connection, produce_request, values_batch, values_in
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID
 from sskafka.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from sskafka.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from sskafka.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 from sskafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
@@ -111,6 +112,22 @@ def test_a_request_right_behind_the_creation_finds_the_topic_or_says_so(connecti
     assert connection.receive()[1].topics[0].error_code == 0
     eager = connection.receive()[1].responses[0].partition_responses[0]
     assert eager.error_code in (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def test_topics_may_be_deleted_while_their_files_are_synced(
+    connection: Connection, new_topic: Callable[[str], str]
+) -> None:
+    """Small segments are synced in the background as they fill; deletion must not get into the way of that."""
+    for _ in range(20):
+        name = new_topic("short-lived")
+        connection.create_topic(name, 2, segment_bytes=1_048_576)
+        for partition in (0, 1, 0, 1, 0, 1):
+            connection.produce(name, values_batch(bytes(700_000)), partition)
+        deletion = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=5000)
+        assert connection.call(deletion, version=6).responses[0].error_code == 0
+    survivor = new_topic("survivor")
+    connection.create_topic(survivor)
+    assert connection.produce(survivor, values_batch(b"value")).error_code == 0
 
 
 # ------------------------------------------------------------------------------------ DescribeTopicPartitions
