@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run lint types contracts unit test clean
+.PHONY: help install run lint types contracts unit sim test clean
 
 help: ## List the targets
 	@grep -hE "^[a-z-]+:.*## " $(MAKEFILE_LIST) | sed -E "s/:.*## /\t/" | expand -t 18
@@ -31,7 +31,10 @@ contracts: $(STAMP) ## Check the order of layers
 	$(BIN)/lint-imports --no-cache
 
 unit: $(STAMP) ## Run the tests
-	$(BIN)/pytest -q -n 2 tests/unit tests/property tests/integration
+	$(BIN)/pytest -q -n 2 tests/unit tests/property tests/simulation tests/integration
+
+sim: $(STAMP) ## Simulate 10,000 quorums (SEED=123 replays one)
+	SEEDS=$${SEEDS:-10000} $(BIN)/pytest -q -n 2 tests/simulation
 
 test: lint types contracts unit ## Lint, types, import contracts and all tests
 
