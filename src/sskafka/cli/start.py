@@ -8,8 +8,9 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +21,7 @@ from sskafka import __version__
 from sskafka.broker import Broker, new_event_loop
 from sskafka.cli.broker_settings import FileArgument, SetOption, home_of, load_settings
 from sskafka.cli.output import talk
+from sskafka.cli.pairs import key_values
 from sskafka.model.settings import Settings
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -34,6 +36,7 @@ def start(
     file: FileArgument = None,
     overrides: SetOption = None,
     log_level: Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")] = "info",
+    inherit: Annotated[list[str] | None, typer.Option("--inherit", metavar="LISTENER=FD", hidden=True)] = None,
 ) -> None:
     """Run one broker in the foreground."""
     configure_logging(log_level)
@@ -41,26 +44,44 @@ def start(
     for warning in settings.warnings:
         talk(f"warning: {warning}")
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        stopped_by = runner.run(serve(settings, home_of(file)))
+        stopped_by = runner.run(serve(settings, home_of(file), inherited_sockets(inherit)))
     if stopped_by is signal.SIGINT:
         raise typer.Exit(_INTERRUPTED)
 
 
-async def serve(settings: Settings, home: Path) -> signal.Signals:
+def inherited_sockets(pairs: list[str] | None) -> dict[str, socket.socket]:
+    """What `sskafka cluster up` has bound for this broker: sockets by listener name."""
+    descriptors = key_values(pairs, "--inherit")
+    return {name: socket.socket(fileno=int(descriptor)) for name, descriptor in descriptors.items()}
+
+
+async def serve(settings: Settings, home: Path, inherited: Mapping[str, socket.socket]) -> signal.Signals:
     """Runs a broker until a signal comes; answers with that signal."""
     stop: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
     handle_stop_signals(stop)
-    broker = Broker(settings)
-    await broker.start()
-    try:
-        with pid_file(home):
-            talk(banner(settings, broker))
-            print(f"READY bootstrap={broker.bootstrap_servers}", flush=True)
+    broker = Broker(settings, inherited=inherited)
+    with pid_file(home):
+        await started(broker, stop)
+        try:
+            if not stop.done():
+                talk(banner(settings, broker))
+                print(f"READY bootstrap={broker.bootstrap_servers}", flush=True)
             received = await until_stopped(broker, stop)
             talk("stopping: everything is put on the disk; a second signal ends the process at once")
-    finally:
-        await broker.stop()
+        finally:
+            await broker.stop()
     return received
+
+
+async def started(broker: Broker, stop: "asyncio.Future[signal.Signals]") -> None:
+    """Starts the broker; a signal ends the wait for others that a start may be."""
+    starting = asyncio.ensure_future(broker.start())
+    await asyncio.wait((starting, stop), return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait([starting])
+    if not starting.cancelled():
+        starting.result()
 
 
 async def until_stopped(broker: Broker, stop: "asyncio.Future[signal.Signals]") -> signal.Signals:
@@ -90,13 +111,20 @@ def handle_stop_signals(stop: "asyncio.Future[signal.Signals]") -> None:
 
 @contextmanager
 def pid_file(home: Path) -> Iterator[None]:
+    """Names this process while it runs. One that fails puts back what stood there: another one may be serving."""
     path = home / PID_FILE
     home.mkdir(parents=True, exist_ok=True)
+    earlier = path.read_text() if path.exists() else None
     path.write_text(f"{os.getpid()}\n")
     try:
         yield
-    finally:
-        path.unlink(missing_ok=True)
+    except BaseException:
+        if earlier is not None:
+            path.write_text(earlier)
+        else:
+            path.unlink(missing_ok=True)
+        raise
+    path.unlink(missing_ok=True)
 
 
 def banner(settings: Settings, broker: Broker) -> str:

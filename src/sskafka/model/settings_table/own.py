@@ -1,6 +1,6 @@
 """Settings that Apache Kafka does not have."""
 
-from sskafka.model.setting import Between, Importance, OneOf, Setting, Type, Update, planned
+from sskafka.model.setting import AtLeast, Between, Importance, OneOf, Setting, Type, Update, planned
 
 STRING, LIST, BOOLEAN, INT = Type.STRING, Type.LIST, Type.BOOLEAN, Type.INT
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
@@ -22,6 +22,9 @@ OWN = (
             "Hash that picks the partition of a key where the broker or a bundled client does.", own=True),
     Setting("log.dir.partition.base", INT, 0, Between(0, 1), READ_ONLY, LOW,
             "Number of the first partition in directory names; fixed once a directory is formatted.", own=True),
+    planned("controller.quorum.first.election.delay.ms", INT, None, AtLeast(0), READ_ONLY, LOW,
+            "How long this voter waits before the first election of a new cluster; a random time when not set.",
+            own=True),
     planned("topics.file", STRING, None, None, READ_ONLY, MEDIUM,
             "JSON file with topics that are created once all brokers are there.", own=True),
 )

@@ -1,0 +1,149 @@
+"""The directory of a local cluster: where each broker keeps what, and the settings by which it is started alone.
+
+    DIR/broker-1/server.properties   its settings; `sskafka start` takes this file
+                 broker.pid          its process, while it runs
+                 broker.log          what it printed
+                 data/               partitions
+                 metadata/           the metadata log
+
+A directory that holds a cluster already is taken as it is: only what is asked for anew changes in its settings.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from sskafka.cli.failures import CommandError
+from sskafka.cli.start import PID_FILE
+from sskafka.model.ids import uuid_text
+from sskafka.model.properties import format_properties, parse_properties
+from sskafka.model.settings import Settings
+from sskafka.quorum.formatting import random_uuid
+
+HOST = "localhost"
+LISTENER = "PLAINTEXT"
+
+# What makes one broker differ from the next, or all of them one cluster: nobody can set it for all at once.
+OWN_KEYS = frozenset(
+    {
+        "node.id",
+        "broker.id",
+        "listeners",
+        "advertised.listeners",
+        "controller.quorum.voters",
+        "log.dir",
+        "log.dirs",
+        "metadata.log.dir",
+    }
+)
+
+# What the lab's clients look for; doors that are not there yet open by these settings when they are.
+LAB_SETTINGS = {"log.dir.partition.base": "1", "lab.api": "true"}
+FIRST_ELECTION_DELAY = "controller.quorum.first.election.delay.ms"
+_LAB_ELECTION_STEP_MS = 2000
+
+
+class BrokerHome(NamedTuple):
+    node_id: int
+    path: Path
+
+    @property
+    def properties_file(self) -> Path:
+        return self.path / "server.properties"
+
+    @property
+    def log_file(self) -> Path:
+        return self.path / "broker.log"
+
+    @property
+    def pid_file(self) -> Path:
+        return self.path / PID_FILE
+
+    def read_properties(self) -> dict[str, str]:
+        return parse_properties(self.properties_file.read_text())
+
+    def write_properties(self, properties: Mapping[str, str]) -> None:
+        """Under its name when it is complete: another `start` may be reading it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        partial = self.properties_file.with_suffix(".partial")
+        partial.write_text(format_properties(properties))
+        partial.replace(self.properties_file)
+
+
+class LocalCluster(NamedTuple):
+    directory: Path
+    homes: tuple[BrokerHome, ...]
+    is_new: bool
+
+    @property
+    def node_ids(self) -> list[int]:
+        return [home.node_id for home in self.homes]
+
+
+def find_cluster(directory: Path, count: int | None, default_count: int) -> LocalCluster:
+    """The cluster that a directory holds, or a new one of `count` brokers."""
+    directory = directory.resolve()
+    found = sorted(int(file.parent.name.removeprefix("broker-")) for file in _properties_files(directory))
+    if not found:
+        return LocalCluster(directory, _homes(directory, range(1, (count or default_count) + 1)), is_new=True)
+    if count not in {None, len(found)}:
+        raise CommandError(
+            f"{directory} holds a cluster of {len(found)} brokers",
+            f"leave out -n to start that one, or use another --dir for a cluster of {count}",
+        )
+    return LocalCluster(directory, _homes(directory, found), is_new=False)
+
+
+def _properties_files(directory: Path) -> list[Path]:
+    return [file for file in directory.glob("broker-*/server.properties") if file.parent.name[7:].isdecimal()]
+
+
+def _homes(directory: Path, node_ids: Sequence[int]) -> tuple[BrokerHome, ...]:
+    return tuple(BrokerHome(node_id, directory / f"broker-{node_id}") for node_id in node_ids)
+
+
+def wanted_ports(cluster: LocalCluster, first_port: int | None, default_first_port: int) -> list[int]:
+    """Kafka ports of the brokers, 0 for any: as asked for, or as they were, or counted from the default."""
+    if first_port is None and not cluster.is_new:
+        return [kafka_port(home.read_properties()) for home in cluster.homes]
+    first = default_first_port if first_port is None else first_port
+    return [first + number if first else 0 for number in range(len(cluster.homes))]
+
+
+def kafka_port(properties: Mapping[str, str]) -> int:
+    return Settings.resolve(properties).listeners[0].port
+
+
+def write_settings(
+    cluster: LocalCluster, ports: Sequence[int], overrides: Mapping[str, str], *, lab: bool
+) -> list[str]:
+    """Writes each broker's server.properties and answers with what is to be said about the settings in them."""
+    cluster_id = uuid_text(random_uuid(os.urandom))
+    voters = ",".join(f"{home.node_id}@{HOST}:{port}" for home, port in zip(cluster.homes, ports, strict=True))
+    texts = []
+    for home, port in zip(cluster.homes, ports, strict=True):
+        stated = {"cluster.id": cluster_id} if cluster.is_new else home.read_properties()
+        stated |= {**_own_settings(home, port, voters), **(_lab_settings(home) if lab else {}), **overrides}
+        texts.append(stated)
+    warnings = Settings.resolve(texts[0], os.environ).warnings
+    for home, stated in zip(cluster.homes, texts, strict=True):
+        home.write_properties(stated)
+    return warnings
+
+
+def _own_settings(home: BrokerHome, port: int, voters: str) -> dict[str, str]:
+    return {
+        "process.roles": "broker,controller",
+        "node.id": str(home.node_id),
+        "listeners": f"{LISTENER}://{HOST}:{port}",
+        "controller.quorum.voters": voters,
+        "log.dirs": str(home.path / "data"),
+        "metadata.log.dir": str(home.path / "metadata"),
+    }
+
+
+def _lab_settings(home: BrokerHome) -> dict[str, str]:
+    """Broker 1 stands for election while the others still wait, so that it leads a new cluster."""
+    delay_ms = (home.node_id - 1) * _LAB_ELECTION_STEP_MS
+    return {**LAB_SETTINGS, FIRST_ELECTION_DELAY: str(delay_ms)}

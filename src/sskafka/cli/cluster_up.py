@@ -1,0 +1,193 @@
+"""`sskafka cluster up`: several brokers on this machine as one cluster, in the foreground.
+
+On stdout stands one line, when the cluster can be used: `READY bootstrap=HOST:PORT,...`. A broker that ends is reported
+and not started again: whoever kills one wants to see what the others do. SIGTERM and Ctrl+C stop all of them cleanly; a
+second signal kills those that are left.
+"""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sskafka.cli.broker_settings import SetOption
+from sskafka.cli.cluster_homes import (
+    HOST,
+    OWN_KEYS,
+    LocalCluster,
+    find_cluster,
+    wanted_ports,
+    write_settings,
+)
+from sskafka.cli.cluster_processes import BrokerProcess, bound_sockets, last_lines
+from sskafka.cli.cluster_readiness import Member, until_ready
+from sskafka.cli.failures import CommandError
+from sskafka.cli.output import talk
+from sskafka.cli.pairs import key_values
+from sskafka.client.connection import Address
+
+DEFAULT_BROKERS = 3
+DEFAULT_DIRECTORY = Path("sskafka-cluster")
+DEFAULT_KAFKA_PORT = 9092
+_INTERRUPTED = 130
+
+
+def up(
+    brokers: Annotated[
+        int | None,
+        typer.Option(
+            "-n", "--brokers", min=1, help="Number of brokers: 3, or as many as --dir has.", show_default=False
+        ),
+    ] = None,
+    directory: Annotated[
+        Path, typer.Option("--dir", help="Where they keep everything; a cluster that is there is started again.")
+    ] = DEFAULT_DIRECTORY,
+    kafka_port: Annotated[
+        int | None,
+        typer.Option(
+            "--kafka-port",
+            min=0,
+            help="Kafka port of broker 1, the others count on; 0: any free ones. 9092, or as before.",
+            show_default=False,
+        ),
+    ] = None,
+    http_port: Annotated[
+        int | None, typer.Option("--http-port", help="Taken and not used yet: brokers have no HTTP door.")
+    ] = None,
+    adr_port: Annotated[
+        int | None, typer.Option("--adr-port", help="Taken and not used yet: brokers have no ADR-0011 door.")
+    ] = None,
+    overrides: SetOption = None,
+    lab: Annotated[
+        bool, typer.Option("--lab", help="Settings that the lab expects; broker 1 leads a new cluster.")
+    ] = False,
+) -> None:
+    """Start brokers on this machine as one cluster and stay with them."""
+    cluster = find_cluster(directory, brokers, DEFAULT_BROKERS)
+    ports = wanted_ports(cluster, kafka_port, DEFAULT_KAFKA_PORT)
+    settings = _settings_for_all(overrides)
+    raise typer.Exit(asyncio.run(_run(cluster, ports, settings, lab)))
+
+
+def _settings_for_all(overrides: list[str] | None) -> dict[str, str]:
+    settings = key_values(overrides, "--set")
+    for key in settings.keys() & OWN_KEYS:
+        raise typer.BadParameter(f"{key} differs from broker to broker and is set here", param_hint="--set")
+    return settings
+
+
+def _brokers(count: int) -> str:
+    return "1 broker" if count == 1 else f"{count} brokers"
+
+
+async def _run(cluster: LocalCluster, ports: Sequence[int], settings: dict[str, str], lab: bool) -> int:
+    supervisor = Supervisor(StopSignals())
+    try:
+        with bound_sockets(cluster.homes, ports) as sockets:
+            ports = [bound.getsockname()[1] for bound in sockets]
+            for warning in write_settings(cluster, ports, settings, lab=lab):
+                talk(f"warning: {warning}")
+            for home, bound in zip(cluster.homes, sockets, strict=True):
+                supervisor.watch(await BrokerProcess.start(home, bound))
+        talk(f"starting {_brokers(len(cluster.homes))} in {cluster.directory}")
+        addresses = [Address(HOST, port) for port in ports]
+        return await supervisor.run([Member(*pair) for pair in zip(cluster.node_ids, addresses, strict=True)])
+    finally:
+        await supervisor.kill()
+
+
+class StopSignals:
+    """The first SIGTERM or Ctrl+C, and the one after it."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.first: asyncio.Future[signal.Signals] = loop.create_future()
+        self.second: asyncio.Future[signal.Signals] = loop.create_future()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._receive, number)
+
+    def _receive(self, number: signal.Signals) -> None:
+        if not self.first.done():
+            self.first.set_result(number)
+        elif not self.second.done():
+            self.second.set_result(number)
+
+
+class Supervisor:
+    """Stays with the brokers from their start to their end; answers with the exit code of the command."""
+
+    def __init__(self, signals: StopSignals) -> None:
+        self._signals = signals
+        self._endings: dict[asyncio.Future[None], BrokerProcess] = {}
+
+    def watch(self, broker: BrokerProcess) -> None:
+        self._endings[asyncio.ensure_future(broker.ended())] = broker
+
+    async def run(self, members: Sequence[Member]) -> int:
+        ready = asyncio.ensure_future(until_ready(members))
+        try:
+            await self._first_of(ready, self._signals.first)
+        finally:
+            ready.cancel()
+        if ready.done() and not ready.cancelled():
+            ready.result()
+            print(f"READY bootstrap={','.join(str(member.address) for member in members)}", flush=True)
+            await self._watch()
+        else:
+            self._refuse_early_end()
+        return await self._stop()
+
+    async def _first_of(self, *others: "asyncio.Future[Any]") -> None:
+        await asyncio.wait([*others, *self._endings], return_when=asyncio.FIRST_COMPLETED)
+
+    def _refuse_early_end(self) -> None:
+        for broker in self._take_ended():
+            tail = last_lines(broker.home.log_file)
+            raise CommandError(
+                f"{broker.ending()} before the cluster was ready; the end of {broker.home.log_file}:{tail}",
+                "what the log says; the other brokers are stopped",
+            )
+
+    async def _watch(self) -> None:
+        """Until a signal comes or no broker is left."""
+        while self._endings and not self._signals.first.done():
+            await self._first_of(self._signals.first)
+            for broker in self._take_ended():
+                talk(f"{broker.ending()}; the others go on. Its log: {broker.home.log_file}")
+                talk(f"  start it again: sskafka start {broker.home.properties_file}")
+
+    def _take_ended(self) -> list[BrokerProcess]:
+        return [self._endings.pop(ending) for ending in list(self._endings) if ending.done()]
+
+    async def _stop(self) -> int:
+        if not self._endings:
+            talk("no broker is left")
+            return 1
+        talk(f"stopping {_brokers(len(self._endings))}; a second signal ends them at once")
+        stopping = list(self._endings.values())
+        self._send_all(signal.SIGTERM)
+        await self._until_all_ended()
+        unclean = [broker for broker in stopping if not broker.has_ended or broker.has_failed]
+        for broker in unclean:
+            talk(broker.ending() if broker.has_ended else f"broker {broker.node_id} did not end and is killed")
+        if unclean:
+            return 1
+        return _INTERRUPTED if self._signals.first.result() is signal.SIGINT else 0
+
+    async def _until_all_ended(self) -> None:
+        while self._endings and not self._signals.second.done():
+            await self._first_of(self._signals.second)
+            self._take_ended()
+
+    async def kill(self) -> None:
+        """Leaves no process behind, whatever went wrong."""
+        self._send_all(signal.SIGKILL)
+        if self._endings:
+            await asyncio.wait(self._endings)
+
+    def _send_all(self, number: signal.Signals) -> None:
+        for broker in self._endings.values():
+            broker.send(number)
