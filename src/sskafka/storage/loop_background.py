@@ -15,4 +15,4 @@ class LoopBackground:
 
     def in_thread(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
         future = self._loop.run_in_executor(self._executor, work)
-        future.add_done_callback(lambda finished: done(finished.exception()))
+        future.add_done_callback(lambda finished: None if finished.cancelled() else done(finished.exception()))

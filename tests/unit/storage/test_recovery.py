@@ -1,6 +1,7 @@
 """What a log is after its files were torn, flipped, lost or written by somebody else."""
 
 import os
+from random import Random
 
 import pytest
 from logs import DIRECTORY, NOW_MS, append, batch, marker, read_bytes, read_records, reopen
@@ -325,3 +326,26 @@ def test_a_compaction_that_had_not_finished_is_forgotten(disk: SimulatedDisk) ->
     disk.open(path(0, ".log.cleaned"), create=True)
     log = reopen(disk, LogConfig(cleanup_policy=("compact",)))
     assert read_records(log) == [(n, b"%d" % n) for n in range(4)]
+
+
+def test_a_batch_that_jumps_ahead_of_those_behind_it_is_the_bad_one(disk: SimulatedDisk) -> None:
+    """In a log of others gaps are allowed, but not an offset that the next batch contradicts."""
+    disk.make_directory(DIRECTORY)
+    good, jumping, behind = (batch(b"%d" % n, base_offset=n, leader_epoch=0) for n in (0, 1, 2))
+    jumping[7] = 200
+    disk.open(STEM + ".log", create=True).write_at(good + jumping + behind, 0)
+    log = reopen(disk)
+    assert as_sent(log, log.log_end_offset) == bytes(good)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_was_recovered_is_on_disk(disk: SimulatedDisk, seed: int) -> None:
+    """A kill leaves it in the system's memory; the recovery point that a start reports must hold without power."""
+    config = LogConfig(segment_bytes=100)
+    log = reopen(disk, config)
+    for n in range(4):
+        append(log, b"%d" % n)
+    log = reopen(disk, config)
+    assert log.recovery_point == 4
+    disk.crash(Random(seed))
+    assert reopen(disk, config, recovery_point=4).log_end_offset == 4
