@@ -41,6 +41,8 @@ CONTROL = 0x20
 DELETE_HORIZON = 0x40
 
 _HEADER = Struct(">qiibIhiqqqhii")
+_unpack_header = _HEADER.unpack_from
+_new_tuple = tuple.__new__  # what BatchHeader._make comes to, without its check of the length
 _OFFSET_AND_LENGTH = Struct(">qi")
 _INT64 = Struct(">q")
 _INT32 = Struct(">i")
@@ -106,7 +108,7 @@ class BatchHeader(NamedTuple):
 
 def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     """The header at `position`; raises struct.error when fewer than 61 bytes are left."""
-    return BatchHeader._make(_HEADER.unpack_from(buffer, position))
+    return _new_tuple(BatchHeader, _unpack_header(buffer, position))
 
 
 def write_header(buffer: bytearray | memoryview, header: BatchHeader, position: int = 0) -> None:

@@ -50,15 +50,13 @@ class Request:
         """Keep this request's place in the order of answers; the handler returns None and completes the slot later."""
         return self.connection.reserve(self)
 
-    def may(self, operation: Operation, resource_type: ResourceType, name: str) -> bool:
-        connection = self.connection
-        return connection.authorizer.allows(connection.principal, operation, resource_type, name)
-
     def may_on_topic(self, operation: Operation, topic: str) -> bool:
-        return self.may(operation, ResourceType.TOPIC, topic)
+        connection = self.connection
+        return connection.authorizer.allows(connection.principal, operation, ResourceType.TOPIC, topic)
 
     def may_on_cluster(self, operation: Operation) -> bool:
-        return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME)
+        connection = self.connection
+        return connection.authorizer.allows(connection.principal, operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
     def rights_on_topic(self, topic: str) -> int:
         """The operations allowed on a topic, as a field of bits numbered by operation."""
