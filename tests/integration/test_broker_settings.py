@@ -25,6 +25,7 @@ def test_auto_creation_follows_the_settings(start_broker: StartBroker) -> None:
         assert len(connection.topic_metadata("made").partitions) == 6
 
 
+@pytest.mark.usefixtures("_ours")
 def test_environment_and_command_line_win_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSKAFKA_NUM_PARTITIONS", "3")
     broker = BrokerProcess(tmp_path / "broker", {"num.partitions": 2})
@@ -76,6 +77,7 @@ def test_no_more_replicas_are_waited_for_than_there_are(connection: Connection, 
     assert connection.produce(topic, values_batch(b"value"), acks=-1).error_code == 0
 
 
+@pytest.mark.usefixtures("_ours")
 def test_without_a_file_a_single_node_runs_here(tmp_path: Path) -> None:
     broker = BrokerProcess(tmp_path, file=False, options=("--set", "listeners=PLAINTEXT://127.0.0.1:0"))
     try:
