@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 from sskafka.metadata.broker_registration import BrokerRegistration
 from sskafka.metadata.decision import Decision
-from sskafka.metadata.effective_settings import effective_settings
+from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.elections import (
-    MinInsync,
     changes_as_broker_comes,
-    changes_as_broker_goes,
-    changes_as_broker_returns,
+    changes_as_broker_restarts,
+    changes_as_brokers_go,
+    changes_as_only_broker_returns,
 )
 from sskafka.metadata.features import KRAFT_VERSION, SUPPORTED_FEATURES
 from sskafka.metadata.image import ClusterImage
@@ -37,9 +37,18 @@ from sskafka.wire.messages.unregister_broker import UnregisterBrokerRequest, Unr
 
 
 def register_broker(
-    image: ClusterImage, request: BrokerRegistrationRequest, cluster_id: str, *, old_life_may_live: bool
+    image: ClusterImage,
+    request: BrokerRegistrationRequest,
+    cluster_id: str,
+    settings: Settings,
+    *,
+    old_life_may_live: bool,
 ) -> Decision[BrokerRegistrationResponse]:
-    """`old_life_may_live`: an earlier process with this id was heard of so recently that it may still be running."""
+    """`old_life_may_live`: an earlier process with this id was heard of so recently that it may still be running.
+
+    The new life is fenced, so the old one's place in ISRs is given up. It stopped cleanly if the new one brings the
+    old one's epoch, which is written down at the end of a clean stop.
+    """
     known = image.brokers.get(request.broker_id)
     problem = _registration_problem(image, request, known, cluster_id, old_life_may_live)
     if problem is not None:
@@ -47,20 +56,26 @@ def register_broker(
     if known is not None and known.incarnation_id == request.incarnation_id:
         return Decision((), BrokerRegistrationResponse(broker_epoch=known.epoch))
     record = _registration_record(request, image.next_offset)
-    return Decision([record], BrokerRegistrationResponse(broker_epoch=record.broker_epoch))
+    broker = BrokerRegistration.from_record(record)
+    stopped_cleanly = known is not None and known.epoch == request.previous_broker_epoch
+    rules = ElectionRules(image, settings, going=(broker.id,))
+    changes = changes_as_broker_restarts(rules, broker, stopped_cleanly=stopped_cleanly)
+    return Decision([record, *changes], BrokerRegistrationResponse(broker_epoch=broker.epoch))
 
 
 def start_single_broker(
     image: ClusterImage, request: BrokerRegistrationRequest, cluster_id: str, settings: Settings
 ) -> Decision[BrokerRegistrationResponse]:
     """Registers and unfences in one step the broker that shares its process with the only controller."""
-    registered = register_broker(image, request, cluster_id, old_life_may_live=False)
-    if registered.response.error_code != ErrorCode.NONE:
-        return registered
-    min_insync = min_insync_of(image, settings)
-    broker_id, epoch = request.broker_id, registered.response.broker_epoch
-    records = [*registered.records, BrokerRegistrationChangeRecord(broker_id, epoch, fenced=UNFENCE)]
-    return Decision([*records, *changes_as_broker_returns(image, broker_id, min_insync)], registered.response)
+    known = image.brokers.get(request.broker_id)
+    problem = _registration_problem(image, request, known, cluster_id, old_life_may_live=False)
+    if problem is not None:
+        return Decision((), BrokerRegistrationResponse(error_code=problem))
+    record = _registration_record(request, image.next_offset)
+    broker = BrokerRegistration.from_record(record)
+    changes = changes_as_only_broker_returns(ElectionRules(image, settings, coming=broker), broker)
+    unfence = BrokerRegistrationChangeRecord(broker.id, broker.epoch, fenced=UNFENCE)
+    return Decision([record, unfence, *changes], BrokerRegistrationResponse(broker_epoch=broker.epoch))
 
 
 def unfence_broker(image: ClusterImage, broker_id: int, settings: Settings) -> Decision[None]:
@@ -68,18 +83,30 @@ def unfence_broker(image: ClusterImage, broker_id: int, settings: Settings) -> D
     records: list[MetadataRecord] = []
     if broker.fenced:
         records.append(BrokerRegistrationChangeRecord(broker_id, broker.epoch, fenced=UNFENCE))
-        records += changes_as_broker_comes(image, broker_id, min_insync_of(image, settings))
+        records += changes_as_broker_comes(ElectionRules(image, settings, coming=broker), broker_id)
     return Decision(records, None)
 
 
-def fence_broker(image: ClusterImage, broker_id: int, settings: Settings) -> Decision[None]:
-    """The broker stopped, or was not heard of for too long."""
-    broker = image.brokers.get(broker_id)
-    records: list[MetadataRecord] = []
-    if broker is not None and not broker.fenced:
-        records += changes_as_broker_goes(image, broker_id, min_insync_of(image, settings))
-        records.append(BrokerRegistrationChangeRecord(broker_id, broker.epoch, fenced=FENCE))
+def fence_brokers(image: ClusterImage, broker_ids: Iterable[int], settings: Settings) -> Decision[None]:
+    """The brokers stopped, or were not heard of for too long. Together, so that none of them is elected meanwhile."""
+    known = [image.brokers[broker_id] for broker_id in broker_ids if broker_id in image.brokers]
+    going = [broker for broker in known if not broker.fenced]
+    if not going:
+        return Decision([], None)
+    ids = {broker.id for broker in going}
+    records: list[MetadataRecord] = [*changes_as_brokers_go(ElectionRules(image, settings, going=ids), ids)]
+    records += [BrokerRegistrationChangeRecord(broker.id, broker.epoch, fenced=FENCE) for broker in going]
     return Decision(records, None)
+
+
+def begin_controlled_shutdown(image: ClusterImage, broker_id: int, settings: Settings) -> Decision[None]:
+    """Its partitions are led by others from now on, while it still answers those who have not heard of it."""
+    broker = image.brokers[broker_id]
+    if broker.in_controlled_shutdown:
+        return Decision((), None)
+    change = BrokerRegistrationChangeRecord(broker_id, broker.epoch, in_controlled_shutdown=1)
+    rules = ElectionRules(image, settings, going=(broker_id,))
+    return Decision([change, *changes_as_brokers_go(rules, (broker_id,))], None)
 
 
 def unregister_broker(
@@ -90,7 +117,8 @@ def unregister_broker(
         message = f"there is no broker {request.broker_id}"
         response = UnregisterBrokerResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED, error_message=message)
         return Decision((), response)
-    records: list[MetadataRecord] = [*changes_as_broker_goes(image, broker.id, min_insync_of(image, settings))]
+    rules = ElectionRules(image, settings, going=(broker.id,))
+    records: list[MetadataRecord] = [*changes_as_brokers_go(rules, (broker.id,))]
     records.append(UnregisterBrokerRecord(broker.id, broker.epoch))
     return Decision(records, UnregisterBrokerResponse(error_message=None))
 
@@ -98,17 +126,6 @@ def unregister_broker(
 def supported_features() -> list[Feature]:
     """What a broker of this software says of itself when it registers."""
     return [Feature(name, levels.minimum, levels.maximum) for name, levels in SUPPORTED_FEATURES.items()]
-
-
-def min_insync_of(image: ClusterImage, settings: Settings) -> MinInsync:
-    effective = effective_settings(settings, image)
-
-    def min_insync(topic_name: str) -> int:
-        own = image.topic_configs(topic_name).get("min.insync.replicas")
-        value: int = int(own) if own is not None else effective["min.insync.replicas"]
-        return value
-
-    return min_insync
 
 
 def _registration_problem(
@@ -120,7 +137,9 @@ def _registration_problem(
 ) -> ErrorCode | None:
     if request.cluster_id != cluster_id:
         return ErrorCode.INCONSISTENT_CLUSTER_ID
-    if known is not None and known.incarnation_id != request.incarnation_id and old_life_may_live:
+    is_another = known is not None and known.incarnation_id != request.incarnation_id
+    is_expected = known is not None and known.in_controlled_shutdown
+    if is_another and old_life_may_live and not is_expected:
         return ErrorCode.DUPLICATE_BROKER_REGISTRATION
     if not _can_take_part(image, request.features):
         return ErrorCode.UNSUPPORTED_VERSION

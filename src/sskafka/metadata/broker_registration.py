@@ -11,7 +11,10 @@ from sskafka.metadata.records import (
     BrokerRegistrationChangeRecord,
     RegisterBrokerRecord,
 )
-from sskafka.model.ids import Uuid
+from sskafka.model.ids import ZERO_UUID, Uuid
+
+_NOT_YET_PLACED: tuple[Uuid, ...] = (ZERO_UUID, bytes(15) + b"\x02")
+"""Unassigned, and from a log that knew no directories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,10 @@ class BrokerRegistration:
             in_controlled_shutdown=self.in_controlled_shutdown or record.in_controlled_shutdown == 1,
             directories=tuple(record.log_dirs) or self.directories,
         )
+
+    def has_directory(self, directory: Uuid) -> bool:
+        """Whether a replica that is in `directory` can be served; brokers of old versions name no directories."""
+        return directory in _NOT_YET_PLACED or not self.directories or directory in self.directories
 
     def endpoint(self, listener_name: str) -> BrokerEndpoint | None:
         return next((endpoint for endpoint in self.endpoints if endpoint.name == listener_name), None)

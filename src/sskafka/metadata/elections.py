@@ -1,104 +1,101 @@
-"""Who leads and who is in sync when a broker goes or comes.
+"""Who leads and who is in sync when brokers go, come back, or start anew.
 
-A broker goes (it is fenced, stops, or was restarted):
-    it leaves every ISR it shares; where it led, the first other in-sync replica that is active leads, or nobody.
-    The last member of an ISR is never dropped without trace: with eligible leader replicas (KIP-966) it becomes one and
-    the ISR is empty, without them it stays in the ISR. Either way the partition waits for it.
+goes       (fenced, shutting down, unregistered) it leaves every ISR; where it led, another leads, or nobody
+restarts   (registers in a new life) it goes, and what it cannot be trusted with is forgotten: after a stop that was not
+           clean it is no eligible leader (KIP-966), with another disk not even a last resort
+comes      (unfenced) partitions that wait for it are led by it
 
-A broker comes (it is unfenced):
-    partitions without a leader that wait for it are led by it.
+How ISR, eligible leaders and leader follow from each other is told in `partition_change`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 
-from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.broker_registration import BrokerRegistration
+from sskafka.metadata.election_rules import ElectionRules
+from sskafka.metadata.partition_change import TRUST, Distrust, plan_change, without
 from sskafka.metadata.partition_image import PartitionImage
-from sskafka.metadata.records import NO_LEADER, PartitionChangeRecord
-from sskafka.model.ids import Uuid
-
-MinInsync = Callable[[str], int]
-"""min.insync.replicas of a topic, by name."""
+from sskafka.metadata.records import NO_LEADER_CHANGE, PartitionChangeRecord
 
 
-def changes_as_broker_goes(
-    image: ClusterImage, broker_id: int, min_insync: MinInsync
+def changes_as_brokers_go(rules: ElectionRules, broker_ids: Collection[int]) -> Iterator[PartitionChangeRecord]:
+    """`rules` know them as going."""
+    for topic, number, state in rules.image.partitions():
+        if state.leader in broker_ids or not set(state.isr).isdisjoint(broker_ids):
+            wanted = replace(state, isr=without(state.isr, broker_ids))
+            yield from _maybe(plan_change(rules, topic, number, wanted))
+
+
+def changes_as_broker_comes(rules: ElectionRules, broker_id: int) -> Iterator[PartitionChangeRecord]:
+    """`rules` know it as coming."""
+    for topic, number, state in rules.image.partitions():
+        if not state.has_leader and broker_id in state.replicas:
+            yield from _maybe(plan_change(rules, topic, number, state))
+
+
+def changes_as_broker_restarts(
+    rules: ElectionRules, broker: BrokerRegistration, *, stopped_cleanly: bool
 ) -> Iterator[PartitionChangeRecord]:
-    for topic, number, state in image.partitions():
-        if broker_id in state.isr or state.leader == broker_id:
-            isr = tuple(replica for replica in state.isr if replica != broker_id)
-            leader = _first_active(image, state, isr, without=broker_id)
-            yield from _change(image, topic.topic_id, number, state, isr, leader, min_insync(topic.name))
+    """`broker` is the new life, `rules` know it as going: it is fenced until it has caught up."""
+    for topic, number, state in rules.image.partitions():
+        if broker.id not in state.replicas:
+            continue
+        directories = _adopted_directories(state, broker)
+        has_other_disk = directories != state.directories
+        if not rules.keeps_eligible_leaders and state.isr == (broker.id,):
+            directories = state.directories  # it stays in the ISR, and a directory that is gone keeps it from leading
+        wanted = replace(state, isr=without(state.isr, (broker.id,)), directories=directories)
+        distrust = _distrust(rules, broker, stopped_cleanly, has_other_disk)
+        yield from _maybe(plan_change(rules, topic, number, wanted, distrust=distrust))
 
 
-def changes_as_broker_comes(
-    image: ClusterImage, broker_id: int, min_insync: MinInsync
-) -> Iterator[PartitionChangeRecord]:
-    """`image` may still show the broker as fenced."""
-    for topic, number, state in image.partitions():
-        if not state.has_leader and _waits_for(state, broker_id):
-            isr = state.isr or (broker_id,)
-            yield from _change(image, topic.topic_id, number, state, isr, broker_id, min_insync(topic.name))
+def changes_as_only_broker_returns(rules: ElectionRules, broker: BrokerRegistration) -> Iterator[PartitionChangeRecord]:
+    """What the only broker led when it died it leads again; nobody else could. `rules` know it as coming.
 
-
-def changes_as_broker_returns(
-    image: ClusterImage, broker_id: int, min_insync: MinInsync
-) -> Iterator[PartitionChangeRecord]:
-    """The broker died and is back before anybody took its place: what it led it leads again, in a new epoch.
-
-    Epochs must move, since a crash may have cost it records that consumers have seen.
+    Leader epochs must move, since a crash may have cost it records that consumers have seen.
     """
-    for topic, number, state in image.partitions():
-        if state.leader == broker_id:
-            yield PartitionChangeRecord(number, topic.topic_id, leader=broker_id)
-    yield from changes_as_broker_comes(image, broker_id, min_insync)
+    for topic, number, state in rules.image.partitions():
+        if broker.id in state.replicas:
+            wanted = replace(state, directories=_adopted_directories(state, broker))
+            record = plan_change(rules, topic, number, wanted) or PartitionChangeRecord(number, topic.topic_id)
+            if state.leader == broker.id and record.leader == NO_LEADER_CHANGE:
+                record.leader = broker.id
+            if record != PartitionChangeRecord(number, topic.topic_id):
+                yield record
 
 
-def _waits_for(state: PartitionImage, broker_id: int) -> bool:
-    if state.isr:
-        return broker_id in state.isr
-    return broker_id in (state.eligible_leader_replicas or state.last_known_eligible_leader_replicas)
+def changes_as_min_insync_falls(rules: ElectionRules) -> Iterator[PartitionChangeRecord]:
+    """Where the ISR is large enough by now, it may commit without those who were eligible to lead.
+
+    `rules` know the new settings.
+    """
+    for topic, number, state in rules.image.partitions():
+        enough = min(rules.min_insync(topic.name), len(state.replicas))
+        if state.eligible_leader_replicas and len(state.isr) >= enough:
+            yield PartitionChangeRecord(number, topic.topic_id, eligible_leader_replicas=[])
 
 
-def _first_active(image: ClusterImage, state: PartitionImage, isr: tuple[int, ...], without: int) -> int:
-    if state.leader != without:
-        return state.leader
-    candidates = (replica for replica in state.replicas if replica in isr and image.is_active(replica))
-    return next(candidates, NO_LEADER)
+def _adopted_directories(state: PartitionImage, broker: BrokerRegistration) -> tuple[bytes, ...]:
+    """A broker whose only directory is another one than it was has its replicas there from now on.
+
+    One with several tells by AssignReplicasToDirs.
+    """
+    if broker.has_directory(state.directory_of(broker.id)) or len(broker.directories) != 1:
+        return state.directories
+    place = state.replicas.index(broker.id)
+    return (*state.directories[:place], broker.directories[0], *state.directories[place + 1 :])
 
 
-def _change(
-    image: ClusterImage,
-    topic_id: Uuid,
-    number: int,
-    state: PartitionImage,
-    isr: tuple[int, ...],
-    leader: int,
-    min_insync: int,
-) -> Iterator[PartitionChangeRecord]:
-    record = PartitionChangeRecord(number, topic_id)
-    if not isr and not image.uses_eligible_leader_replicas:
-        isr = state.isr
-    if isr != state.isr:
-        record.isr = list(isr)
-    if leader != state.leader:
-        record.leader = leader
-    if image.uses_eligible_leader_replicas:
-        _note_eligible_leaders(record, state, isr, leader, min_insync)
-    if record != PartitionChangeRecord(number, topic_id):
+def _distrust(
+    rules: ElectionRules, broker: BrokerRegistration, stopped_cleanly: bool, has_other_disk: bool
+) -> Distrust:
+    if has_other_disk:
+        return Distrust(empty=(broker.id,))
+    if rules.keeps_eligible_leaders and not stopped_cleanly:
+        return Distrust(unclean=(broker.id,))
+    return TRUST
+
+
+def _maybe(record: PartitionChangeRecord | None) -> Iterator[PartitionChangeRecord]:
+    if record is not None:
         yield record
-
-
-def _note_eligible_leaders(
-    record: PartitionChangeRecord, state: PartitionImage, isr: tuple[int, ...], leader: int, min_insync: int
-) -> None:
-    """Those who left an ISR that is now too small stay eligible, for nothing was committed without them since."""
-    enough = min(min_insync, len(state.replicas))
-    known = dict.fromkeys((*state.eligible_leader_replicas, *state.isr))
-    eligible = tuple(replica for replica in known if replica not in isr) if len(isr) < enough else ()
-    if eligible != state.eligible_leader_replicas:
-        record.eligible_leader_replicas = list(eligible)
-    last_known = state.last_known_eligible_leader_replicas
-    if len(isr) >= enough and last_known:
-        record.last_known_elr = []
-    elif leader == NO_LEADER and state.has_leader and last_known != (state.leader,):
-        record.last_known_elr = [state.leader]

@@ -1,7 +1,7 @@
 from metadata_clusters import SETTINGS, cluster, decided, replayed, with_topic
 
 from sskafka.metadata.broker_lifecycle import (
-    fence_broker,
+    fence_brokers,
     register_broker,
     start_single_broker,
     supported_features,
@@ -39,7 +39,7 @@ def partition(image: ClusterImage) -> PartitionImage:
 def test_a_broker_is_registered_fenced_with_the_offset_as_its_epoch() -> None:
     image = ClusterImage()
     image.next_offset = 41
-    decision = register_broker(image, request(), CLUSTER, old_life_may_live=False)
+    decision = register_broker(image, request(), CLUSTER, SETTINGS, old_life_may_live=False)
     assert decided(image, decision).broker_epoch == 41
     broker = image.brokers[1]
     assert (broker.fenced, broker.rack, broker.epoch) == (True, "rack", 41)
@@ -51,21 +51,21 @@ def test_a_broker_is_registered_fenced_with_the_offset_as_its_epoch() -> None:
 def test_registrations_that_cannot_be() -> None:
     image = ClusterImage()
     start(image)
-    other = register_broker(image, request(2, cluster_id="other"), CLUSTER, old_life_may_live=False)
+    other = register_broker(image, request(2, cluster_id="other"), CLUSTER, SETTINGS, old_life_may_live=False)
     assert other.response.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
-    second = register_broker(image, request(2), CLUSTER, old_life_may_live=True)
+    second = register_broker(image, request(2), CLUSTER, SETTINGS, old_life_may_live=True)
     assert second.response.error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
     replayed(image, [FeatureLevelRecord("metadata.version", 25)])
     old = request(2)
     old.features = [Feature("metadata.version", 7, 24)]
-    too_old = register_broker(image, old, CLUSTER, old_life_may_live=False)
+    too_old = register_broker(image, old, CLUSTER, SETTINGS, old_life_may_live=False)
     assert too_old.response.error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
 def test_the_same_life_registers_once() -> None:
     image = ClusterImage()
     epoch = start(image)
-    again = register_broker(image, request(), CLUSTER, old_life_may_live=True)
+    again = register_broker(image, request(), CLUSTER, SETTINGS, old_life_may_live=True)
     assert (again.response.broker_epoch, list(again.records)) == (epoch, [])
 
 
@@ -81,11 +81,11 @@ def test_a_single_broker_leads_again_in_a_new_epoch_after_a_crash() -> None:
 
 def test_a_clean_stop_leaves_an_eligible_leader_that_leads_at_the_next_start() -> None:
     image = with_topic(cluster(), "t")
-    decided(image, fence_broker(image, 1, SETTINGS))
+    decided(image, fence_brokers(image, [1], SETTINGS))
     state = partition(image)
     assert (state.leader, state.isr) == (-1, ())
     assert (state.eligible_leader_replicas, state.last_known_eligible_leader_replicas) == ((1,), (1,))
-    assert fence_broker(image, 1, SETTINGS).records == []
+    assert fence_brokers(image, [1], SETTINGS).records == []
     start(image, incarnation=2)
     state = partition(image)
     assert (state.leader, state.isr, state.eligible_leader_replicas) == (1, (1,), ())
@@ -94,7 +94,7 @@ def test_a_clean_stop_leaves_an_eligible_leader_that_leads_at_the_next_start() -
 
 def test_without_eligible_leaders_the_last_in_sync_replica_stays() -> None:
     image = with_topic(cluster(elr=False), "t")
-    decided(image, fence_broker(image, 1, SETTINGS))
+    decided(image, fence_brokers(image, [1], SETTINGS))
     assert (partition(image).leader, partition(image).isr) == (-1, (1,))
     decided(image, unfence_broker(image, 1, SETTINGS))
     assert (partition(image).leader, partition(image).isr) == (1, (1,))
@@ -104,7 +104,7 @@ def test_without_eligible_leaders_the_last_in_sync_replica_stays() -> None:
 def test_a_fenced_leader_gives_way_to_an_in_sync_replica() -> None:
     image = with_topic(cluster(3), "t", 1, 3)
     before = partition(image)
-    decided(image, fence_broker(image, before.leader, SETTINGS))
+    decided(image, fence_brokers(image, [before.leader], SETTINGS))
     state = partition(image)
     assert state.leader == next(replica for replica in before.replicas if replica != before.leader)
     assert set(state.isr) == set(before.isr) - {before.leader}
@@ -115,9 +115,9 @@ def test_a_fenced_leader_gives_way_to_an_in_sync_replica() -> None:
 def test_below_min_insync_those_who_leave_stay_eligible() -> None:
     image = with_topic(cluster(3), "t", 1, 3, min_insync_replicas="2")
     first, second, third = partition(image).replicas
-    decided(image, fence_broker(image, first, SETTINGS))
+    decided(image, fence_brokers(image, [first], SETTINGS))
     assert partition(image).eligible_leader_replicas == ()
-    decided(image, fence_broker(image, second, SETTINGS))
+    decided(image, fence_brokers(image, [second], SETTINGS))
     state = partition(image)
     assert (state.leader, state.isr, state.eligible_leader_replicas) == (third, (third,), (second,))
 
@@ -125,7 +125,7 @@ def test_below_min_insync_those_who_leave_stay_eligible() -> None:
 def test_a_follower_that_goes_leaves_the_leader_and_its_epoch() -> None:
     image = with_topic(cluster(2), "t", 1, 2)
     leader, follower = partition(image).replicas
-    decided(image, fence_broker(image, follower, SETTINGS))
+    decided(image, fence_brokers(image, [follower], SETTINGS))
     state = partition(image)
     assert (state.leader, state.isr, state.leader_epoch) == (leader, (leader,), 0)
 
@@ -134,9 +134,11 @@ def test_a_broker_that_comes_back_does_not_take_what_waits_for_another() -> None
     image = with_topic(cluster(2), "t", 1, 2)
     topic_id = image.topics_by_name["t"].topic_id
     replayed(image, [PartitionChangeRecord(0, topic_id, isr=[], leader=-1, eligible_leader_replicas=[1])])
-    decided(image, fence_broker(image, 2, SETTINGS))
+    decided(image, fence_brokers(image, [1, 2], SETTINGS))
     decided(image, unfence_broker(image, 2, SETTINGS))
     assert partition(image).leader == -1
+    decided(image, unfence_broker(image, 1, SETTINGS))
+    assert partition(image).leader == 1
 
 
 def test_a_broker_that_will_not_come_back_is_forgotten() -> None:

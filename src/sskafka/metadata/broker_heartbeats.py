@@ -1,0 +1,105 @@
+"""What the controller makes of a broker's heartbeat.
+
+    state               the heartbeat says                              becomes
+    fenced              nothing, and it has replayed its registration   unfenced
+                        want_shut_down                                  stopped
+    unfenced            want_fence                                      fenced
+                        want_shut_down, and it leads partitions         in controlled shutdown
+                        want_shut_down, and it leads nothing            stopped
+                        both                                            stopped
+    controlled shutdown anything, once it leads nothing and every       stopped
+                        active broker has replayed that
+
+A stopped broker is fenced and told that it may go; its leaderships have found others while it could still answer.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+
+from sskafka.metadata.broker_lifecycle import begin_controlled_shutdown, fence_brokers, unfence_broker
+from sskafka.metadata.broker_registration import BrokerRegistration
+from sskafka.metadata.broker_sessions import BrokerSession, BrokerSessions
+from sskafka.metadata.decision import Decision
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.records import MetadataRecord
+from sskafka.model.errors import ErrorCode
+from sskafka.model.settings import Settings
+from sskafka.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+
+
+class BrokerState(Enum):
+    FENCED = "fenced"
+    UNFENCED = "unfenced"
+    CONTROLLED_SHUTDOWN = "in controlled shutdown"
+    STOPPED = "stopped"
+
+    @property
+    def is_fenced(self) -> bool:
+        return self in {BrokerState.FENCED, BrokerState.STOPPED}
+
+
+def broker_heartbeat(
+    image: ClusterImage, request: BrokerHeartbeatRequest, sessions: BrokerSessions, settings: Settings, now_ms: int
+) -> Decision[BrokerHeartbeatResponse]:
+    """`sessions` are told of the contact at once: they are not part of what is decided."""
+    broker = image.brokers.get(request.broker_id)
+    if broker is None or broker.epoch != request.broker_epoch:
+        return Decision((), BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
+    session = sessions.touch(broker.id, broker.epoch, now_ms, request.current_metadata_offset)
+    state = _next_state(image, broker, request, session, sessions)
+    records = _records_for(image, broker, state, settings)
+    if state is BrokerState.STOPPED:
+        sessions.end(broker.id)
+    elif state is BrokerState.CONTROLLED_SHUTDOWN and session.shutdown_offset is None:
+        session.shutdown_offset = image.next_offset + len(records) - 1
+    response = BrokerHeartbeatResponse(
+        is_caught_up=_is_caught_up(broker, request),
+        is_fenced=state.is_fenced,
+        should_shut_down=state is BrokerState.STOPPED,
+    )
+    return Decision(records, response)
+
+
+def _next_state(
+    image: ClusterImage,
+    broker: BrokerRegistration,
+    request: BrokerHeartbeatRequest,
+    session: BrokerSession,
+    sessions: BrokerSessions,
+) -> BrokerState:
+    if broker.fenced:
+        return _after_fenced(broker, request)
+    leads_any = any(state.leader == broker.id for _, _, state in image.partitions())
+    if broker.in_controlled_shutdown:
+        offset = session.shutdown_offset
+        is_known = offset is not None and sessions.all_have_replayed(image, offset)
+        return BrokerState.STOPPED if is_known and not leads_any else BrokerState.CONTROLLED_SHUTDOWN
+    if request.want_shut_down:
+        moves_first = leads_any and not request.want_fence
+        return BrokerState.CONTROLLED_SHUTDOWN if moves_first else BrokerState.STOPPED
+    return BrokerState.FENCED if request.want_fence else BrokerState.UNFENCED
+
+
+def _after_fenced(broker: BrokerRegistration, request: BrokerHeartbeatRequest) -> BrokerState:
+    if request.want_shut_down:
+        return BrokerState.STOPPED
+    if not request.want_fence and _is_caught_up(broker, request):
+        return BrokerState.UNFENCED
+    return BrokerState.FENCED
+
+
+def _is_caught_up(broker: BrokerRegistration, request: BrokerHeartbeatRequest) -> bool:
+    """Its epoch is the offset of its registration: with that it has replayed what the cluster knew when it came."""
+    return request.current_metadata_offset >= broker.epoch
+
+
+def _records_for(
+    image: ClusterImage, broker: BrokerRegistration, state: BrokerState, settings: Settings
+) -> Sequence[MetadataRecord]:
+    match state:
+        case BrokerState.FENCED | BrokerState.STOPPED:
+            return fence_brokers(image, [broker.id], settings).records
+        case BrokerState.UNFENCED:
+            return unfence_broker(image, broker.id, settings).records
+        case BrokerState.CONTROLLED_SHUTDOWN:
+            return begin_controlled_shutdown(image, broker.id, settings).records

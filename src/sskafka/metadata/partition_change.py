@@ -1,0 +1,191 @@
+"""From how a partition is and how somebody wants it to the one record that takes it there.
+
+Whoever changes a partition says what is wanted: other replicas, another ISR. What follows from that is decided here, in
+this order, so that every change keeps the same promises:
+
+1. reassignment   ends when all adding replicas are in sync and the ISR without the removed ones is large enough
+2. eligible       who leaves an ISR that is now below min.insync.replicas stays eligible to lead (KIP-966): nothing is
+                  committed while the ISR is that small, so nothing is committed without them
+3. leader         the present one if it can; else in the order of the replicas one that is in sync, then one that is
+                  eligible; else, where nobody is either, the last leader; else, where allowed, any replica. The last
+                  two are unclean: the ISR becomes that replica alone, which is marked as recovering
+4. ISR            without eligible leaders the last member of an ISR stays in it, and the partition waits for it
+5. last leader    is remembered when a partition loses its leader
+
+    ISR >= min.insync     ELR empty           leader: from the ISR
+    ISR <  min.insync     ELR: who left       leader: from the ISR, then from the ELR
+    ISR empty             ELR, last leader    leader: none until one of them is back
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import NamedTuple
+
+from sskafka.metadata.election_rules import ElectionRules
+from sskafka.metadata.image import TopicImage
+from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.records import NO_LEADER, PartitionChangeRecord
+
+RECOVERED, RECOVERING = 0, 1
+"""Values of `leader_recovery_state`."""
+
+
+class Election(Enum):
+    ONLINE = "keep the leader if it can lead"
+    PREFERRED = "the first replica, if it can lead"
+    UNCLEAN = "as ONLINE, but rather any replica than none"
+
+
+@dataclass(frozen=True, slots=True)
+class Distrust:
+    """Replicas whose log may have lost its end, or all of it."""
+
+    unclean: Collection[int] = ()
+    """Restarted without a clean stop: neither in sync nor eligible, but the last leader if there is nobody else."""
+    empty: Collection[int] = ()
+    """Came back with another disk: not even that."""
+
+
+TRUST = Distrust()
+
+
+class _Elected(NamedTuple):
+    leader: int
+    is_clean: bool
+
+
+def plan_change(
+    rules: ElectionRules,
+    topic: TopicImage,
+    number: int,
+    wanted: PartitionImage,
+    *,
+    election: Election | None = None,
+    distrust: Distrust = TRUST,
+) -> PartitionChangeRecord | None:
+    """`wanted` is the partition with other replicas, ISR, directories or recovery state. None: nothing changes."""
+    if election is None:
+        election = Election.UNCLEAN if rules.allows_unclean(topic.name) else Election.ONLINE
+    state = topic.partitions[number]
+    min_insync = rules.min_insync(topic.name)
+    wanted = _reassigned(wanted, min_insync)
+    enough = min(min_insync, len(wanted.replicas))
+    eligible = _eligible(rules, state, wanted, enough, distrust)
+    wanted = _led(rules, replace(wanted, eligible_leader_replicas=eligible), election, distrust)
+    wanted = _settled(rules, state, wanted, enough)
+    wanted = replace(wanted, last_known_eligible_leader_replicas=_last_leader(rules, state, wanted, distrust))
+    return difference(topic, number, wanted)
+
+
+def difference(topic: TopicImage, number: int, wanted: PartitionImage) -> PartitionChangeRecord | None:
+    """The record that turns the partition into `wanted`, or None."""
+    state = topic.partitions[number]
+    record = PartitionChangeRecord(number, topic.topic_id)
+    if wanted.isr != state.isr:
+        record.isr = list(wanted.isr)
+    if wanted.leader != state.leader or not set(state.replicas) <= set(wanted.replicas):
+        record.leader = wanted.leader  # also to the same one: a removed replica must not be taken for a follower
+    _note_assignment(record, state, wanted)
+    _note_eligible_leaders(record, state, wanted)
+    if wanted.leader_recovery_state != state.leader_recovery_state:
+        record.leader_recovery_state = wanted.leader_recovery_state
+    return None if record == PartitionChangeRecord(number, topic.topic_id) else record
+
+
+def without(replicas: tuple[int, ...], removed: Collection[int]) -> tuple[int, ...]:
+    return tuple(replica for replica in replicas if replica not in removed)
+
+
+def _reassigned(wanted: PartitionImage, min_insync: int) -> PartitionImage:
+    """Ends a reassignment whose time has come.
+
+    Kafka ends it as soon as one in-sync replica remains. Records that min.insync.replicas brokers had acknowledged
+    could then be left on fewer, so here that many must remain.
+    """
+    if not wanted.adding_replicas and not wanted.removing_replicas:
+        return wanted
+    replicas = without(wanted.replicas, wanted.removing_replicas)
+    isr = without(wanted.isr, wanted.removing_replicas)
+    if not set(wanted.adding_replicas) <= set(isr) or len(isr) < min(min_insync, len(replicas)):
+        return wanted
+    directories = tuple(wanted.directory_of(replica) for replica in replicas)
+    return replace(
+        wanted, replicas=replicas, isr=isr, directories=directories, adding_replicas=(), removing_replicas=()
+    )
+
+
+def _eligible(
+    rules: ElectionRules, state: PartitionImage, wanted: PartitionImage, enough: int, distrust: Distrust
+) -> tuple[int, ...]:
+    if not rules.keeps_eligible_leaders or len(wanted.isr) >= enough:
+        return ()
+    known = dict.fromkeys((*state.eligible_leader_replicas, *state.isr))
+    left = without(tuple(known), (*wanted.isr, *distrust.unclean, *distrust.empty))
+    return tuple(replica for replica in left if replica in wanted.replicas)
+
+
+def _led(rules: ElectionRules, wanted: PartitionImage, election: Election, distrust: Distrust) -> PartitionImage:
+    leader, is_clean = _elect(rules, wanted, election, distrust)
+    if leader == NO_LEADER or leader in wanted.isr:
+        return replace(wanted, leader=leader)
+    eligible = (*wanted.eligible_leader_replicas, *wanted.isr)
+    led = replace(wanted, leader=leader, isr=(leader,), eligible_leader_replicas=eligible)
+    return led if is_clean else replace(led, eligible_leader_replicas=(), leader_recovery_state=RECOVERING)
+
+
+def _elect(rules: ElectionRules, wanted: PartitionImage, election: Election, distrust: Distrust) -> _Elected:
+    able = [replica for replica in wanted.replicas if rules.can_lead(wanted, replica)]
+    for trusted in (wanted.isr, wanted.eligible_leader_replicas):
+        candidates = [replica for replica in able if replica in trusted]
+        if candidates:
+            return _Elected(_favoured(wanted, candidates, election), is_clean=True)
+    if not wanted.isr and not wanted.eligible_leader_replicas:
+        last = [replica for replica in wanted.last_known_eligible_leader_replicas if replica in able]
+        if last and rules.keeps_eligible_leaders and last[0] not in distrust.empty:
+            return _Elected(last[0], is_clean=False)
+    if election is Election.UNCLEAN and able:
+        return _Elected(able[0], is_clean=False)
+    return _Elected(NO_LEADER, is_clean=True)
+
+
+def _favoured(wanted: PartitionImage, candidates: list[int], election: Election) -> int:
+    if election is Election.PREFERRED and wanted.replicas[0] in candidates:
+        return wanted.replicas[0]
+    return wanted.leader if wanted.leader in candidates else candidates[0]
+
+
+def _settled(rules: ElectionRules, state: PartitionImage, wanted: PartitionImage, enough: int) -> PartitionImage:
+    """The ISR and ELR once the leader is known."""
+    if not rules.keeps_eligible_leaders:
+        return replace(wanted, isr=wanted.isr or state.isr, eligible_leader_replicas=())
+    if len(wanted.isr) >= enough or wanted.leader_recovery_state == RECOVERING:
+        return replace(wanted, eligible_leader_replicas=())
+    return replace(wanted, eligible_leader_replicas=without(wanted.eligible_leader_replicas, wanted.isr))
+
+
+def _last_leader(
+    rules: ElectionRules, state: PartitionImage, wanted: PartitionImage, distrust: Distrust
+) -> tuple[int, ...]:
+    if wanted.has_leader or not rules.keeps_eligible_leaders:
+        return ()
+    known = (state.leader,) if state.has_leader else state.last_known_eligible_leader_replicas
+    return tuple(replica for replica in without(known, distrust.empty) if replica in wanted.replicas)
+
+
+def _note_assignment(record: PartitionChangeRecord, state: PartitionImage, wanted: PartitionImage) -> None:
+    if wanted.replicas != state.replicas:
+        record.replicas = list(wanted.replicas)
+    if wanted.removing_replicas != state.removing_replicas:
+        record.removing_replicas = list(wanted.removing_replicas)
+    if wanted.adding_replicas != state.adding_replicas:
+        record.adding_replicas = list(wanted.adding_replicas)
+    if wanted.directories != state.directories:
+        record.directories = list(wanted.directories)
+
+
+def _note_eligible_leaders(record: PartitionChangeRecord, state: PartitionImage, wanted: PartitionImage) -> None:
+    if wanted.eligible_leader_replicas != state.eligible_leader_replicas:
+        record.eligible_leader_replicas = list(wanted.eligible_leader_replicas)
+    if wanted.last_known_eligible_leader_replicas != state.last_known_eligible_leader_replicas:
+        record.last_known_elr = list(wanted.last_known_eligible_leader_replicas)
