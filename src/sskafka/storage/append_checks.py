@@ -119,7 +119,10 @@ class AppendChecks:
 def _check_attributes(header: BatchHeader) -> None:
     if header.attributes & CONTROL:
         raise InvalidRecordError("clients may not write control records")
-    codec_of(header.compression)
+    try:
+        codec_of(header.compression)
+    except CorruptBatchError as error:
+        raise InvalidRecordError(str(error)) from error  # nothing a client could mend by sending it again
 
 
 def _check_sequence_is_there(header: BatchHeader) -> None:

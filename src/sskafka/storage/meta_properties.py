@@ -81,6 +81,8 @@ def check_meta_properties(found: Mapping[str, MetaProperties], node_id: int, par
 
 
 def _from_properties(properties: Mapping[str, str]) -> MetaProperties:
+    if not properties.keys() & _KNOWN:
+        raise ValueError("it says nothing of a cluster, a node or a directory")
     version = properties.get(_VERSION, "0").strip()
     if version not in {"0", "1"}:
         raise ValueError(f"version {version} is not known")

@@ -58,7 +58,8 @@ def test_the_old_version_says_broker_id(disk: SimulatedDisk) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"version=2\n", b"node.id=one\n", b"directory.id=short\n", b"log.dir.partition.base=2\n"]
+    "content",
+    [b"", b"\x00\x01\x02", b"version=2\n", b"node.id=one\n", b"directory.id=short\n", b"log.dir.partition.base=2\n"],
 )
 def test_impossible_meta_properties_are_refused(disk: SimulatedDisk, content: bytes) -> None:
     put(disk, "meta.properties", content)
