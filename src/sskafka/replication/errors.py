@@ -17,6 +17,10 @@ class UnknownLeaderEpochError(ReplicationError):
     """The client knows a newer leader epoch than this broker: this broker is behind."""
 
 
+class StaleBrokerEpochError(ReplicationError):
+    """A follower fetches that has restarted since: what it says about its log may no longer be true."""
+
+
 class NotEnoughReplicasError(ReplicationError):
     """Fewer replicas are in sync than min.insync.replicas asks for; nothing was written."""
 

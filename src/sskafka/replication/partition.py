@@ -1,27 +1,41 @@
 """One replica on this broker: its log, its place in the cluster, and who waits for it.
 
-A produce request appends here and may wait for the high watermark; a fetch reads here and may wait for data.
-The high watermark is the smallest position among the in-sync replicas; the leader's own position is what its log
-may acknowledge (`ready_offset`), so that with flush.messages=1 nothing is visible before it is on the disk.
+    leader      clients append; followers fetch up to the end of the log, and their positions move the high watermark
+    follower    a fetcher appends what the leader sent; the high watermark is the leader's, as far as the log reaches
+    neither     the partition has no leader now: what is committed can be read, nothing is written
+
+A produce request appends here and may wait for the high watermark; a fetch reads here and may wait for data. The
+leader's own position is what its log may acknowledge (`ready_offset`), so that with flush.messages=1 nothing is
+visible before it is on the disk. What is decided about offsets and the in-sync set is `sskafka.partition`'s part.
 """
 
+import logging
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from sskafka.model.counters import TopicCounters
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition, Uuid
+from sskafka.partition.in_sync_replicas import IsrChange, Outcome, outcome_of
+from sskafka.partition.leader_state import LeaderState
 from sskafka.partition.leadership import Leadership
+from sskafka.partition.truncation import UNDEFINED, EpochEnd, diverging_epoch
 from sskafka.partition.watermarks import Watermarks
 from sskafka.replication.errors import (
     FencedLeaderEpochError,
     NotEnoughReplicasError,
     NotLeaderError,
+    StaleBrokerEpochError,
     UnknownLeaderEpochError,
 )
 from sskafka.replication.offset_waiters import OffsetWaiters
+from sskafka.replication.replica_counters import ReplicaCounters
+from sskafka.storage.errors import OffsetOutOfRangeError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import AppendInfo, Log
+from sskafka.storage.log_config import LogConfig
+
+_log = logging.getLogger(__name__)
 
 ACKS_ALL = -1
 UNKNOWN_EPOCH = -1
@@ -43,19 +57,56 @@ class PartitionRead(NamedTuple):
     size_bytes: int
     aborted: list[tuple[int, int]] | None
     """Producer ids of the aborted transactions in reach, with the offsets at which these begin; for read_committed."""
+    diverging_epoch: EpochEnd | None = None
+    """The reader's log and this one have parted: where the last epoch ended that they may share."""
+
+
+class FollowerPosition(NamedTuple):
+    """What a follower's fetch tells about its replica."""
+
+    replica_id: int
+    broker_epoch: int
+    fetch_offset: int
+    last_fetched_epoch: int
+    log_start_offset: int
+    current_leader_epoch: int
+
+
+class PartitionHost(Protocol):
+    """What a partition needs of the broker that it is on."""
+
+    broker_id: int
+    lag_max_ms: int
+    counters: ReplicaCounters
+
+    def monotonic_ms(self) -> float: ...
+
+    def broker_epoch(self) -> int: ...
+
+    def registered_epoch(self, broker_id: int) -> int | None: ...
+
+    def wake_soon(self, partition: "Partition") -> None: ...
+
+    def tell_followers_later(self, partition: "Partition") -> None: ...
+
+    def ask_for_isr(self, partition: "Partition", change: IsrChange) -> None: ...
 
 
 class Partition:
     __slots__ = (
         "_first_unstable_offset",
-        "_wake_soon",
-        "broker_id",
+        "_has_enough_in_sync",
+        "_host",
+        "_leads_alone",
+        "_min_insync_replicas",
         "committed_waiters",
         "counters",
         "data_waiters",
+        "follower_waiters",
+        "leader",
         "leadership",
         "log",
-        "min_insync_replicas",
+        "on_flushed",
         "ready_waiters",
         "topic_id",
         "topic_partition",
@@ -68,27 +119,29 @@ class Partition:
         topic_id: Uuid,
         log: Log,
         leadership: Leadership,
-        broker_id: int,
         high_watermark: int,
         min_insync_replicas: int,
         counters: TopicCounters,
-        wake_soon: Callable[["Partition"], None],
+        host: PartitionHost,
     ) -> None:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log = log
-        self.leadership = leadership
-        self.broker_id = broker_id
         self.watermarks = Watermarks(max(log.log_start_offset, min(high_watermark, log.log_end_offset)))
-        self.min_insync_replicas = min_insync_replicas
         self.counters = counters
         self.committed_waiters = OffsetWaiters()
         self.ready_waiters = OffsetWaiters()
         self.data_waiters: dict[DataWaiter, None] = {}
-        self._wake_soon = wake_soon
+        self.follower_waiters: dict[DataWaiter, None] = {}
+        self.on_flushed: Callable[[], None] | None = None
+        """Set by a fetcher that waits for what it appended to be on the disk."""
+        self._host = host
+        self._min_insync_replicas = min_insync_replicas
         self._first_unstable_offset = log.first_unstable_offset(self.high_watermark)
+        self.leadership = leadership
+        self.leader: LeaderState | None = None
         log.on_ready = self._flushed
-        self._maybe_advance_high_watermark()
+        self._take_role(leadership)
 
     @property
     def high_watermark(self) -> int:
@@ -100,37 +153,65 @@ class Partition:
 
     @property
     def is_leader(self) -> bool:
-        return self.leadership.leader_id == self.broker_id
+        return self.leader is not None
+
+    def has_enough_in_sync(self) -> bool:
+        return self._has_enough_in_sync
+
+    def is_under_replicated(self) -> bool:
+        return self.leader is not None and len(self.leader.isr.committed) < len(self.leader.replicas)
+
+    def is_at_min_isr(self) -> bool:
+        return self.leader is not None and len(self.leader.isr.committed) == self._min_insync_replicas
+
+    def configure(self, config: LogConfig, min_insync_replicas: int) -> None:
+        self.log.configure(config)
+        self._min_insync_replicas = min_insync_replicas
+        self._in_sync_changed()
 
     # -- writing
 
     def append(self, batches: memoryview, acks: int, now_ms: int) -> AppendInfo:
-        leadership = self.leadership
-        if leadership.leader_id != self.broker_id:
-            raise NotLeaderError(f"broker {leadership.leader_id} leads {self.topic_partition}")
-        if acks == ACKS_ALL and not self.has_enough_in_sync():
-            raise NotEnoughReplicasError(f"{self.topic_partition} has {len(leadership.isr)} replicas in sync")
-        info = self.log.append_as_leader(batches, leadership.leader_epoch, now_ms)
-        self._maybe_advance_high_watermark()
+        leader = self.leader
+        if leader is None:
+            raise NotLeaderError(f"broker {self.leadership.leader_id} leads {self.topic_partition}")
+        if acks == ACKS_ALL and not self._has_enough_in_sync:
+            raise NotEnoughReplicasError(f"{self.topic_partition} has {len(leader.isr.committed)} replicas in sync")
+        info = self.log.append_as_leader(batches, leader.leader_epoch, now_ms)
+        if self._leads_alone:
+            self._maybe_advance_high_watermark()
+        if self.follower_waiters:
+            self._host.wake_soon(self)
         return info
-
-    def has_enough_in_sync(self) -> bool:
-        return self.leadership.has_enough_in_sync(self.min_insync_replicas)
-
-    def _maybe_advance_high_watermark(self) -> None:
-        log = self.log
-        if not self.is_leader or not self.watermarks.advance(log.ready_offset, log.log_end_offset):
-            return
-        high_watermark = self.watermarks.high_watermark
-        self._first_unstable_offset = log.first_unstable_offset(high_watermark)
-        if self.committed_waiters:
-            self.committed_waiters.release(high_watermark)
-        if self.data_waiters:
-            self._wake_soon(self)
 
     def _flushed(self) -> None:
         self.ready_waiters.release(self.log.ready_offset)
         self._maybe_advance_high_watermark()
+        if self.on_flushed is not None:
+            self.on_flushed()
+
+    def _maybe_advance_high_watermark(self) -> None:
+        leader, log = self.leader, self.log
+        if leader is None or not self._has_enough_in_sync:
+            return
+        candidate = log.ready_offset
+        if leader.followers:
+            host = self._host
+            candidate = leader.high_watermark_candidate(
+                candidate, log.log_end_offset, host.registered_epoch, host.monotonic_ms()
+            )
+        if self.watermarks.advance(candidate, log.log_end_offset):
+            self._high_watermark_moved()
+
+    def _high_watermark_moved(self) -> None:
+        high_watermark = self.watermarks.high_watermark
+        self._first_unstable_offset = self.log.first_unstable_offset(high_watermark)
+        if self.committed_waiters:
+            self.committed_waiters.release(high_watermark)
+        if self.data_waiters:
+            self._host.wake_soon(self)
+        if self.follower_waiters:
+            self._host.tell_followers_later(self)
 
     # -- reading
 
@@ -142,9 +223,15 @@ class Partition:
         read_committed: bool = False,
         min_one: bool = True,
         current_leader_epoch: int = UNKNOWN_EPOCH,
+        last_fetched_epoch: int = UNKNOWN_EPOCH,
+        from_any_replica: bool = False,
     ) -> PartitionRead:
-        """Whole batches from `offset` on, up to what the reader may see."""
-        self.check_leader_epoch(current_leader_epoch)
+        """Whole batches from `offset` on, up to what a consumer may see."""
+        self.check_leader_epoch(current_leader_epoch, from_any_replica)
+        if last_fetched_epoch != UNKNOWN_EPOCH:
+            diverging = self._diverging(last_fetched_epoch, offset)
+            if diverging is not None:
+                return self._read_nothing(diverging)
         log = self.log
         high_watermark = self.watermarks.high_watermark
         last_stable = self.watermarks.last_stable_offset(self._first_unstable_offset)
@@ -157,7 +244,32 @@ class Partition:
             aborted = [(transaction.producer_id, transaction.first_offset) for transaction in found]
         return PartitionRead(high_watermark, last_stable, log.log_start_offset, slices, size_bytes, aborted)
 
-    def check_leader_epoch(self, current_leader_epoch: int) -> None:
+    def read_as_follower(
+        self, position: FollowerPosition, max_bytes: int, min_one: bool, is_new: bool
+    ) -> PartitionRead:
+        """Whole batches from the follower's end on, up to the end of the log, committed or not.
+
+        `is_new`: this is the fetch's first attempt, so its offset tells what the follower has."""
+        self.check_leader_epoch(position.current_leader_epoch)
+        if position.last_fetched_epoch != UNKNOWN_EPOCH:
+            diverging = self._diverging(position.last_fetched_epoch, position.fetch_offset)
+            if diverging is not None:
+                return self._read_nothing(diverging)
+        log = self.log
+        if not log.log_start_offset <= position.fetch_offset <= log.log_end_offset:
+            raise OffsetOutOfRangeError(position.fetch_offset, log.log_start_offset, log.log_end_offset)
+        if is_new:
+            self._note_follower(position)
+        slices = log.read(position.fetch_offset, max_bytes, log.log_end_offset, min_one)
+        size_bytes = sum([part.length for part in slices])
+        high_watermark = self.watermarks.high_watermark
+        return PartitionRead(high_watermark, self.last_stable_offset, log.log_start_offset, slices, size_bytes, None)
+
+    def _read_nothing(self, diverging: EpochEnd) -> PartitionRead:
+        high_watermark = self.watermarks.high_watermark
+        return PartitionRead(high_watermark, self.last_stable_offset, self.log.log_start_offset, [], 0, None, diverging)
+
+    def check_leader_epoch(self, current_leader_epoch: int, from_any_replica: bool = False) -> None:
         """Compare what the client believes with what this broker knows."""
         leadership = self.leadership
         if current_leader_epoch != UNKNOWN_EPOCH:
@@ -165,23 +277,199 @@ class Partition:
                 raise FencedLeaderEpochError(f"{self.topic_partition} is in epoch {leadership.leader_epoch}")
             if current_leader_epoch > leadership.leader_epoch:
                 raise UnknownLeaderEpochError(f"{self.topic_partition} is in epoch {leadership.leader_epoch}")
-        if leadership.leader_id != self.broker_id:
+        if self.leader is None and not from_any_replica:
             raise NotLeaderError(f"broker {leadership.leader_id} leads {self.topic_partition}")
+
+    # -- epochs
+
+    def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
+        """The largest epoch of this log not above `epoch`, and where it ended.
+
+        A leader's own epoch begins where the log ended when it came to lead, even while nothing was written in it."""
+        leader, log = self.leader, self.log
+        if leader is None:
+            return EpochEnd(*log.end_offset_for_epoch(epoch))
+        if epoch == UNKNOWN_EPOCH or epoch > leader.leader_epoch:
+            return EpochEnd(UNDEFINED, UNDEFINED)
+        if epoch == leader.leader_epoch:
+            return EpochEnd(epoch, log.log_end_offset)
+        latest = log.epochs.latest_epoch
+        if epoch >= latest:
+            return EpochEnd(latest if latest != UNKNOWN_EPOCH else epoch, leader.epoch_start_offset)
+        return EpochEnd(*log.end_offset_for_epoch(epoch))
+
+    def _diverging(self, last_fetched_epoch: int, fetch_offset: int) -> EpochEnd | None:
+        log = self.log
+        known = self.end_offset_for_epoch(last_fetched_epoch)
+        if known.end_offset == UNDEFINED or fetch_offset < log.log_start_offset:
+            raise OffsetOutOfRangeError(fetch_offset, log.log_start_offset, log.log_end_offset)
+        return diverging_epoch(last_fetched_epoch, fetch_offset, known)
+
+    # -- the followers of a leader
+
+    def _note_follower(self, position: FollowerPosition) -> None:
+        """A follower asks for the next records: it has everything before."""
+        leader = self.leader
+        assert leader is not None
+        progress = leader.followers.get(position.replica_id)
+        if progress is None:
+            raise UnknownLeaderEpochError(f"{position.replica_id} is no replica of {self.topic_partition} here")
+        self._check_broker_epoch(position)
+        offset, log_end_offset = position.fetch_offset, self.log.log_end_offset
+        now_ms = self._host.monotonic_ms()
+        progress.fetched(offset, position.log_start_offset, position.broker_epoch, log_end_offset, now_ms)
+        if offset > self.watermarks.high_watermark:
+            self._maybe_advance_high_watermark()
+        if position.replica_id not in leader.isr.maximal:
+            self._maybe_expand_isr(position.replica_id)
+
+    def _check_broker_epoch(self, position: FollowerPosition) -> None:
+        registered = self._host.registered_epoch(position.replica_id)
+        if registered is not None and UNKNOWN_EPOCH < position.broker_epoch < registered:
+            raise StaleBrokerEpochError(
+                f"broker {position.replica_id} fetches with epoch {position.broker_epoch} and is registered "
+                f"with {registered}"
+            )
+
+    def _maybe_expand_isr(self, replica_id: int) -> None:
+        assert self.leader is not None
+        host = self._host
+        change = self.leader.plan_expand(
+            replica_id, self.high_watermark, host.registered_epoch, host.broker_epoch(), host.monotonic_ms()
+        )
+        if change is not None:
+            self._propose(change)
+
+    def check_lag(self) -> None:
+        """Put followers out of sync that have not been caught up for too long; nobody may hold the others up."""
+        if self.leader is None:
+            return
+        host = self._host
+        change = self.leader.plan_shrink(self.log.log_end_offset, host.broker_epoch(), host.monotonic_ms())
+        if change is not None:
+            _log.info("%s: in sync are %s, asking for %s", self.topic_partition, self.leader.isr.committed, change.isr)
+            self._propose(change)
+        self._maybe_advance_high_watermark()
+
+    def brokers_changed(self) -> None:
+        if self.leader is not None and self.leader.followers:
+            self._maybe_advance_high_watermark()
+
+    def _propose(self, change: IsrChange) -> None:
+        assert self.leader is not None
+        self.leader.isr.propose(change)
+        self._in_sync_changed()
+        self._host.ask_for_isr(self, change)
+
+    # -- what became of a change of the in-sync set
+
+    def is_waiting_for(self, change: IsrChange) -> bool:
+        return self.leader is not None and self.leader.isr.pending is change
+
+    def isr_committed(self, change: IsrChange, isr: tuple[int, ...], partition_epoch: int) -> None:
+        """The controller says so; the metadata that says the same may come before or after."""
+        if self.leader is not None and self.leader.leader_epoch == change.leader_epoch:
+            self._commit_isr(isr, partition_epoch)
+
+    def isr_refused(self, change: IsrChange, error: ErrorCode) -> Outcome:
+        outcome = outcome_of(error)
+        if outcome is Outcome.NOT_APPLIED and self.leader is not None:
+            self.leader.not_applied(change, self._host.monotonic_ms())
+            self._in_sync_changed()
+        if outcome is not Outcome.UNKNOWN:
+            self._host.counters.failed_isr_updates += 1
+            _log.info("%s: the in-sync set %s was refused: %s", self.topic_partition, change.isr, error.name)
+        return outcome
+
+    def _commit_isr(self, isr: tuple[int, ...], partition_epoch: int) -> None:
+        assert self.leader is not None
+        before = len(self.leader.isr.committed)
+        if self.leader.isr.commit(isr, partition_epoch):
+            self._host.counters.count_isr_change(before, len(isr))
+            self._in_sync_changed()
+
+    def _in_sync_changed(self) -> None:
+        leader = self.leader
+        self._leads_alone = leader is not None and leader.is_alone
+        self._has_enough_in_sync = leader is not None and leader.has_enough_in_sync(self._min_insync_replicas)
+        self._maybe_advance_high_watermark()
+
+    # -- a follower
+
+    def follow_high_watermark(self, leader_high_watermark: int) -> None:
+        """What the leader has committed is committed here as far as this log reaches; it never goes back."""
+        log_end_offset = self.log.log_end_offset
+        if self.watermarks.advance(min(leader_high_watermark, log_end_offset), log_end_offset):
+            self._high_watermark_moved()
+
+    def follow_log_start(self, leader_log_start_offset: int) -> None:
+        if self.log.log_start_offset < leader_log_start_offset <= self.high_watermark:
+            self.log.increment_log_start_offset(leader_log_start_offset)
+
+    def truncate_to(self, offset: int) -> None:
+        """Cut what the leader does not have."""
+        if offset < self.high_watermark:
+            _log.warning(
+                "%s is cut at %d, below its high watermark %d: the leader was not in sync when it was elected",
+                self.topic_partition,
+                offset,
+                self.high_watermark,
+            )
+        self._log_was_cut(self.log.truncate_to(offset))
+
+    def restart_at(self, offset: int) -> None:
+        """The leader has nothing before `offset` any more: begin anew there."""
+        self.log.truncate_fully_and_start_at(offset)
+        self._log_was_cut(offset)
+        self.watermarks.start_at(offset)
+
+    def _log_was_cut(self, log_end_offset: int) -> None:
+        self.watermarks.truncate_to(log_end_offset)
+        self._first_unstable_offset = self.log.first_unstable_offset(self.high_watermark)
 
     # -- changes from the metadata
 
-    def change_leadership(self, leadership: Leadership) -> None:
-        was_leader = self.is_leader
+    def change_leadership(self, leadership: Leadership) -> bool:
+        """True when a new leader epoch began. Metadata older than what the controller has answered is no news."""
+        known = self.leadership
+        if leadership.leader_epoch > known.leader_epoch:
+            self._take_role(leadership)
+            self._wake_everyone()
+            return True
+        if leadership.leader_epoch < known.leader_epoch or leadership.partition_epoch < self._partition_epoch():
+            return False
         self.leadership = leadership
-        if was_leader and not self.is_leader:
-            self.release_all(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        self._maybe_advance_high_watermark()
+        if self.leader is not None:
+            self.leader.change_replicas(leadership.replicas)
+            self._commit_isr(leadership.isr, leadership.partition_epoch)
+            self._in_sync_changed()
+        return False
+
+    def _partition_epoch(self) -> int:
+        return self.leadership.partition_epoch if self.leader is None else self.leader.isr.partition_epoch
+
+    def _take_role(self, leadership: Leadership) -> None:
+        """A leader that leads again still owes its producers the answers they wait for; a follower owes nothing."""
+        host = self._host
+        self.leadership = leadership
+        self.leader = None
+        if leadership.is_led_by(host.broker_id):
+            self.leader = LeaderState(
+                leadership, host.broker_id, self.log.log_end_offset, host.lag_max_ms, host.monotonic_ms()
+            )
+        else:
+            self.committed_waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            self.ready_waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self._in_sync_changed()
 
     def release_all(self, error: ErrorCode) -> None:
         """Nobody may wait here any longer."""
         self.committed_waiters.fail(error)
         self.ready_waiters.fail(error)
-        for waiter in list(self.data_waiters):
+        self._wake_everyone()
+
+    def _wake_everyone(self) -> None:
+        for waiter in [*self.data_waiters, *self.follower_waiters]:
             waiter.partition_changed()
 
     def start_at(self, log_start_offset: int) -> None:

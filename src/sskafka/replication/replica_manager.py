@@ -1,11 +1,13 @@
 """The replicas on this broker: found by topic name or id, and kept in step with the cluster's metadata.
 
 `apply` is called with every change of the metadata, on the data loop: it opens the logs of new replicas, deletes
-those of deleted topics, and tells partitions of new leaders and settings.
+those that this broker no longer has, and tells partitions of new leaders, in-sync sets and settings. A large change is
+worked through in turns of a few milliseconds; `when_applied` tells when it is through.
 """
 
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
@@ -13,18 +15,34 @@ from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partition_image import PartitionImage
 from sskafka.metadata.records import RESOURCE_BROKER
 from sskafka.model.clock import Clock
-from sskafka.model.counters import TopicCounters
+from sskafka.model.counters import Sample, TopicCounters
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition, Uuid
 from sskafka.model.settings import Settings
+from sskafka.partition.in_sync_replicas import IsrChange
 from sskafka.partition.leadership import Leadership
-from sskafka.replication.errors import ReplicaOfflineError, UnknownPartitionError, UnknownTopicIdError
+from sskafka.replication.cluster_links import ClusterLinks
+from sskafka.replication.errors import (
+    NotLeaderError,
+    ReplicaOfflineError,
+    UnknownPartitionError,
+    UnknownTopicIdError,
+)
+from sskafka.replication.fetchers import Fetchers
+from sskafka.replication.isr_changes import IsrChanges
 from sskafka.replication.partition import Partition
+from sskafka.replication.replica_counters import ReplicaCounters
+from sskafka.replication.replica_gauges import replica_gauges
+from sskafka.replication.work_queue import WorkQueue
 from sskafka.storage.errors import StorageError
 from sskafka.storage.log_config import LogConfig
+from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.log_manager import LogManager
 
 log = logging.getLogger(__name__)
+
+HIGH_WATERMARK_DELAY_S = 0.005
+"""A follower learns of a new high watermark with its next records; if none come, after this time."""
 
 
 class TopicReplicas:
@@ -41,6 +59,8 @@ class TopicReplicas:
 
 
 class ReplicaManager:
+    """`links`: to the other brokers; a broker without them can only have partitions of its own."""
+
     def __init__(
         self,
         broker_id: int,
@@ -48,14 +68,35 @@ class ReplicaManager:
         settings: Settings,
         clock: Clock,
         call_soon: Callable[[Callable[[], None]], object],
+        links: ClusterLinks | None = None,
     ) -> None:
-        self._broker_id = broker_id
+        self.broker_id = broker_id
+        self.lag_max_ms: int = settings["replica.lag.time.max.ms"]
+        self.counters = ReplicaCounters()
+        self.monotonic_ms = clock.monotonic_ms
         self._logs = logs
         self._settings = settings
         self._clock = clock
         self._call_soon = call_soon
+        self._links = links
+        self._fetchers = Fetchers(broker_id, settings, clock, links, self.counters) if links else None
+        self._isr_changes = IsrChanges(broker_id, links) if links else None
+        self._image = ClusterImage()
         self._topics: dict[str | Uuid, TopicReplicas] = {}  # each topic twice: by name and by id
         self._to_wake: dict[Partition, None] = {}
+        self._to_tell: dict[Partition, None] = {}
+        self._changes = WorkQueue(clock, call_soon)
+        self._is_stopped = False
+        if links is not None:
+            self._check_lag_later(links)
+
+    def stop(self) -> None:
+        """Fetch no more, ask the controller for nothing more."""
+        self._is_stopped = True
+        if self._fetchers is not None:
+            self._fetchers.stop()
+        if self._isr_changes is not None:
+            self._isr_changes.stop()
 
     # -- what the servers ask
 
@@ -70,6 +111,11 @@ class ReplicaManager:
         replicas = self._topics.get(topic)
         return replicas.counters if replicas else None
 
+    def leadership_of(self, topic: str | Uuid, index: int) -> Leadership | None:
+        """As the metadata has it, wherever the replicas are."""
+        state = self._state_of(topic, index)
+        return _leadership(state) if state is not None else None
+
     def topics(self) -> Iterator[TopicReplicas]:
         return (replicas for key, replicas in self._topics.items() if isinstance(key, str))
 
@@ -80,19 +126,46 @@ class ReplicaManager:
     def high_watermarks(self) -> dict[TopicPartition, int]:
         return {partition.topic_partition: partition.high_watermark for partition in self.partitions()}
 
+    def samples(self) -> Iterator[Sample]:
+        yield from self.counters.samples()
+        yield from replica_gauges(self.partitions(), sum(len(topic.offline) for topic in self.topics()))
+
+    def rack_of(self, broker_id: int) -> str | None:
+        broker = self._image.brokers.get(broker_id)
+        return broker.rack if broker else None
+
+    def _state_of(self, topic: str | Uuid, index: int) -> PartitionImage | None:
+        if isinstance(topic, str):
+            return self._image.partition(topic, index)
+        found = self._image.topics_by_id.get(topic)
+        return found.partitions.get(index) if found else None
+
     def _why_not(self, topic: str | Uuid, index: int) -> Exception:
         replicas = self._topics.get(topic)
-        if replicas is None:
-            if isinstance(topic, bytes):
-                return UnknownTopicIdError("no topic here has that id")
-            return UnknownPartitionError(f"topic {topic!r} is not on this broker")
-        if index in replicas.offline:
+        if replicas is not None and index in replicas.offline:
             return ReplicaOfflineError(str(replicas.offline[index]))
-        return UnknownPartitionError(f"partition {replicas.name}-{index} is not on this broker")
+        state = self._state_of(topic, index)
+        if state is not None:
+            return NotLeaderError(f"broker {state.leader} leads partition {index}, no replica is here")
+        if isinstance(topic, bytes) and topic not in self._image.topics_by_id:
+            return UnknownTopicIdError("no topic has that id")
+        return UnknownPartitionError(f"there is no partition {index} of {replicas.name if replicas else topic!r}")
 
-    # -- waking parked fetches
+    # -- what partitions ask (PartitionHost)
 
-    def _wake_soon(self, partition: Partition) -> None:
+    def broker_epoch(self) -> int:
+        return self._links.broker_epoch() if self._links is not None else -1
+
+    def registered_epoch(self, broker_id: int) -> int | None:
+        """None when the broker may not be in sync: fenced, shutting down or unknown."""
+        broker = self._image.brokers.get(broker_id)
+        return broker.epoch if broker is not None and broker.is_active else None
+
+    def ask_for_isr(self, partition: Partition, change: IsrChange) -> None:
+        assert self._isr_changes is not None, "a partition with followers needs links to the cluster"
+        self._isr_changes.ask(partition, change)
+
+    def wake_soon(self, partition: Partition) -> None:
         """Once a turn of the loop, so that a fetch answers with all that the turn appended."""
         if not self._to_wake:
             self._call_soon(self._wake)
@@ -101,39 +174,86 @@ class ReplicaManager:
     def _wake(self) -> None:
         partitions, self._to_wake = self._to_wake, {}
         for partition in partitions:
-            for waiter in list(partition.data_waiters):
+            for waiter in [*partition.follower_waiters, *partition.data_waiters]:
                 waiter.data_arrived()
+
+    def tell_followers_later(self, partition: Partition) -> None:
+        assert self._links is not None
+        if not self._to_tell:
+            self._links.call_later(HIGH_WATERMARK_DELAY_S, self._tell_followers)
+        self._to_tell[partition] = None
+
+    def _tell_followers(self) -> None:
+        partitions, self._to_tell = self._to_tell, {}
+        for partition in partitions:
+            for waiter in list(partition.follower_waiters):
+                waiter.data_arrived()
+
+    # -- followers that lag
+
+    def _check_lag_later(self, links: ClusterLinks) -> None:
+        links.call_later(self.lag_max_ms / 2000, lambda: self._check_lag(links))
+
+    def _check_lag(self, links: ClusterLinks) -> None:
+        if self._is_stopped:
+            return
+        for partition in self.partitions():
+            partition.check_lag()
+        self._check_lag_later(links)
 
     # -- what the metadata says
 
     def apply(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        """What does not fit into a turn of the loop is done in the following ones."""
+        self._image = image
+        put = self._changes.put
         for topic in delta.topics_deleted.values():
             self._delete_topic(topic)
         for topic_id, index in delta.changed_partitions():
-            self._apply_partition(image, image.topics_by_id[topic_id], index)
+            put((topic_id, index), partial(self._apply_partition, image, topic_id, index))
         if delta.configs_changed:
-            self._apply_configs(delta, image)
+            put(("configs", image.next_offset), partial(self._apply_configs, delta, image))
+        if delta.brokers_changed:
+            put("brokers", self._apply_brokers)
+        self._changes.run()
 
-    def _apply_partition(self, image: ClusterImage, topic: TopicImage, index: int) -> None:
+    def when_applied(self, callback: Callable[[], None]) -> None:
+        """Called when all metadata given so far is in effect."""
+        self._changes.when_done(callback)
+
+    def take_offline(self, directory: LogDirectory) -> None:
+        """A log directory has failed: its replicas can neither lead nor follow."""
+        for replicas in self.topics():
+            for index, partition in list(replicas.partitions.items()):
+                if partition.log.log_directory is directory:
+                    replicas.offline[index] = directory.failure or StorageError("the log directory has failed")
+                    self._drop(replicas, index, ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def _apply_partition(self, image: ClusterImage, topic_id: Uuid, index: int) -> None:
+        topic = image.topics_by_id[topic_id]
         state = topic.partitions[index]
-        if self._broker_id not in state.replicas:
+        replicas = self._topics.get(topic_id)
+        if self.broker_id not in state.replicas:
+            if replicas is not None and index in replicas.partitions:
+                self._remove_replica(replicas, index)
             return
-        replicas = self._topics.get(topic.topic_id) or self._add_topic(topic)
+        replicas = replicas or self._add_topic(topic)
         partition = replicas.partitions.get(index)
-        if partition is not None:
-            partition.change_leadership(_leadership(state))
-            return
-        try:
-            replicas.partitions[index] = self._open(image, replicas, index, state)
-            replicas.offline.pop(index, None)
-        except StorageError as error:
-            log.error("replica %s-%d is offline: %s", topic.name, index, error)
-            replicas.offline[index] = error
+        if partition is None:
+            self._maybe_open(image, replicas, index, state)
+        elif partition.change_leadership(_leadership(state)):
+            self._follow(partition)
 
-    def _add_topic(self, topic: TopicImage) -> TopicReplicas:
-        replicas = TopicReplicas(topic.name, topic.topic_id)
-        self._topics[topic.name] = self._topics[topic.topic_id] = replicas
-        return replicas
+    def _maybe_open(self, image: ClusterImage, replicas: TopicReplicas, index: int, state: PartitionImage) -> None:
+        try:
+            partition = self._open(image, replicas, index, state)
+        except StorageError as error:
+            log.error("replica %s-%d is offline: %s", replicas.name, index, error)
+            replicas.offline[index] = error
+            return
+        replicas.partitions[index] = partition
+        replicas.offline.pop(index, None)
+        self._follow(partition)
 
     def _open(self, image: ClusterImage, topic: TopicReplicas, index: int, state: PartitionImage) -> Partition:
         topic_partition = TopicPartition(topic.name, index)
@@ -144,21 +264,62 @@ class ReplicaManager:
             topic.topic_id,
             partition_log,
             _leadership(state),
-            self._broker_id,
             self._logs.high_watermark(topic_partition),
             min_insync_replicas,
             topic.counters,
-            self._wake_soon,
+            self,
         )
 
-    def _delete_topic(self, topic: TopicImage) -> None:
-        replicas = self._topics.pop(topic.topic_id, None)
-        if replicas is None:
+    def _follow(self, partition: Partition) -> None:
+        """The partition is in a new leader epoch: fetch from its leader, or from nobody."""
+        if self._fetchers is None:
             return
-        del self._topics[topic.name]
-        for partition in replicas.partitions.values():
-            self._logs.delete_log(partition.topic_partition, self._clock.now_ms())
-            partition.release_all(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if partition.is_leader or partition.leadership.leader_id < 0:
+            self._fetchers.remove(partition)
+        else:
+            self._fetchers.follow(partition)
+
+    def _add_topic(self, topic: TopicImage) -> TopicReplicas:
+        replicas = TopicReplicas(topic.name, topic.topic_id)
+        self._topics[topic.name] = self._topics[topic.topic_id] = replicas
+        return replicas
+
+    def _delete_topic(self, topic: TopicImage) -> None:
+        """Partition by partition, and before new ones of the same name are opened."""
+        for index in topic.partitions:
+            self._changes.put(("deleted", topic.topic_id, index), partial(self._delete, topic.topic_id, index))
+        self._changes.put(("deleted", topic.topic_id), partial(self._forget_topic, topic.topic_id))
+
+    def _delete(self, topic_id: Uuid, index: int) -> None:
+        replicas = self._topics.get(topic_id)
+        if replicas is not None and index in replicas.partitions:
+            self._remove_replica(replicas, index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def _forget_topic(self, topic_id: Uuid) -> None:
+        replicas = self._topics.pop(topic_id, None)
+        if replicas is not None:
+            del self._topics[replicas.name]
+
+    def _remove_replica(
+        self, replicas: TopicReplicas, index: int, error: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    ) -> None:
+        topic_partition = replicas.partitions[index].topic_partition
+        self._drop(replicas, index, error)
+        try:
+            self._logs.delete_log(topic_partition, self._clock.now_ms())
+        except StorageError as failure:
+            log.error("the log of %s could not be deleted: %s", topic_partition, failure)
+
+    def _drop(self, replicas: TopicReplicas, index: int, error: ErrorCode) -> None:
+        partition = replicas.partitions.pop(index)
+        if self._fetchers is not None:
+            self._fetchers.remove(partition)
+        partition.release_all(error)
+
+    def _apply_brokers(self) -> None:
+        """A fenced broker no longer holds back the high watermark of those who waited for it to join."""
+        for partition in self.partitions():
+            partition.brokers_changed()
 
     def _apply_configs(self, delta: MetadataDelta, image: ClusterImage) -> None:
         """A changed default of a broker may change every topic."""
@@ -168,8 +329,7 @@ class ReplicaManager:
             if all_topics or replicas.name in changed:
                 config, min_insync_replicas = self._configs(image, replicas.name)
                 for partition in replicas.partitions.values():
-                    partition.log.configure(config)
-                    partition.min_insync_replicas = min_insync_replicas
+                    partition.configure(config, min_insync_replicas)
 
     def _configs(self, image: ClusterImage, topic: str) -> tuple[LogConfig, int]:
         config = effective_settings(self._settings, image).topic_config(image.topic_configs(topic))

@@ -1,9 +1,10 @@
 """The cluster as this broker's clients are told of it: brokers with the address for the client's own listener."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from sskafka.metadata.image import ClusterImage
+from sskafka.wire.leaders import NodeEndpoint
 
 
 class BrokerAddress(NamedTuple):
@@ -33,6 +34,14 @@ class ClusterView:
             endpoint = broker.endpoint(listener_name)
             if endpoint is not None and (include_fenced or not broker.fenced):
                 yield BrokerAddress(broker.id, endpoint.host, endpoint.port, broker.rack, broker.fenced)
+
+    def endpoints(self, broker_ids: Collection[int], listener_name: str) -> list[NodeEndpoint]:
+        """As answers name them that send a client to another broker."""
+        return [
+            NodeEndpoint(broker.broker_id, broker.host, broker.port, broker.rack)
+            for broker in self.brokers(listener_name)
+            if broker.broker_id in broker_ids
+        ]
 
     def is_live(self, broker_id: int) -> bool:
         broker = self.image.brokers.get(broker_id)

@@ -12,6 +12,7 @@ _CODES: dict[type[Exception], ErrorCode] = {
     replication.UnknownPartitionError: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     replication.UnknownTopicIdError: ErrorCode.UNKNOWN_TOPIC_ID,
     replication.NotLeaderError: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    replication.StaleBrokerEpochError: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     replication.FencedLeaderEpochError: ErrorCode.FENCED_LEADER_EPOCH,
     replication.UnknownLeaderEpochError: ErrorCode.UNKNOWN_LEADER_EPOCH,
     replication.NotEnoughReplicasError: ErrorCode.NOT_ENOUGH_REPLICAS,

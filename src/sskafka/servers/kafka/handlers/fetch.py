@@ -3,7 +3,8 @@
     read every partition -> enough bytes, an error, or no time to wait? answer
                             otherwise park: each partition wakes the request when its data becomes visible
 
-A parked request holds no slices: it reads again when it is woken or its time is over.
+A parked request holds no slices: it reads again when it is woken or its time is over. Consumers and followers
+differ in how they read (fetch_readers.py).
 """
 
 from sskafka.model.clock import Clock
@@ -11,17 +12,17 @@ from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import Timer, TimerWheel
-from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.connection import ResponseSlot
-from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.handlers.fetch_readers import ConsumerReader, FollowerReader, Reader
 from sskafka.servers.kafka.handlers.fetch_sessions import FetchContext, FetchSessions, Target, Topic
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.wire.fetch import FetchedPartition, FetchRequestView, decode_fetch_request, encode_fetch_response
+from sskafka.wire.leaders import NodeEndpoint
 
 TOPIC_IDS_FROM = 13
-READ_COMMITTED = 1
-NO_OFFSET = -1
-NO_REPLICA = -1
+ENDPOINTS_FROM = 16
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 Results = list[tuple[Topic, list[FetchedPartition]]]
 
@@ -34,8 +35,12 @@ class FetchHandler:
         clock: Clock,
         timers: TimerWheel,
         response_bytes_max: int,
+        view: ClusterView | None = None,
+        replica_selector: str | None = None,
     ) -> None:
         self._replicas = replicas
+        self._view = view
+        self._chooses_replica = replica_selector == RACK_AWARE_SELECTOR
         self._sessions = sessions
         self._clock = clock
         self._timers = timers
@@ -48,7 +53,14 @@ class FetchHandler:
             context = self._sessions.context_of(fetch, uses_topic_ids, self._clock.monotonic_ms())
         except KafkaError as error:
             return encode_fetch_response(request.version, request.correlation_id, 0, error.code, fetch.session_id, [])
-        operation = FetchOperation(self._replicas, request, fetch, context, self._response_bytes_max)
+        reader: Reader
+        if fetch.replica_id >= 0:
+            reader = FollowerReader(self._replicas, request, fetch)
+        else:
+            reader = ConsumerReader(self._replicas, request, fetch, self._chooses_replica)
+        operation = FetchOperation(
+            self._replicas, request, fetch, context, reader, self._response_bytes_max, self._view
+        )
         response = operation.attempt(must_answer=fetch.max_wait_ms <= 0 or not context.targets)
         if response is None:
             operation.park(request.park(), self._timers, fetch.max_wait_ms)
@@ -61,14 +73,15 @@ class FetchOperation:
     __slots__ = (
         "_context",
         "_correlation_id",
+        "_listener_name",
         "_max_bytes",
         "_min_bytes",
-        "_read_committed",
+        "_reader",
         "_replicas",
-        "_request",
         "_slot",
         "_timer",
         "_version",
+        "_view",
         "_watched",
     )
 
@@ -78,16 +91,19 @@ class FetchOperation:
         request: Request,
         fetch: FetchRequestView,
         context: FetchContext,
+        reader: Reader,
         response_bytes_max: int,
+        view: ClusterView | None,
     ) -> None:
         self._replicas = replicas
-        self._request = request
         self._version = request.version
         self._correlation_id = request.correlation_id
+        self._listener_name = request.listener_name
         self._context = context
+        self._reader = reader
+        self._view = view
         self._min_bytes = fetch.min_bytes
         self._max_bytes = min(fetch.max_bytes, response_bytes_max)
-        self._read_committed = fetch.isolation_level == READ_COMMITTED
         self._slot: ResponseSlot | None = None
         self._timer: Timer | None = None
         self._watched: list[Partition] = []
@@ -96,49 +112,19 @@ class FetchOperation:
         """Read every partition; the response when there is enough to send, or when there must be one."""
         room = self._max_bytes
         size = 0
-        failed = False
+        has_news = False
         fetched: list[tuple[Target, FetchedPartition]] = []
+        reader = self._reader
         for target in self._context.targets:
-            result = self._read(target, room, min_one=size == 0)
+            result = reader.read(target, room, size == 0)
             fetched.append((target, result))
             size += result.records_size
             room -= result.records_size
-            failed = failed or result.error_code != 0
-        if size < self._min_bytes and not failed and not must_answer:
+            has_news = has_news or reader.is_news(target, result)
+        reader.attempted()
+        if size < self._min_bytes and not has_news and not must_answer:
             return None
         return self._encode(fetched)
-
-    def _read(self, target: Target, room: int, min_one: bool) -> FetchedPartition:
-        index = target.index
-        try:
-            partition = self._find(target)
-            found = partition.read(
-                target.fetch_offset,
-                max(0, min(target.max_bytes, room)),
-                read_committed=self._read_committed,
-                min_one=min_one,
-                current_leader_epoch=target.leader_epoch,
-            )
-        except Exception as error:  # each partition fails for itself
-            code, _ = error_code_of(error)
-            return FetchedPartition(index, code, NO_OFFSET, NO_OFFSET, NO_OFFSET, None, NO_REPLICA, 0, ())
-        return FetchedPartition(
-            index,
-            0,
-            found.high_watermark,
-            found.last_stable_offset,
-            found.log_start_offset,
-            found.aborted,
-            NO_REPLICA,
-            found.size_bytes,
-            found.slices,
-        )
-
-    def _find(self, target: Target) -> Partition:
-        partition = self._replicas.find(target.topic, target.index)
-        if not self._request.may_on_topic(Operation.READ, partition.topic_partition.topic):
-            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        return partition
 
     def _encode(self, fetched: list[tuple[Target, FetchedPartition]]) -> Response:
         results: Results = []
@@ -152,8 +138,26 @@ class FetchOperation:
             else:
                 results.append((target.topic, [result]))
         return encode_fetch_response(
-            self._version, self._correlation_id, 0, ErrorCode.NONE, self._context.session_id, results
+            self._version,
+            self._correlation_id,
+            0,
+            ErrorCode.NONE,
+            self._context.session_id,
+            results,
+            node_endpoints=self._endpoints(results) if self._version >= ENDPOINTS_FROM else (),
         )
+
+    def _endpoints(self, results: Results) -> list[NodeEndpoint]:
+        """Where the leaders are that the answer sends its reader to."""
+        leaders = {
+            result.tags.current_leader.leader_id
+            for _, partitions in results
+            for result in partitions
+            if result.tags is not None and result.tags.current_leader is not None
+        }
+        if not leaders or self._view is None:
+            return []
+        return self._view.endpoints(leaders, self._listener_name)
 
     def _count(self, topic: Topic, result: FetchedPartition) -> None:
         counters = self._replicas.counters_of(topic)
@@ -172,7 +176,7 @@ class FetchOperation:
         self._timer = timers.schedule(max_wait_ms, self.partition_changed)
         for target in self._context.targets:
             partition = self._replicas.find(target.topic, target.index)
-            partition.data_waiters[self] = None
+            self._reader.waiters_of(partition)[self] = None
             self._watched.append(partition)
 
     def data_arrived(self) -> None:
@@ -190,7 +194,7 @@ class FetchOperation:
 
     def _unwatch(self) -> None:
         for partition in self._watched:
-            partition.data_waiters.pop(self, None)
+            self._reader.waiters_of(partition).pop(self, None)
         self._watched.clear()
         if self._timer is not None:
             self._timer.cancel()

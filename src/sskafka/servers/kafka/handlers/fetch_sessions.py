@@ -27,22 +27,45 @@ Topic = str | bytes
 class Target:
     """What one request asks of one partition, and what the client was last told about it."""
 
-    __slots__ = ("fetch_offset", "index", "leader_epoch", "max_bytes", "seen", "topic")
+    __slots__ = (
+        "fetch_offset",
+        "index",
+        "last_fetched_epoch",
+        "leader_epoch",
+        "log_start_offset",
+        "max_bytes",
+        "seen",
+        "topic",
+    )
 
-    def __init__(self, topic: Topic, index: int, leader_epoch: int, fetch_offset: int, max_bytes: int) -> None:
+    def __init__(
+        self,
+        topic: Topic,
+        index: int,
+        leader_epoch: int,
+        fetch_offset: int,
+        last_fetched_epoch: int,
+        log_start_offset: int,
+        max_bytes: int,
+    ) -> None:
         self.topic = topic
         self.index = index
         self.leader_epoch = leader_epoch
         self.fetch_offset = fetch_offset
+        self.last_fetched_epoch = last_fetched_epoch
+        self.log_start_offset = log_start_offset
         self.max_bytes = max_bytes
         self.seen: tuple[int, int] | None = None  # high watermark and log start offset
 
 
 class FetchSession:
-    __slots__ = ("last_used_ms", "next_epoch", "session_id", "targets", "uses_topic_ids")
+    __slots__ = ("is_followers", "last_used_ms", "next_epoch", "session_id", "targets", "uses_topic_ids")
 
-    def __init__(self, session_id: int, targets: Iterable[Target], uses_topic_ids: bool, now_ms: float) -> None:
+    def __init__(
+        self, session_id: int, targets: Iterable[Target], uses_topic_ids: bool, is_followers: bool, now_ms: float
+    ) -> None:
         self.session_id = session_id
+        self.is_followers = is_followers
         self.targets = {(target.topic, target.index): target for target in targets}
         self.uses_topic_ids = uses_topic_ids
         self.next_epoch = 1
@@ -79,6 +102,8 @@ class FetchContext:
             not self._incremental
             or fetched.records_size > 0
             or fetched.error_code != 0
+            or fetched.tags is not None
+            or fetched.preferred_read_replica >= 0
             or target.seen != (fetched.high_watermark, fetched.log_start_offset)
         )
 
@@ -111,7 +136,7 @@ class FetchSessions:
             targets = list(targets_of(fetch))
             session = None
             if fetch.session_epoch == INITIAL_EPOCH and targets:
-                session = self._maybe_open(targets, uses_topic_ids, now_ms)
+                session = self._maybe_open(targets, uses_topic_ids, fetch.replica_id >= 0, now_ms)
             return FetchContext(targets, session, incremental=False)
         session = self._resume(fetch, uses_topic_ids, now_ms)
         session.update(fetch)
@@ -129,20 +154,27 @@ class FetchSessions:
         self._sessions.move_to_end(session.session_id)
         return session
 
-    def _maybe_open(self, targets: list[Target], uses_topic_ids: bool, now_ms: float) -> FetchSession | None:
+    def _maybe_open(
+        self, targets: list[Target], uses_topic_ids: bool, is_followers: bool, now_ms: float
+    ) -> FetchSession | None:
         """None when the cache is full of sessions in use: the client then goes on without one."""
-        if len(self._sessions) >= self._limit and not self._evict(now_ms):
+        if len(self._sessions) >= self._limit and not self._evict(is_followers, now_ms):
             return None
         session_id = self._random_int(1, EPOCH_MAX)
         while session_id in self._sessions:
             session_id = self._random_int(1, EPOCH_MAX)
-        session = FetchSession(session_id, targets, uses_topic_ids, now_ms)
+        session = FetchSession(session_id, targets, uses_topic_ids, is_followers, now_ms)
         self._sessions[session_id] = session
         return session
 
-    def _evict(self, now_ms: float) -> bool:
+    def _evict(self, for_follower: bool, now_ms: float) -> bool:
+        """The session that was not used for longest, if that is long enough; a follower takes any consumer's place."""
         oldest = next(iter(self._sessions.values()), None)
-        if oldest is None or now_ms - oldest.last_used_ms < EVICTABLE_AFTER_MS:
+        if oldest is not None and now_ms - oldest.last_used_ms < EVICTABLE_AFTER_MS:
+            oldest = None
+            if for_follower:
+                oldest = next((session for session in self._sessions.values() if not session.is_followers), None)
+        if oldest is None:
             return False
         del self._sessions[oldest.session_id]
         return True
@@ -150,5 +182,5 @@ class FetchSessions:
 
 def targets_of(fetch: FetchRequestView) -> Iterable[Target]:
     for topic, partitions in fetch.topics:
-        for index, leader_epoch, fetch_offset, _, _, max_bytes in partitions:
-            yield Target(topic, index, leader_epoch, fetch_offset, max_bytes)
+        for partition in partitions:
+            yield Target(topic, *partition)

@@ -1,0 +1,149 @@
+"""What a replica knows as long as it leads one epoch: how far the others are, and who is in sync.
+
+The high watermark is the smallest position in the maximal in-sync set; the leader's own is what its log may
+acknowledge. It stands still while fewer replicas are in sync than min.insync.replicas asks for (KIP-966): what such
+a leader alone has is not promised to anybody. A replica outside that has nearly caught up holds it back too, for
+otherwise it would chase a busy leader for ever and never be in sync.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from sskafka.partition.follower_progress import NEVER_MS, UNKNOWN_BROKER_EPOCH, FollowerProgress
+from sskafka.partition.in_sync_replicas import InSyncReplicas, IsrChange
+from sskafka.partition.leadership import Leadership
+
+REFUSED_PAUSE_MS = 100
+
+RegisteredEpoch: TypeAlias = Callable[[int], int | None]
+"""The epoch with which a broker is registered; None when it is fenced, shutting down or unknown."""
+
+
+class LeaderState:
+    __slots__ = (
+        "_quiet_until_ms",
+        "broker_id",
+        "epoch_start_offset",
+        "followers",
+        "isr",
+        "lag_max_ms",
+        "leader_epoch",
+        "replicas",
+    )
+
+    def __init__(
+        self, leadership: Leadership, broker_id: int, epoch_start_offset: int, lag_max_ms: int, now_ms: float
+    ) -> None:
+        """Members of the ISR count as caught up now: they get the whole time to find the new leader."""
+        self.broker_id = broker_id
+        self.leader_epoch = leadership.leader_epoch
+        self.epoch_start_offset = epoch_start_offset
+        self.lag_max_ms = lag_max_ms
+        self.replicas = leadership.replicas
+        self._quiet_until_ms = NEVER_MS
+        self.isr = InSyncReplicas(leadership.isr, leadership.partition_epoch)
+        self.followers = {
+            replica: FollowerProgress(now_ms if replica in leadership.isr else NEVER_MS)
+            for replica in self._others(leadership.replicas)
+        }
+
+    def _others(self, replicas: Iterable[int]) -> list[int]:
+        return [replica for replica in replicas if replica != self.broker_id]
+
+    @property
+    def is_alone(self) -> bool:
+        """Nobody else has to have a record before it is committed."""
+        return len(self.isr.maximal) == 1
+
+    def has_enough_in_sync(self, min_insync_replicas: int) -> bool:
+        return len(self.isr.committed) >= min(min_insync_replicas, len(self.replicas))
+
+    # -- offsets
+
+    def high_watermark_candidate(
+        self, own_offset: int, log_end_offset: int, registered_epoch: RegisteredEpoch, now_ms: float
+    ) -> int:
+        """Where the high watermark may be if enough replicas are in sync; -1 while a member's position is unknown."""
+        maximal = self.isr.maximal
+        candidate = own_offset
+        for replica, progress in self.followers.items():
+            if progress.log_end_offset < candidate and (
+                replica in maximal
+                or (
+                    progress.is_caught_up(log_end_offset, now_ms, self.lag_max_ms)
+                    and self._is_eligible(replica, registered_epoch)
+                )
+            ):
+                candidate = progress.log_end_offset
+        return candidate
+
+    def low_watermark(self, own_log_start_offset: int, is_live: Callable[[int], bool]) -> int:
+        """Every live replica has deleted what is before."""
+        starts = [progress.log_start_offset for replica, progress in self.followers.items() if is_live(replica)]
+        return min([own_log_start_offset, *starts])
+
+    # -- changes of the ISR
+
+    def change_replicas(self, replicas: tuple[int, ...]) -> None:
+        """The assignment changed; replicas that stay keep their progress."""
+        self.replicas = replicas
+        self.followers = {
+            replica: self.followers.get(replica) or FollowerProgress() for replica in self._others(replicas)
+        }
+
+    def plan_expand(
+        self,
+        replica_id: int,
+        high_watermark: int,
+        registered_epoch: RegisteredEpoch,
+        own_broker_epoch: int,
+        now_ms: float,
+    ) -> IsrChange | None:
+        """The change that lets a follower in, once it has all that is committed and all that this epoch began with."""
+        if self.isr.pending is not None or replica_id in self.isr.committed or now_ms < self._quiet_until_ms:
+            return None
+        progress = self.followers[replica_id]
+        if progress.log_end_offset < max(high_watermark, self.epoch_start_offset):
+            return None
+        if not self._is_eligible(replica_id, registered_epoch):
+            return None
+        return self._change([*self.isr.committed, replica_id], own_broker_epoch)
+
+    def plan_shrink(self, log_end_offset: int, own_broker_epoch: int, now_ms: float) -> IsrChange | None:
+        """The change that puts out those who have not been caught up for too long."""
+        if self.isr.pending is not None or self.isr.committed == (self.broker_id,):
+            return None
+        staying = [
+            replica
+            for replica in self.isr.committed
+            if replica == self.broker_id or self._is_in_step(replica, log_end_offset, now_ms)
+        ]
+        if len(staying) == len(self.isr.committed):
+            return None
+        return self._change(staying, own_broker_epoch)
+
+    def not_applied(self, change: IsrChange, now_ms: float) -> None:
+        """The controller sees it otherwise; each fetch would ask it the same again, so let it rest for a moment."""
+        self.isr.not_applied(change)
+        self._quiet_until_ms = now_ms + REFUSED_PAUSE_MS
+
+    def _is_in_step(self, replica: int, log_end_offset: int, now_ms: float) -> bool:
+        progress = self.followers.get(replica)
+        return progress is not None and progress.is_caught_up(log_end_offset, now_ms, self.lag_max_ms)
+
+    def _is_eligible(self, replica: int, registered_epoch: RegisteredEpoch) -> bool:
+        """KIP-903: the process that fetched must be the one that is registered, for a restart may have lost records."""
+        registered = registered_epoch(replica)
+        if registered is None:
+            return False
+        return self.followers[replica].broker_epoch in {UNKNOWN_BROKER_EPOCH, registered}
+
+    def _change(self, isr: list[int], own_broker_epoch: int) -> IsrChange:
+        def broker_epoch(replica: int) -> int:
+            if replica == self.broker_id:
+                return own_broker_epoch
+            progress = self.followers.get(replica)
+            return progress.broker_epoch if progress else UNKNOWN_BROKER_EPOCH
+
+        epochs = tuple(broker_epoch(replica) for replica in isr)
+        return IsrChange(self.leader_epoch, self.isr.partition_epoch, tuple(isr), epochs)

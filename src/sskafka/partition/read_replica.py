@@ -1,0 +1,27 @@
+"""Which replica a consumer should read from (KIP-392): one in its own rack, the most caught up of them."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class ReadReplica(NamedTuple):
+    broker_id: int
+    rack: str | None
+    log_end_offset: int
+    log_start_offset: int
+
+
+def nearest_replica(
+    leader: ReadReplica, in_sync: Iterable[ReadReplica], client_rack: str, fetch_offset: int
+) -> int | None:
+    """None: the leader is as good as any. `in_sync` are the others that are in sync and alive."""
+    if not client_rack or leader.rack == client_rack:
+        return None
+    near = [
+        replica
+        for replica in in_sync
+        if replica.rack == client_rack and replica.log_start_offset <= fetch_offset <= replica.log_end_offset
+    ]
+    if not near:
+        return None
+    return max(near, key=lambda replica: (replica.log_end_offset, -replica.broker_id)).broker_id

@@ -1,0 +1,79 @@
+"""The follower's end of an incremental fetch session (KIP-227): tell the leader what changed, and nothing else.
+
+    full          session (0, 0): every partition is named, a session is opened
+    incremental   session (s, n): what is new, what is asked for otherwise, what is forgotten
+
+A lost or refused request leaves it open what the leader knows, so the next one is full again.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sskafka.model.ids import Uuid
+from sskafka.wire.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
+
+NO_SESSION = 0
+INITIAL_EPOCH = 0
+EPOCH_MAX = 2**31 - 1
+
+Key = tuple[Uuid, int]
+"""Topic id and partition."""
+
+
+class Asked(NamedTuple):
+    """What is asked of one partition."""
+
+    leader_epoch: int
+    fetch_offset: int
+    last_fetched_epoch: int
+    log_start_offset: int
+
+
+class FetchSession:
+    def __init__(self, partition_max_bytes: int) -> None:
+        self.session_id = NO_SESSION
+        self.epoch = INITIAL_EPOCH
+        self.known: dict[Key, Asked] = {}
+        """What the leader takes for granted; of the request under way, too."""
+        self._partition_max_bytes = partition_max_bytes
+
+    @property
+    def is_full(self) -> bool:
+        return self.epoch == INITIAL_EPOCH
+
+    def tell(self, asked: dict[Key, Asked], forgotten: Iterable[Key]) -> tuple[list[FetchTopic], list[ForgottenTopic]]:
+        """The request's part about partitions. `asked`: all of them when the session is full, else those to mention."""
+        if self.is_full:
+            self.known.clear()
+        dropped = [key for key in forgotten if self.known.pop(key, None) is not None]
+        news = {key: what for key, what in asked.items() if self.known.get(key) != what}
+        self.known.update(news)
+        return self._topics(news), _forgotten_topics(dropped)
+
+    def answered(self, session_id: int) -> None:
+        """The leader took the request; 0 when it keeps no session for us."""
+        self.session_id = session_id
+        if session_id == NO_SESSION:
+            self.epoch = INITIAL_EPOCH
+        else:
+            self.epoch = 1 if self.epoch == EPOCH_MAX else self.epoch + 1
+
+    def lost(self) -> None:
+        """Begin anew; naming the old session lets the leader drop it."""
+        self.epoch = INITIAL_EPOCH
+
+    def _topics(self, asked: dict[Key, Asked]) -> list[FetchTopic]:
+        topics: dict[Uuid, FetchTopic] = {}
+        for (topic_id, index), what in asked.items():
+            topic = topics.get(topic_id)
+            if topic is None:
+                topics[topic_id] = topic = FetchTopic(topic_id=topic_id)
+            topic.partitions.append(FetchPartition(index, *what, self._partition_max_bytes))
+        return list(topics.values())
+
+
+def _forgotten_topics(keys: list[Key]) -> list[ForgottenTopic]:
+    topics: dict[Uuid, ForgottenTopic] = {}
+    for topic_id, index in keys:
+        topics.setdefault(topic_id, ForgottenTopic(topic_id=topic_id)).partitions.append(index)
+    return list(topics.values())

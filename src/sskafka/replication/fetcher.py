@@ -1,0 +1,287 @@
+"""Fetches from one leader all partitions that this broker follows there, over one connection.
+
+    send what changed in the session -> [the leader answers, or waits for records] -> append, cut or pause each
+    partition, a bounded number of bytes a turn -> all of it as safe as flush.messages asks -> send again
+
+One request is under way at a time. Its fetch offsets tell the leader what this broker has, so it is sent only when
+that is true. A partition that fails pauses for replica.fetch.backoff.ms, the others go on.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sskafka.model.clock import Clock
+from sskafka.model.errors import ErrorCode
+from sskafka.model.settings import Settings
+from sskafka.partition.truncation import UNDEFINED, EpochEnd
+from sskafka.replication.cluster_links import ClusterLinks
+from sskafka.replication.fetch_session import Asked, FetchSession, Key
+from sskafka.replication.follower_log import append_fetched, last_fetched_epoch, truncate_by
+from sskafka.replication.offset_reset import OffsetReset
+from sskafka.replication.partition import Partition
+from sskafka.replication.replica_counters import ReplicaCounters
+from sskafka.storage.errors import CorruptBatchError, RejectedAppendError, StorageError
+from sskafka.wire.messages.fetch import FetchRequest, FetchResponse, PartitionData, ReplicaState
+
+_log = logging.getLogger(__name__)
+
+TURN_BYTES = 1024 * 1024
+"""Appended in one turn of the loop; then the clients of this broker have theirs."""
+
+
+class FetchLimits(NamedTuple):
+    min_bytes: int
+    partition_max_bytes: int
+    response_max_bytes: int
+    max_wait_ms: int
+    backoff_ms: int
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "FetchLimits":
+        return cls(
+            settings["replica.fetch.min.bytes"],
+            settings["replica.fetch.max.bytes"],
+            settings["replica.fetch.response.max.bytes"],
+            settings["replica.fetch.wait.max.ms"],
+            settings["replica.fetch.backoff.ms"],
+        )
+
+
+class ReplicaFetcher:
+    def __init__(
+        self,
+        broker_id: int,
+        leader_id: int,
+        links: ClusterLinks,
+        clock: Clock,
+        limits: FetchLimits,
+        counters: ReplicaCounters,
+    ) -> None:
+        self._broker_id = broker_id
+        self._leader_id = leader_id
+        self._links = links
+        self._link = links.transport.link_to(leader_id)
+        self._clock = clock
+        self._limits = limits
+        self._counters = counters
+        self._session = FetchSession(limits.partition_max_bytes)
+        self._partitions: dict[Key, Partition] = {}
+        self._to_tell: set[Key] = set()
+        """What to ask of them may differ from what the leader knows."""
+        self._paused: set[Key] = set()
+        self._to_forget: set[Key] = set()
+        self._unflushed: set[Key] = set()
+        self._answers: deque[tuple[Key, PartitionData]] = deque()
+        self._is_busy = False
+        """A request or its answers are being worked on, or a pause after a failure is."""
+        self._is_stopped = False
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._partitions
+
+    # -- what is fetched
+
+    def add(self, partition: Partition) -> None:
+        """Fetch it in its current leader epoch, from the end of its log; also when it is fetched already."""
+        key = _key(partition)
+        self._partitions[key] = partition
+        self._paused.discard(key)
+        self._to_forget.discard(key)
+        self._to_tell.add(key)
+        self._soon(self._maybe_send)
+
+    def remove(self, partition: Partition) -> None:
+        key = _key(partition)
+        if self._partitions.pop(key, None) is not None:
+            self._to_tell.discard(key)
+            self._paused.discard(key)
+            self._unflushed.discard(key)
+            self._to_forget.add(key)
+            self._soon(self._maybe_send)
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        self._partitions.clear()
+        self._answers.clear()
+        self._link.close()
+
+    def _soon(self, call: Callable[[], None]) -> None:
+        self._links.call_later(0, call)
+
+    # -- asking
+
+    def _maybe_send(self) -> None:
+        if self._is_busy or self._is_stopped or not self._is_flushed():
+            return
+        session = self._session
+        if session.is_full:
+            self._to_tell.update(key for key in self._partitions if key not in self._paused)
+        asked = {key: _asked(self._partitions[key]) for key in self._to_tell}
+        topics, forgotten = session.tell(asked, self._to_forget)
+        self._to_tell.clear()
+        self._to_forget.clear()
+        if not session.known:
+            return  # everything is paused or gone
+        self._is_busy = True
+        limits = self._limits
+        request = FetchRequest(
+            replica_state=ReplicaState(self._broker_id, self._links.broker_epoch()),
+            max_wait_ms=limits.max_wait_ms,
+            min_bytes=limits.min_bytes,
+            max_bytes=limits.response_max_bytes,
+            session_id=session.session_id,
+            session_epoch=session.epoch,
+            topics=topics,
+            forgotten_topics_data=forgotten,
+        )
+        self._link.fetch(request, self._answered)
+
+    def _is_flushed(self) -> bool:
+        """Everything appended is as safe as the topic's flush.messages asks; a failed log holds up nobody else."""
+        for key in list(self._unflushed):
+            log = self._partitions[key].log
+            if log.log_directory.failure is not None:
+                self._pause(key)
+            elif log.ready_offset < log.log_end_offset:
+                return False
+            self._unflushed.discard(key)
+        return True
+
+    # -- answers
+
+    def _answered(self, answer: FetchResponse | Exception) -> None:
+        if self._is_stopped:
+            return
+        if isinstance(answer, Exception):
+            _log.info("broker %d could not be fetched from: %s", self._leader_id, answer)
+            self._begin_again(self._limits.backoff_ms)
+        elif answer.error_code != ErrorCode.NONE:
+            _log.info("broker %d ended the fetch session: %s", self._leader_id, ErrorCode(answer.error_code).name)
+            self._begin_again(0 if answer.error_code in _SESSION_IS_GONE else self._limits.backoff_ms)
+        else:
+            self._session.answered(answer.session_id)
+            self._answers.extend(
+                ((topic.topic_id, data.partition_index), data)
+                for topic in answer.responses
+                for data in topic.partitions
+            )
+            self._work_off()
+
+    def _begin_again(self, delay_ms: int) -> None:
+        self._session.lost()
+        self._links.call_later(delay_ms / 1000, self._go_on)
+
+    def _go_on(self) -> None:
+        self._is_busy = False
+        self._maybe_send()
+
+    def _work_off(self) -> None:
+        """The answers, as far as one turn of the loop goes; the next request when they are done."""
+        room = TURN_BYTES
+        while self._answers and room > 0:
+            key, data = self._answers.popleft()
+            room -= self._take(key, data)
+        if self._answers:
+            self._soon(self._work_off)
+        else:
+            self._go_on()
+
+    def _take(self, key: Key, data: PartitionData) -> int:
+        """Bytes appended. A partition that was given away or is in another epoch now has no use for the answer."""
+        partition, asked = self._partitions.get(key), self._session.known.get(key)
+        if partition is None or asked is None or asked.leader_epoch != partition.leadership.leader_epoch:
+            return 0
+        try:
+            return self._apply(key, partition, asked, data)
+        except (StorageError, CorruptBatchError, RejectedAppendError) as error:
+            _log.error(
+                "%s: what broker %d sent could not be taken: %s", partition.topic_partition, self._leader_id, error
+            )
+        except Exception:  # each partition fails for itself
+            _log.exception("%s: fetching failed in a way nobody planned for", partition.topic_partition)
+        self._pause(key)
+        return 0
+
+    def _apply(self, key: Key, partition: Partition, asked: Asked, data: PartitionData) -> int:
+        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._reset(key, partition)
+            return 0
+        if data.error_code != ErrorCode.NONE:
+            self._refused(key, partition, ErrorCode(data.error_code))
+            return 0
+        if asked.fetch_offset != partition.log.log_end_offset:
+            self._to_tell.add(key)
+            return 0
+        diverging = data.diverging_epoch
+        if diverging.end_offset != UNDEFINED:
+            truncate_by(partition, EpochEnd(diverging.epoch, diverging.end_offset))
+            self._to_tell.add(key)
+            return 0
+        return self._append(key, partition, data)
+
+    def _append(self, key: Key, partition: Partition, data: PartitionData) -> int:
+        size_bytes = 0
+        if data.records:
+            size_bytes = append_fetched(partition, memoryview(data.records), self._clock.now_ms())
+            self._counters.bytes_in += size_bytes
+            self._to_tell.add(key)
+        partition.follow_high_watermark(data.high_watermark)
+        partition.follow_log_start(data.log_start_offset)
+        if partition.log.ready_offset < partition.log.log_end_offset:
+            self._unflushed.add(key)
+            partition.on_flushed = self._maybe_send
+        return size_bytes
+
+    # -- what goes wrong
+
+    def _refused(self, key: Key, partition: Partition, error: ErrorCode) -> None:
+        """Nearly always one of the two does not know of a new leader yet."""
+        _log.info("%s: broker %d refuses: %s", partition.topic_partition, self._leader_id, error.name)
+        self._pause(key)
+
+    def _pause(self, key: Key) -> None:
+        partition = self._partitions[key]
+        self._stop_asking(key)
+        self._links.call_later(self._limits.backoff_ms / 1000, lambda: self._resume(key, partition))
+
+    def _stop_asking(self, key: Key) -> None:
+        self._paused.add(key)
+        self._to_tell.discard(key)
+        self._to_forget.add(key)
+
+    def _resume(self, key: Key, partition: Partition) -> None:
+        if key in self._paused and self._partitions.get(key) is partition:
+            self.add(partition)
+
+    def _reset(self, key: Key, partition: Partition) -> None:
+        """The leader has nothing at our end: ask where its log begins and ends, then go on from there."""
+        epoch = partition.leadership.leader_epoch
+        self._stop_asking(key)
+
+        def done(error: Exception | None) -> None:
+            if self._is_stopped or self._partitions.get(key) is not partition:
+                return
+            if partition.leadership.leader_epoch != epoch or error is None:
+                self._resume(key, partition)
+            else:
+                _log.error("%s: its log could not be fitted to its leader's: %s", partition.topic_partition, error)
+                self._pause(key)
+
+        OffsetReset(partition, self._broker_id, self._link, done).start()
+
+
+_SESSION_IS_GONE = {ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH}
+
+
+def _key(partition: Partition) -> Key:
+    return partition.topic_id, partition.topic_partition.partition
+
+
+def _asked(partition: Partition) -> Asked:
+    log = partition.log
+    return Asked(
+        partition.leadership.leader_epoch, log.log_end_offset, last_fetched_epoch(partition), log.log_start_offset
+    )

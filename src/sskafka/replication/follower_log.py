@@ -1,0 +1,55 @@
+"""What a follower does to its log on the leader's word: append, cut, begin anew.
+
+Offsets and epochs are the leader's. Only whole batches are taken: the leader may cut the last one of an answer.
+"""
+
+from sskafka.partition.truncation import EpochEnd, plan_truncation
+from sskafka.records.batch import LOG_OVERHEAD_BYTES, read_offset_and_size
+from sskafka.replication.partition import UNKNOWN_EPOCH, Partition
+from sskafka.storage.errors import UnexpectedAppendOffsetError
+
+
+def last_fetched_epoch(partition: Partition) -> int:
+    """The epoch of the log's last record; by this the leader sees whether the logs have parted."""
+    log = partition.log
+    if log.log_end_offset == log.log_start_offset:
+        return UNKNOWN_EPOCH
+    return log.epochs.epoch_of(log.log_end_offset - 1)
+
+
+def append_fetched(partition: Partition, records: memoryview, now_ms: int) -> int:
+    """Bytes that were appended."""
+    batches = whole_batches(records)
+    if not batches:
+        return 0
+    try:
+        partition.log.append_as_follower(batches, now_ms)
+    except UnexpectedAppendOffsetError as error:
+        if not _begins_inside(partition, error):
+            raise
+        partition.restart_at(error.first_offset)
+        partition.log.append_as_follower(batches, now_ms)
+    return len(batches)
+
+
+def _begins_inside(partition: Partition, error: UnexpectedAppendOffsetError) -> bool:
+    """The log is empty and begins inside the leader's first batch: records were deleted up to the middle of it."""
+    log = partition.log
+    is_empty = log.log_start_offset == log.log_end_offset
+    return is_empty and error.first_offset < log.log_end_offset <= error.last_offset
+
+
+def truncate_by(partition: Partition, diverging: EpochEnd) -> None:
+    own = EpochEnd(*partition.log.end_offset_for_epoch(diverging.epoch))
+    partition.truncate_to(plan_truncation(diverging, own, partition.log.log_end_offset))
+
+
+def whole_batches(records: memoryview) -> memoryview:
+    """`records` without the batch at the end that is not all there."""
+    position, end = 0, len(records)
+    while end - position >= LOG_OVERHEAD_BYTES:
+        _, size_bytes = read_offset_and_size(records, position)
+        if size_bytes < LOG_OVERHEAD_BYTES or size_bytes > end - position:
+            break
+        position += size_bytes
+    return records[:position]

@@ -1,0 +1,71 @@
+"""A follower whose end lies outside of its leader's log asks where that log begins and ends, and fits its own to it.
+
+own end after the leader's end       cut at the leader's end: it was elected without being in sync
+own end before the leader's start    the leader deleted what comes next: begin anew at its start
+"""
+
+from collections.abc import Callable
+
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.replication.cluster_links import LeaderLink
+from sskafka.replication.partition import Partition
+from sskafka.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+LATEST, EARLIEST = -1, -2
+
+
+class OffsetReset:
+    def __init__(
+        self, partition: Partition, broker_id: int, link: LeaderLink, done: Callable[[Exception | None], None]
+    ) -> None:
+        self._partition = partition
+        self._broker_id = broker_id
+        self._leader_epoch = partition.leadership.leader_epoch
+        self._link = link
+        self._done = done
+
+    def start(self) -> None:
+        self._ask(LATEST, self._know_end)
+
+    def _know_end(self, leader_end_offset: int) -> None:
+        if leader_end_offset < self._partition.log.log_end_offset:
+            self._partition.truncate_to(leader_end_offset)
+            self._done(None)
+        else:
+            self._ask(EARLIEST, self._know_start)
+
+    def _know_start(self, leader_start_offset: int) -> None:
+        if leader_start_offset > self._partition.log.log_end_offset:
+            self._partition.restart_at(leader_start_offset)
+        self._done(None)
+
+    def _ask(self, timestamp: int, use: Callable[[int], None]) -> None:
+        topic, index = self._partition.topic_partition
+        asked = ListOffsetsPartition(index, self._leader_epoch, timestamp)
+        request = ListOffsetsRequest(self._broker_id, topics=[ListOffsetsTopic(topic, [asked])])
+
+        def answered(answer: ListOffsetsResponse | Exception) -> None:
+            try:
+                offset = _offset_in(answer)
+                if self._partition.leadership.leader_epoch == self._leader_epoch:
+                    use(offset)
+                else:
+                    self._done(None)  # another leader, another log
+            except Exception as error:  # the fetcher pauses the partition
+                self._done(error)
+
+        self._link.list_offsets(request, answered)
+
+
+def _offset_in(answer: ListOffsetsResponse | Exception) -> int:
+    if isinstance(answer, Exception):
+        raise answer
+    result = answer.topics[0].partitions[0]
+    if result.error_code != ErrorCode.NONE:
+        raise KafkaError(ErrorCode(result.error_code), "the leader does not tell its offsets")
+    return result.offset

@@ -1,0 +1,55 @@
+"""Work that must not hold up the loop: done at once as far as a few milliseconds go, the rest turn by turn.
+
+Work is done in the order in which it was put. Work put again under the same key takes the place of what it repeats.
+"""
+
+from collections.abc import Callable, Hashable
+
+from sskafka.model.clock import Clock
+
+TURN_MS = 5
+
+Work = Callable[[], None]
+
+
+class WorkQueue:
+    def __init__(self, clock: Clock, call_soon: Callable[[Work], object]) -> None:
+        self._clock = clock
+        self._call_soon = call_soon
+        self._work: dict[Hashable, Work] = {}
+        self._waiting: list[Work] = []
+        self._is_scheduled = False
+
+    def put(self, key: Hashable, work: Work) -> None:
+        self._work.pop(key, None)
+        self._work[key] = work
+
+    def run(self) -> None:
+        """Begin with what was put, unless earlier work is still under way."""
+        if not self._is_scheduled:
+            self._run_turn()
+
+    def when_done(self, callback: Work) -> None:
+        """Called when everything put so far is done; at once when it is."""
+        if self._work:
+            self._waiting.append(callback)
+        else:
+            callback()
+
+    def _run_turn(self) -> None:
+        self._is_scheduled = False
+        stop_ms = self._clock.monotonic_ms() + TURN_MS
+        try:
+            while self._work:
+                work = self._work.pop(next(iter(self._work)))
+                work()
+                if self._clock.monotonic_ms() >= stop_ms:
+                    break
+        finally:
+            if self._work:
+                self._is_scheduled = True
+                self._call_soon(self._run_turn)
+        if not self._work:
+            waiting, self._waiting = self._waiting, []
+            for callback in waiting:
+                callback()

@@ -1,0 +1,168 @@
+"""How one partition is read for a fetch: as a consumer, up to what is committed, or as a follower, up to the end.
+
+Each partition fails for itself. Who asks the wrong broker is told the right one.
+"""
+
+from typing import Protocol
+
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.partition.read_replica import ReadReplica, nearest_replica
+from sskafka.replication.partition import DataWaiter, FollowerPosition, Partition, PartitionRead
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.handlers.fetch_sessions import Target
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.fetch import EpochEnd, FetchedPartition, FetchRequestView, PartitionTags
+from sskafka.wire.leaders import CurrentLeader
+
+NO_OFFSET = -1
+NO_REPLICA = -1
+READ_COMMITTED = 1
+READ_FROM_ANY_REPLICA_FROM = 11
+_WRONG_BROKER = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
+
+
+class Reader(Protocol):
+    def read(self, target: Target, room: int, min_one: bool) -> FetchedPartition: ...
+
+    def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
+        """Worth an answer even without records."""
+        ...
+
+    def attempted(self) -> None:
+        """Every partition was read once."""
+        ...
+
+    def waiters_of(self, partition: Partition) -> dict[DataWaiter, None]: ...
+
+
+class ConsumerReader:
+    __slots__ = ("_from_any_replica", "_rack_id", "_read_committed", "_replicas", "_request")
+
+    def __init__(
+        self, replicas: ReplicaManager, request: Request, fetch: FetchRequestView, chooses_replica: bool
+    ) -> None:
+        self._replicas = replicas
+        self._request = request
+        self._read_committed = fetch.isolation_level == READ_COMMITTED
+        self._from_any_replica = request.version >= READ_FROM_ANY_REPLICA_FROM
+        self._rack_id = fetch.rack_id if chooses_replica else ""
+
+    def read(self, target: Target, room: int, min_one: bool) -> FetchedPartition:
+        try:
+            partition = self._find(target)
+            if self._rack_id:
+                preferred = self._preferred_replica(partition, target)
+                if preferred is not None:
+                    return _read_elsewhere(partition, target, preferred)
+            found = partition.read(
+                target.fetch_offset,
+                max(0, min(target.max_bytes, room)),
+                read_committed=self._read_committed,
+                min_one=min_one,
+                current_leader_epoch=target.leader_epoch,
+                last_fetched_epoch=target.last_fetched_epoch,
+                from_any_replica=self._from_any_replica,
+            )
+        except Exception as error:  # each partition fails for itself
+            return failed(self._replicas, target, error)
+        return _fetched(target.index, found)
+
+    def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
+        return fetched.error_code != 0 or fetched.tags is not None or fetched.preferred_read_replica >= 0
+
+    def attempted(self) -> None:
+        pass
+
+    def waiters_of(self, partition: Partition) -> dict[DataWaiter, None]:
+        return partition.data_waiters
+
+    def _find(self, target: Target) -> Partition:
+        partition = self._replicas.find(target.topic, target.index)
+        if not self._request.may_on_topic(Operation.READ, partition.topic_partition.topic):
+            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return partition
+
+    def _preferred_replica(self, partition: Partition, target: Target) -> int | None:
+        """Only the leader sends its readers elsewhere."""
+        leader, replicas = partition.leader, self._replicas
+        if leader is None:
+            return None
+        partition.check_leader_epoch(target.leader_epoch)
+        log = partition.log
+        own = ReadReplica(leader.broker_id, replicas.rack_of(leader.broker_id), log.log_end_offset, 0)
+        others = [
+            ReadReplica(replica, replicas.rack_of(replica), progress.log_end_offset, progress.log_start_offset)
+            for replica, progress in leader.followers.items()
+            if replica in leader.isr.committed and replicas.registered_epoch(replica) is not None
+        ]
+        return nearest_replica(own, others, self._rack_id, target.fetch_offset)
+
+
+class FollowerReader:
+    """A fetch offset tells the leader what the follower has: it counts once, however often the fetch is attempted."""
+
+    __slots__ = ("_broker_epoch", "_is_new", "_may_replicate", "_replica_id", "_replicas")
+
+    def __init__(self, replicas: ReplicaManager, request: Request, fetch: FetchRequestView) -> None:
+        self._replicas = replicas
+        self._replica_id = fetch.replica_id
+        self._broker_epoch = fetch.replica_epoch
+        self._may_replicate = request.may_on_cluster(Operation.CLUSTER_ACTION)
+        self._is_new = True
+
+    def read(self, target: Target, room: int, min_one: bool) -> FetchedPartition:
+        try:
+            if not self._may_replicate:
+                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            partition = self._replicas.find(target.topic, target.index)
+            position = FollowerPosition(
+                self._replica_id,
+                self._broker_epoch,
+                target.fetch_offset,
+                target.last_fetched_epoch,
+                target.log_start_offset,
+                target.leader_epoch,
+            )
+            found = partition.read_as_follower(position, max(0, min(target.max_bytes, room)), min_one, self._is_new)
+        except Exception as error:  # each partition fails for itself
+            return failed(self._replicas, target, error)
+        self._replicas.counters.bytes_out += found.size_bytes
+        return _fetched(target.index, found)
+
+    def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
+        """A high watermark that the follower does not know: its readers wait for it."""
+        if fetched.error_code != 0 or fetched.tags is not None:
+            return True
+        return target.seen is not None and target.seen[0] < min(fetched.high_watermark, target.fetch_offset)
+
+    def attempted(self) -> None:
+        self._is_new = False
+
+    def waiters_of(self, partition: Partition) -> dict[DataWaiter, None]:
+        return partition.follower_waiters
+
+
+def _fetched(index: int, found: PartitionRead) -> FetchedPartition:
+    high_watermark, last_stable, log_start, slices, size_bytes, aborted, diverging = found
+    tags = None if diverging is None else PartitionTags(diverging_epoch=EpochEnd(*diverging))
+    return FetchedPartition(
+        index, 0, high_watermark, last_stable, log_start, aborted, NO_REPLICA, size_bytes, slices, tags
+    )
+
+
+def _read_elsewhere(partition: Partition, target: Target, replica_id: int) -> FetchedPartition:
+    high_watermark, last_stable = partition.high_watermark, partition.last_stable_offset
+    log_start = partition.log.log_start_offset
+    return FetchedPartition(target.index, 0, high_watermark, last_stable, log_start, None, replica_id, 0, ())
+
+
+def failed(replicas: ReplicaManager, target: Target, error: Exception) -> FetchedPartition:
+    code, _ = error_code_of(error)
+    tags = None
+    if code in _WRONG_BROKER:
+        leadership = replicas.leadership_of(target.topic, target.index)
+        if leadership is not None:
+            tags = PartitionTags(current_leader=CurrentLeader(leadership.leader_id, leadership.leader_epoch))
+    return FetchedPartition(target.index, code, NO_OFFSET, NO_OFFSET, NO_OFFSET, None, NO_REPLICA, 0, (), tags)
