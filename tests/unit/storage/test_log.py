@@ -518,7 +518,7 @@ def test_an_unknown_compression_is_refused(disk: SimulatedDisk) -> None:
     produced = batch(b"a")
     write_header(produced, read_header(produced)._replace(attributes=7))
     write_crc(produced, 0, len(produced))
-    with pytest.raises(CorruptBatchError, match="compression type 7"):
+    with pytest.raises(InvalidRecordError, match="compression type 7"):
         reopen(disk).append_as_leader(produced, 0, NOW_MS)
 
 
