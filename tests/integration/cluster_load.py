@@ -1,0 +1,117 @@
+"""Writers and readers for a cluster whose brokers are being killed: an idempotent producer with acks=all on a thread.
+
+Every partition gets a few hundred numbers a second, so that a pause shows in the times of the acknowledgements.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from clients import confluent_consumer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+from history import PartitionHistory, Read, check_all
+from waiting import wait_until
+
+OUTSTANDING_MAX = 400
+"""Numbers of one partition on their way: a stalled partition must not keep the others from being written."""
+TURN_S = 0.004
+FLUSH_TIMEOUT_S = 60
+READ_TIMEOUT_S = 30
+PADDING = b"." * 100
+
+
+class Load:
+    def __init__(self, bootstrap: str, topic: str, partitions: int, **config: object) -> None:
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        self.bootstrap = bootstrap
+        self.topic = topic
+        self.histories = {partition: PartitionHistory() for partition in range(partitions)}
+        self.failures: list[KafkaError] = []
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "acks": "all",
+                "linger.ms": 2,
+                "message.timeout.ms": 120_000,
+                **settings,
+            }
+        )
+        self._ended = threading.Event()
+
+    @contextmanager
+    def running(self) -> Iterator["Load"]:
+        """Writes while the body runs; afterwards everything that was sent has been acknowledged."""
+        thread = threading.Thread(target=self._run, name="load")
+        thread.start()
+        try:
+            self.wait_for_progress()
+            yield self
+        finally:
+            self._ended.set()
+            thread.join()
+        assert self._producer.flush(FLUSH_TIMEOUT_S) == 0, "some numbers were neither acknowledged nor refused"
+
+    def wait_for_progress(self, count: int = 50, timeout_s: float = 60) -> None:
+        """Until each partition has acknowledged `count` more."""
+        goals = {partition: len(history.offsets) + count for partition, history in self.histories.items()}
+        wait_until(
+            lambda: all(len(self.histories[partition].offsets) >= goal for partition, goal in goals.items()),
+            "every partition makes progress",
+            timeout_s,
+        )
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(len(history.offsets) for history in self.histories.values())
+
+    def longest_gap(self, begin: float, end: float) -> float:
+        """Seconds that the writers of the partition hit worst had to wait."""
+        return max(history.longest_gap(begin, end) for history in self.histories.values())
+
+    def verify(self, bootstrap: str | None = None) -> None:
+        """Reads everything back and fails unless each promise was kept."""
+        assert self.failures == []
+        assert self.acknowledged == sum(history.sent for history in self.histories.values())
+        broken = check_all(self.histories, read_all(bootstrap or self.bootstrap, self.topic, len(self.histories)))
+        assert broken == {}
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            for partition, history in self.histories.items():
+                if history.sent - len(history.offsets) < OUTSTANDING_MAX:
+                    report = partial(self._report, history, history.sent)
+                    value = b"%d %s" % (history.sent, PADDING)
+                    self._producer.produce(self.topic, value, b"%d" % partition, partition, report)
+                    history.sent += 1
+            self._producer.poll(TURN_S)
+
+    def _report(self, history: PartitionHistory, number: int, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self.failures.append(error)
+        else:
+            history.acknowledge(number, message.offset(), time.monotonic())
+
+
+def read_all(bootstrap: str, topic: str, partitions: int) -> dict[int, list[Read]]:
+    """Everything that consumers may see now."""
+    consumer = confluent_consumer(bootstrap, enable_partition_eof=True)
+    logs: dict[int, list[Read]] = {partition: [] for partition in range(partitions)}
+    try:
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in logs])
+        at_end: set[int] = set()
+        deadline = time.monotonic() + READ_TIMEOUT_S
+        while at_end != logs.keys():
+            assert time.monotonic() < deadline, f"only {sorted(at_end)} could be read to their end"
+            for message in consumer.consume(1000, 1.0):
+                if message.error() is None:
+                    logs[message.partition()].append(Read(message.offset(), int(message.value().split()[0])))
+                elif message.error().code() == KafkaError._PARTITION_EOF:
+                    at_end.add(message.partition())
+                elif not message.error().retriable():
+                    raise KafkaException(message.error())
+    finally:
+        consumer.close()
+    return logs

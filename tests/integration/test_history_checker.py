@@ -1,0 +1,40 @@
+"""The checker itself: each kind of broken promise is noticed, and a kept one is not reported."""
+
+import pytest
+from history import PartitionHistory, Read, Violations, check, check_all
+
+KEPT = [Read(0, 0), Read(1, 1), Read(2, 2)]
+
+
+def history_of(*numbers: int) -> PartitionHistory:
+    history = PartitionHistory(sent=3)
+    for number in numbers:
+        history.acknowledge(number, offset=number, at=float(number))
+    return history
+
+
+def test_kept_promises() -> None:
+    assert not check(history_of(0, 1, 2), KEPT)
+    assert not check(history_of(0, 1), KEPT), "what was written but not acknowledged may be there"
+    assert not check(history_of(0, 1), KEPT[:2]), "or not"
+    assert check_all({0: history_of(0), 1: history_of(0)}, {0: KEPT, 1: []}).keys() == {1}
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        (KEPT[:2], Violations([2], [], [], [])),
+        ([*KEPT, Read(3, 2)], Violations([], [2], [], [2])),
+        ([Read(0, 0), Read(1, 2), Read(2, 1)], Violations([], [], [(2, 1)], [1, 2])),
+        ([Read(0, 0), Read(5, 1), Read(6, 2)], Violations([], [], [], [1, 2])),
+    ],
+)
+def test_broken_promises(log: list[Read], expected: Violations) -> None:
+    assert check(history_of(0, 1, 2), log) == expected
+
+
+def test_the_longest_gap() -> None:
+    history = history_of(0, 1, 2)
+    assert history.longest_gap(0.5, 2.25) == 1.0
+    assert history.longest_gap(0.5, 9.0) == 7.0
+    assert history.longest_gap(-4.0, 2.5) == 4.0
