@@ -4,7 +4,8 @@
     acks=1    answer when the leader's log has it (on the disk, where flush.messages made a flush due)
     acks=-1   answer when the high watermark has passed it, or with REQUEST_TIMED_OUT; the batch stays written
 
-Appending never waits: the next request on the connection is dispatched while this one's answer is parked.
+Appending never waits: the next request on the connection is dispatched while this one's answer is parked. A client
+that asks the wrong broker is told the right one.
 """
 
 from functools import partial
@@ -16,12 +17,15 @@ from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
 from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.connection import ResponseSlot
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request, Response
+from sskafka.wire.leaders import CurrentLeader
 from sskafka.wire.produce import ProduceRequestView, decode_produce_request, encode_produce_response
 
 NO_OFFSET = -1
+_WRONG_BROKER = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
 
 Row = tuple[int, int, int, int, int, str | None]
 """Partition, error code, base offset, append time, log start offset, error message: as the codec takes them."""
@@ -44,8 +48,11 @@ class Appended(NamedTuple):
 
 
 class ProduceHandler:
-    def __init__(self, replicas: ReplicaManager, clock: Clock, timers: TimerWheel) -> None:
+    def __init__(
+        self, replicas: ReplicaManager, clock: Clock, timers: TimerWheel, view: ClusterView | None = None
+    ) -> None:
         self._replicas = replicas
+        self._view = view
         self._clock = clock
         self._timers = timers
 
@@ -57,10 +64,29 @@ class ProduceHandler:
                 request.connection.close()
             return None
         if appended.waits:
-            parked = ParkedProduce(request, request.park(), produce.acks, appended)
+            parked = ParkedProduce(self, request, request.park(), produce.acks, appended)
             parked.wait(self._timers, produce.timeout_ms)
             return None
+        if appended.failed:
+            return self.failure_response(request, appended.results)
         return encode_produce_response(request.version, request.correlation_id, appended.results)
+
+    def failure_response(self, request: Request, results: Results) -> bytes:
+        """With the leaders of those partitions that this broker does not lead."""
+        leaders: dict[tuple[str | bytes, int], CurrentLeader] = {}
+        for topic, rows in results:
+            for row in rows:
+                leadership = self._replicas.leadership_of(topic, row[0]) if row[1] in _WRONG_BROKER else None
+                if leadership is not None:
+                    leaders[topic, row[0]] = CurrentLeader(leadership.leader_id, leadership.leader_epoch)
+        endpoints = (
+            self._view.endpoints({leader.leader_id for leader in leaders.values()}, request.listener_name)
+            if leaders and self._view is not None
+            else ()
+        )
+        return encode_produce_response(
+            request.version, request.correlation_id, results, leaders=leaders, node_endpoints=endpoints
+        )
 
     def _append_all(self, request: Request, produce: ProduceRequestView) -> Appended:
         acks = produce.acks
@@ -108,11 +134,14 @@ class ProduceHandler:
 class ParkedProduce:
     """A produce request whose batches are written, waiting for them to be safe enough."""
 
-    __slots__ = ("_acks", "_correlation_id", "_results", "_slot", "_timer", "_version", "_waits")
+    __slots__ = ("_acks", "_failed", "_handler", "_request", "_results", "_slot", "_timer", "_waits")
 
-    def __init__(self, request: Request, slot: ResponseSlot, acks: int, appended: Appended) -> None:
-        self._version = request.version
-        self._correlation_id = request.correlation_id
+    def __init__(
+        self, handler: ProduceHandler, request: Request, slot: ResponseSlot, acks: int, appended: Appended
+    ) -> None:
+        self._handler = handler
+        self._request = request
+        self._failed = appended.failed
         self._slot = slot
         self._acks = acks
         self._results = appended.results
@@ -133,12 +162,14 @@ class ParkedProduce:
         if outcome is ErrorCode.NONE and self._acks == ACKS_ALL and not wait.partition.has_enough_in_sync():
             outcome = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         if outcome is not ErrorCode.NONE:
+            self._failed = True
             _replace_by_error(wait, outcome)
         if not self._waits:
             self._timer.cancel()
             self._answer()
 
     def _expire(self) -> None:
+        self._failed = True
         for wait in self._waits.values():
             _replace_by_error(wait, ErrorCode.REQUEST_TIMED_OUT)
         self._waits.clear()
@@ -149,7 +180,11 @@ class ParkedProduce:
         self._waits.clear()
 
     def _answer(self) -> None:
-        self._slot.complete(encode_produce_response(self._version, self._correlation_id, self._results))
+        request = self._request
+        if self._failed:
+            self._slot.complete(self._handler.failure_response(request, self._results))
+        else:
+            self._slot.complete(encode_produce_response(request.version, request.correlation_id, self._results))
 
 
 def _checked(records: memoryview | None, acks: int) -> memoryview:
