@@ -20,7 +20,17 @@ def automatic_assignments(
 
 
 def check_assignment(image: ClusterImage, replicas: Sequence[int], replication_factor: int | None) -> tuple[int, ...]:
-    """What a client assigned to one partition; raises KafkaError where it cannot be."""
+    """What a client assigned to a new partition; raises KafkaError where it cannot be."""
+    check_replicas(image, replicas)
+    if replication_factor is not None and len(replicas) != replication_factor:
+        raise _invalid(f"the assignment {list(replicas)} has another replication factor than {replication_factor}")
+    if not any(image.is_active(replica) for replica in replicas):
+        raise _invalid(f"no broker of the assignment {list(replicas)} is active")
+    return tuple(replicas)
+
+
+def check_replicas(image: ClusterImage, replicas: Sequence[int]) -> None:
+    """Raises KafkaError unless these are registered brokers, each named once."""
     if not replicas:
         raise _invalid("the assignment of a partition is empty")
     if len(set(replicas)) != len(replicas):
@@ -28,11 +38,6 @@ def check_assignment(image: ClusterImage, replicas: Sequence[int], replication_f
     unknown = sorted(set(replicas) - image.brokers.keys())
     if unknown:
         raise _invalid(f"the assignment {list(replicas)} names brokers that are not registered: {unknown}")
-    if replication_factor is not None and len(replicas) != replication_factor:
-        raise _invalid(f"the assignment {list(replicas)} has another replication factor than {replication_factor}")
-    if not any(image.is_active(replica) for replica in replicas):
-        raise _invalid(f"no broker of the assignment {list(replicas)} is active")
-    return tuple(replicas)
 
 
 def partition_record(image: ClusterImage, topic_id: Uuid, partition: int, replicas: Sequence[int]) -> PartitionRecord:
@@ -47,11 +52,11 @@ def partition_record(image: ClusterImage, topic_id: Uuid, partition: int, replic
         leader=isr[0],
         leader_epoch=0,
         partition_epoch=0,
-        directories=[_only_directory(image, replica) for replica in replicas],
+        directories=[only_directory(image, replica) for replica in replicas],
     )
 
 
-def _only_directory(image: ClusterImage, broker_id: int) -> Uuid:
+def only_directory(image: ClusterImage, broker_id: int) -> Uuid:
     """A broker with one directory has no choice; others tell later which one they took."""
     directories = image.brokers[broker_id].directories
     return directories[0] if len(directories) == 1 else UNASSIGNED_DIRECTORY

@@ -103,7 +103,7 @@ def _reassigned(wanted: PartitionImage, min_insync: int) -> PartitionImage:
     Kafka ends it as soon as one in-sync replica remains. Records that min.insync.replicas brokers had acknowledged
     could then be left on fewer, so here that many must remain.
     """
-    if not wanted.adding_replicas and not wanted.removing_replicas:
+    if not wanted.is_reassigning:
         return wanted
     replicas = without(wanted.replicas, wanted.removing_replicas)
     isr = without(wanted.isr, wanted.removing_replicas)
@@ -158,7 +158,8 @@ def _favoured(wanted: PartitionImage, candidates: list[int], election: Election)
 def _settled(rules: ElectionRules, state: PartitionImage, wanted: PartitionImage, enough: int) -> PartitionImage:
     """The ISR and ELR once the leader is known."""
     if not rules.keeps_eligible_leaders:
-        return replace(wanted, isr=wanted.isr or state.isr, eligible_leader_replicas=())
+        last = tuple(replica for replica in state.isr if replica in wanted.replicas) or wanted.replicas[:1]
+        return replace(wanted, isr=wanted.isr or last, eligible_leader_replicas=())
     if len(wanted.isr) >= enough or wanted.leader_recovery_state == RECOVERING:
         return replace(wanted, eligible_leader_replicas=())
     return replace(wanted, eligible_leader_replicas=without(wanted.eligible_leader_replicas, wanted.isr))

@@ -41,6 +41,14 @@ class PartitionImage:
     def has_leader(self) -> bool:
         return self.leader != NO_LEADER
 
+    @property
+    def preferred_leader(self) -> int:
+        return self.replicas[0]
+
+    @property
+    def is_reassigning(self) -> bool:
+        return bool(self.adding_replicas or self.removing_replicas)
+
     @classmethod
     def from_record(cls, record: PartitionRecord) -> "PartitionImage":
         return cls(

@@ -1,0 +1,86 @@
+"""Elections that somebody asks for: of preferred leaders, or of any replica where nobody else is left."""
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+from sskafka.metadata.decision import Decision
+from sskafka.metadata.election_rules import ElectionRules
+from sskafka.metadata.image import ClusterImage, TopicImage
+from sskafka.metadata.partition_change import Election, plan_change
+from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.records import MetadataRecord, PartitionChangeRecord
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.settings import Settings
+from sskafka.wire.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+    TopicPartitions,
+)
+
+
+class ElectionType(IntEnum):
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+def elect_leaders(
+    image: ClusterImage, request: ElectLeadersRequest, settings: Settings
+) -> Decision[ElectLeadersResponse]:
+    """No topics means all of them; of those, partitions that need no election are left out of the answer."""
+    if request.election_type not in set(ElectionType):
+        return Decision((), ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST))
+    rules = ElectionRules(image, settings)
+    records: list[MetadataRecord] = []
+    results = []
+    for wanted in _wanted(image, request):
+        outcomes = [_elect(rules, wanted.topic, number, request.election_type, records) for number in wanted.partitions]
+        if request.topic_partitions is None:
+            outcomes = [outcome for outcome in outcomes if outcome.error_code != ErrorCode.ELECTION_NOT_NEEDED]
+        if outcomes:
+            results.append(ReplicaElectionResult(wanted.topic, outcomes))
+    return Decision(records, ElectLeadersResponse(replica_election_results=results))
+
+
+def _wanted(image: ClusterImage, request: ElectLeadersRequest) -> Iterable[TopicPartitions]:
+    if request.topic_partitions is None:
+        return [TopicPartitions(topic.name, sorted(topic.partitions)) for topic in image.topics_by_name.values()]
+    return [TopicPartitions(item.topic, list(dict.fromkeys(item.partitions))) for item in request.topic_partitions]
+
+
+def _elect(
+    rules: ElectionRules, topic_name: str, number: int, election_type: int, records: list[MetadataRecord]
+) -> PartitionResult:
+    topic = rules.image.topics_by_name.get(topic_name)
+    try:
+        if topic is None or number not in topic.partitions:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic_name}-{number}")
+        elect = preferred_leader_change if election_type == ElectionType.PREFERRED else _unclean_leader_change
+        records.append(elect(rules, topic, number))
+    except KafkaError as error:
+        return PartitionResult(number, error.code, str(error))
+    return PartitionResult(number, error_message=None)
+
+
+def preferred_leader_change(rules: ElectionRules, topic: TopicImage, number: int) -> PartitionChangeRecord:
+    """Raises KafkaError where the preferred replica leads already, or cannot."""
+    state = topic.partitions[number]
+    if state.leader == state.preferred_leader:
+        raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "the preferred replica leads already")
+    record = plan_change(rules, topic, number, state, election=Election.PREFERRED)
+    if record is None or record.leader != state.preferred_leader:
+        message = f"the preferred replica {state.preferred_leader} is not available or not in sync"
+        raise KafkaError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, message)
+    return record
+
+
+def _unclean_leader_change(rules: ElectionRules, topic: TopicImage, number: int) -> PartitionChangeRecord:
+    state: PartitionImage = topic.partitions[number]
+    if state.has_leader:
+        raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, f"the partition is led by {state.leader}")
+    record = plan_change(rules, topic, number, state, election=Election.UNCLEAN)
+    if record is None:
+        message = f"none of the replicas {list(state.replicas)} is available"
+        raise KafkaError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, message)
+    return record
