@@ -2,19 +2,18 @@
 
 import typer
 
+from sskafka.cli.cluster_partitions import elect, reassign, reassignments, unregister
 from sskafka.cli.cluster_up import up
 
 app = typer.Typer(
-    help="Start brokers as one cluster on this machine.",
+    help="Start brokers as one cluster on this machine; move partitions and leadership.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
 )
 
-
-@app.callback()
-def cluster() -> None:
-    """Start brokers as one cluster on this machine."""
-
-
 app.command()(up)
+app.command()(reassign)
+app.command()(reassignments)
+app.command("elect-leaders")(elect)
+app.command()(unregister)

@@ -25,7 +25,7 @@ class LazyCommand(NamedTuple):
 # Each module has a Typer `app` of this name; the sentences stand here so that `--help` need not import them.
 COMMANDS = {
     "start": LazyCommand("sskafka.cli.start", "Run one broker in the foreground."),
-    "cluster": LazyCommand("sskafka.cli.cluster", "Start brokers as one cluster on this machine."),
+    "cluster": LazyCommand("sskafka.cli.cluster", "Start brokers as one cluster; move partitions and leadership."),
     "topic": LazyCommand("sskafka.cli.topic", "Create, list, describe, alter, delete, produce to and consume topics."),
     "log": LazyCommand("sskafka.cli.log", "Look into the files of a log directory."),
     "storage": LazyCommand("sskafka.cli.storage", "Make cluster ids and format log directories."),

@@ -1,0 +1,31 @@
+import pytest
+
+from sskafka.client.admin import NewTopic
+from sskafka.client.topics_file import parse_topics
+from sskafka.model.setting import SettingError
+
+
+def test_topics_with_and_without_numbers() -> None:
+    text = '[{"name": "orders", "partitions": 3, "replication_factor": 2}, {"name": "logs"}]'
+    assert parse_topics(text, "topics.json") == [NewTopic("orders", 3, 2), NewTopic("logs", -1, -1)]
+    assert parse_topics("[]", "topics.json") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{", "not JSON"),
+        ("{}", "not a list"),
+        ('["orders"]', "not a topic"),
+        ('[{"partitions": 3}]', "not a topic with a name"),
+        ('[{"name": "a b"}]', "a b"),
+        ('[{"name": "t", "partitions": 0}]', "partitions"),
+        ('[{"name": "t", "partitions": true}]', "partitions"),
+        ('[{"name": "t", "replication_factor": "2"}]', "replication_factor"),
+        ('[{"name": "t", "replicas": 2}]', "unknown key 'replicas'"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, problem: str) -> None:
+    with pytest.raises(SettingError, match=problem) as raised:
+        parse_topics(text, "topics.json")
+    assert "topics.json" in str(raised.value)
