@@ -171,10 +171,14 @@ class ClusterProcesses:
         home = self.home(node_id)
         with (home / "broker.log").open("ab") as log:
             self._restarted[node_id] = subprocess.Popen(
-                [SSKAFKA, "start", str(home / "server.properties")], stdout=log, stderr=log
+                [*self.wrapper(node_id), SSKAFKA, "start", str(home / "server.properties")], stdout=log, stderr=log
             )
         if wait:
             self.wait_for_brokers(self.running())
+
+    def wrapper(self, node_id: int) -> Sequence[str]:
+        """A command that runs the broker's command behind it."""
+        return ()
 
     def running(self) -> list[int]:
         return [node_id for node_id in self.node_ids if self.is_running(node_id)]

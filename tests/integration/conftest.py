@@ -16,12 +16,14 @@ from pathlib import Path
 
 import pytest
 from broker_process import BrokerProcess, StartBroker
-from cluster_processes import ClusterProcesses, StartCluster
+from cluster_fixtures import start_cluster
 from wire_connection import Connection
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     import kafka  # noqa: F401  first imported here: it loads its message schemas in a deprecated way
+
+__all__ = ["start_cluster"]
 
 ELSEWHERE = os.environ.get("SSKAFKA_TEST_BOOTSTRAP", "")
 
@@ -58,22 +60,6 @@ def start_broker(tmp_path: Path) -> Iterator[StartBroker]:
             cleanup.callback(lambda: sys.stderr.write(broker.log))  # pytest shows it when the test has failed
             cleanup.callback(broker.close)
             return broker.start()
-
-        yield start
-
-
-@pytest.fixture
-def start_cluster(tmp_path: Path) -> Iterator[StartCluster]:
-    """Starts brokers as one cluster on free ports, and ends them with the test."""
-    if ELSEWHERE:
-        pytest.skip("needs brokers of its own")
-    with ExitStack() as cleanup:
-
-        def start(count: int = 3, settings: Mapping[str, object] | None = None, *options: str) -> ClusterProcesses:
-            cluster = ClusterProcesses(tmp_path / "cluster", count, settings)
-            cleanup.callback(lambda: sys.stderr.write(cluster.logs()))
-            cleanup.callback(cluster.close)
-            return cluster.start(*options)
 
         yield start
 

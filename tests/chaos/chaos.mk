@@ -1,0 +1,5 @@
+# Long failures of real processes, and networks that break: needs root (or `unshare -Urn make chaos`) for network namespaces.
+.PHONY: chaos
+
+chaos: $(STAMP) ## Kill, pause and cut off brokers under load, for some minutes (needs root)
+	$(BIN)/python -m pytest -q tests/chaos $(PYTEST_OPTIONS)
