@@ -22,6 +22,7 @@ from sskafka.metadata.broker_sessions import BrokerSession, BrokerSessions
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import MetadataRecord
+from sskafka.metadata.replica_directories import changes_as_directories_fail
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
 from sskafka.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -47,7 +48,9 @@ def broker_heartbeat(
         return Decision((), BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
     session = sessions.touch(broker.id, broker.epoch, now_ms, request.current_metadata_offset)
     state = _next_state(image, broker, request, session, sessions)
-    records = _records_for(image, broker, state, settings)
+    records = [*_records_for(image, broker, state, settings)]
+    if state is BrokerState.UNFENCED and not records:
+        records += changes_as_directories_fail(image, broker, request.offline_log_dirs, settings)
     if state is BrokerState.STOPPED:
         sessions.end(broker.id)
     elif state is BrokerState.CONTROLLED_SHUTDOWN and session.shutdown_offset is None:

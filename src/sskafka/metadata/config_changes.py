@@ -9,8 +9,10 @@ from enum import IntEnum
 from typing import Protocol, TypeVar
 
 from sskafka.metadata.decision import Decision
-from sskafka.metadata.delta import ConfigResource
+from sskafka.metadata.delta import ConfigResource, MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
+from sskafka.metadata.election_rules import ElectionRules
+from sskafka.metadata.elections import changes_as_settings_move
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import RESOURCE_BROKER, RESOURCE_TOPIC, ConfigRecord, MetadataRecord
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -24,6 +26,8 @@ from sskafka.model.settings import (
 )
 from sskafka.wire.messages import alter_configs as full
 from sskafka.wire.messages import incremental_alter_configs as incremental
+
+_OF_ELECTIONS = frozenset({"min.insync.replicas", "unclean.leader.election.enable"})
 
 
 class Operation(IntEnum):
@@ -41,7 +45,9 @@ class _Resource(Protocol):
 R = TypeVar("R", bound=_Resource)
 
 
-def alter_configs(image: ClusterImage, request: full.AlterConfigsRequest) -> Decision[full.AlterConfigsResponse]:
+def alter_configs(
+    image: ClusterImage, request: full.AlterConfigsRequest, settings: Settings
+) -> Decision[full.AlterConfigsResponse]:
     records: list[MetadataRecord] = []
     responses = []
     for resource in request.resources:
@@ -52,25 +58,37 @@ def alter_configs(image: ClusterImage, request: full.AlterConfigsRequest) -> Dec
         except KafkaError as caught:
             error = caught
         responses.append(full.AlterConfigsResourceResponse(*_outcome(error, resource)))
+    records += _consequences(image, records, settings)
     return Decision([] if request.validate_only else records, full.AlterConfigsResponse(responses=responses))
 
 
 def incremental_alter_configs(
     image: ClusterImage, request: incremental.IncrementalAlterConfigsRequest, settings: Settings
 ) -> Decision[incremental.IncrementalAlterConfigsResponse]:
-    settings = effective_settings(settings, image)
+    effective = effective_settings(settings, image)
     records: list[MetadataRecord] = []
     responses = []
     for resource in request.resources:
         error: KafkaError | None = None
         try:
             _refuse_repeated(resource, request.resources, [config.name for config in resource.configs])
-            records += _change_some(image, resource, settings)
+            records += _change_some(image, resource, effective)
         except KafkaError as caught:
             error = caught
         responses.append(incremental.AlterConfigsResourceResponse(*_outcome(error, resource)))
+    records += _consequences(image, records, settings)
     response = incremental.IncrementalAlterConfigsResponse(responses=responses)
     return Decision([] if request.validate_only else records, response)
+
+
+def _consequences(image: ClusterImage, records: list[MetadataRecord], settings: Settings) -> list[MetadataRecord]:
+    """Some settings decide who may lead; partitions follow them in the same breath."""
+    if not any(isinstance(record, ConfigRecord) and record.name in _OF_ELECTIONS for record in records):
+        return []
+    draft = image.fork()
+    for record in records:
+        draft.replay(record, MetadataDelta())
+    return list(changes_as_settings_move(ElectionRules(draft, settings)))
 
 
 def _outcome(error: KafkaError | None, resource: _Resource) -> tuple[int, str | None, int, str]:

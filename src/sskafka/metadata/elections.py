@@ -64,14 +64,15 @@ def changes_as_only_broker_returns(rules: ElectionRules, broker: BrokerRegistrat
                 yield record
 
 
-def changes_as_min_insync_falls(rules: ElectionRules) -> Iterator[PartitionChangeRecord]:
-    """Where the ISR is large enough by now, it may commit without those who were eligible to lead.
-
-    `rules` know the new settings.
+def changes_as_settings_move(rules: ElectionRules) -> Iterator[PartitionChangeRecord]:
+    """Where fewer replicas must be in sync by now, the ISR may commit without those who were eligible to lead; where
+    unclean elections are allowed by now, somebody may lead. `rules` know the new settings.
     """
     for topic, number, state in rules.image.partitions():
         enough = min(rules.min_insync(topic.name), len(state.replicas))
-        if state.eligible_leader_replicas and len(state.isr) >= enough:
+        if not state.has_leader:
+            yield from _maybe(plan_change(rules, topic, number, state))
+        elif state.eligible_leader_replicas and len(state.isr) >= enough:
             yield PartitionChangeRecord(number, topic.topic_id, eligible_leader_replicas=[])
 
 

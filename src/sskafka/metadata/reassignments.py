@@ -121,9 +121,13 @@ class _Draft:
 
 
 def _on_the_way(image: ClusterImage, state: PartitionImage, target: Sequence[int]) -> PartitionImage:
-    """The partition with the replicas that it has and those that it is to have."""
+    """The partition with the replicas that it has and those that it is to have.
+
+    Who was only being added and has nothing that anybody could need is let go at once.
+    """
     settled = without(state.replicas, state.adding_replicas)
-    removing = without(state.replicas, target)
+    needed = {*settled, *state.isr, *state.eligible_leader_replicas, *state.last_known_eligible_leader_replicas}
+    removing = tuple(replica for replica in state.replicas if replica in needed and replica not in target)
     replicas = (*target, *removing)
     known = dict(zip(state.replicas, state.directories, strict=True))
     return replace(

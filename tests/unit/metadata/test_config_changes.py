@@ -96,7 +96,7 @@ def test_broker_settings_change_for_one_or_for_all() -> None:
 
 def replace(image: ClusterImage, *resources: full.AlterConfigsResource, validate_only: bool = False) -> list[int]:
     request = full.AlterConfigsRequest(list(resources), validate_only)
-    return [outcome.error_code for outcome in decided(image, alter_configs(image, request)).responses]
+    return [outcome.error_code for outcome in decided(image, alter_configs(image, request, SETTINGS)).responses]
 
 
 def test_all_settings_are_replaced_at_once() -> None:
@@ -111,7 +111,7 @@ def test_all_settings_are_replaced_at_once() -> None:
 def test_the_records_of_a_replacement_name_what_goes() -> None:
     image = topic_cluster()
     request = full.AlterConfigsRequest([full.AlterConfigsResource(TOPIC, "t", [])])
-    assert alter_configs(image, request).records == [
+    assert alter_configs(image, request, SETTINGS).records == [
         ConfigRecord(TOPIC, "t", "retention.ms", None),
         ConfigRecord(TOPIC, "t", "segment.bytes", None),
     ]

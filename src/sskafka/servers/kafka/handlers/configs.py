@@ -44,7 +44,7 @@ class ConfigHandlers:
     async def alter_configs(self, message: full.AlterConfigsRequest, request: Request) -> full.AlterConfigsResponse:
         refused = [item for item in message.resources if not _may_alter(request, item)]
         message.resources = [item for item in message.resources if item not in refused]
-        response = await self._controller.submit(lambda image: alter_configs(image, message))
+        response = await self._controller.submit(lambda image: alter_configs(image, message, self._settings))
         response.responses += [
             full.AlterConfigsResourceResponse(_refusal(item), None, item.resource_type, item.resource_name)
             for item in refused

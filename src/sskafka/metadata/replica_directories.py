@@ -1,0 +1,103 @@
+"""In which log directory a broker keeps its replicas: told by the broker, and what follows when a directory fails.
+
+A directory that is gone takes its replicas with it. They leave their ISRs, and when the broker starts them anew in
+another directory they begin empty: until they have caught up they are neither in sync nor eligible to lead.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from sskafka.metadata.broker_registration import BrokerRegistration
+from sskafka.metadata.decision import Decision
+from sskafka.metadata.election_rules import ElectionRules
+from sskafka.metadata.image import ClusterImage, TopicImage
+from sskafka.metadata.partition_change import TRUST, Distrust, plan_change, without
+from sskafka.metadata.records import BrokerRegistrationChangeRecord, MetadataRecord, PartitionChangeRecord
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import Uuid
+from sskafka.model.settings import Settings
+from sskafka.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    RequestTopicData,
+    ResponseDirectoryData,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+
+
+def assign_replicas_to_dirs(
+    image: ClusterImage, request: AssignReplicasToDirsRequest, settings: Settings
+) -> Decision[AssignReplicasToDirsResponse]:
+    broker = image.brokers.get(request.broker_id)
+    if broker is None or broker.epoch != request.broker_epoch:
+        return Decision((), AssignReplicasToDirsResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
+    draft = _Draft(broker, ElectionRules(image, settings))
+    directories = [
+        ResponseDirectoryData(wanted.id, [draft.assign_topic(wanted.id, topic) for topic in wanted.topics])
+        for wanted in request.directories
+    ]
+    return Decision(draft.records, AssignReplicasToDirsResponse(directories=directories))
+
+
+def changes_as_directories_fail(
+    image: ClusterImage, broker: BrokerRegistration, failed: Collection[Uuid], settings: Settings
+) -> Iterator[MetadataRecord]:
+    """The broker goes on with the directories that are left."""
+    left = [directory for directory in broker.directories if directory not in failed]
+    if len(left) == len(broker.directories) or not left:
+        return
+    yield BrokerRegistrationChangeRecord(broker.id, broker.epoch, log_dirs=left)
+    rules = ElectionRules(image, settings, going=(broker.id,))
+    for topic, number, state in image.partitions():
+        if broker.id in state.isr and state.directory_of(broker.id) in failed:
+            wanted = replace(state, isr=without(state.isr, (broker.id,)))
+            record = plan_change(rules, topic, number, wanted)
+            if record is not None:
+                yield record
+
+
+class _Draft:
+    """The assignments of one request, which names each replica once."""
+
+    def __init__(self, broker: BrokerRegistration, rules: ElectionRules) -> None:
+        self.records: list[MetadataRecord] = []
+        self._broker = broker
+        self._rules = rules
+        self._seen: set[tuple[Uuid, int]] = set()
+
+    def assign_topic(self, directory: Uuid, wanted: RequestTopicData) -> ResponseTopicData:
+        topic = self._rules.image.topics_by_id.get(wanted.topic_id)
+        numbers = [partition.partition_index for partition in wanted.partitions]
+        answers = [ResponsePartitionData(number, self._assign(directory, topic, number)) for number in numbers]
+        return ResponseTopicData(wanted.topic_id, answers)
+
+    def _assign(self, directory: Uuid, topic: TopicImage | None, number: int) -> ErrorCode:
+        if topic is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        if number not in topic.partitions:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if self._broker.id not in topic.partitions[number].replicas:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if (topic.topic_id, number) in self._seen:
+            return ErrorCode.INVALID_REQUEST
+        self._seen.add((topic.topic_id, number))
+        record = self._change(directory, topic, number)
+        if record is not None:
+            self.records.append(record)
+        return ErrorCode.NONE
+
+    def _change(self, directory: Uuid, topic: TopicImage, number: int) -> PartitionChangeRecord | None:
+        state = topic.partitions[number]
+        place = state.replicas.index(self._broker.id)
+        was_there = self._broker.has_directory(state.directories[place])
+        if not was_there and not self._rules.keeps_eligible_leaders and state.isr == (self._broker.id,):
+            return None  # it has to stay in the ISR, and a directory that is gone keeps it from leading
+        directories = (*state.directories[:place], directory, *state.directories[place + 1 :])
+        isr = state.isr
+        if not was_there or not self._broker.has_directory(directory):
+            isr = without(isr, (self._broker.id,))
+        distrust = TRUST if was_there else Distrust(empty=(self._broker.id,))
+        return plan_change(
+            self._rules, topic, number, replace(state, directories=directories, isr=isr), distrust=distrust
+        )

@@ -1,0 +1,56 @@
+from metadata_clusters import SETTINGS, cluster, decided, replayed, with_topic
+from partition_changes import fence, unfence
+
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.leader_rebalance import plan_leader_rebalance
+from sskafka.metadata.records import PartitionChangeRecord
+from sskafka.model.settings import Settings
+
+
+def drifted() -> ClusterImage:
+    """Broker 1 was away; it is in sync again and leads nothing."""
+    image = with_topic(cluster(3), "t", 12, 3)
+    fence(image, 1)
+    unfence(image, 1)
+    topic = image.topics_by_name["t"]
+    replayed(image, [PartitionChangeRecord(number, topic.topic_id, isr=[1, 2, 3]) for number in topic.partitions])
+    return image
+
+
+def misled(image: ClusterImage) -> int:
+    return sum(state.leader != state.preferred_leader for _, _, state in image.partitions())
+
+
+def test_leadership_comes_back_to_the_preferred_replicas() -> None:
+    image = drifted()
+    assert misled(image) == 4
+    assert decided(image, plan_leader_rebalance(image, SETTINGS)) is False
+    assert misled(image) == 0
+    assert list(plan_leader_rebalance(image, SETTINGS).records) == []
+
+
+def test_a_small_imbalance_is_left_alone() -> None:
+    image = drifted()
+    assert list(plan_leader_rebalance(image, SETTINGS, imbalance_percentage=100).records) == []
+    assert len(plan_leader_rebalance(image, SETTINGS, imbalance_percentage=99).records) == 4
+
+
+def test_many_elections_are_made_in_steps() -> None:
+    image = drifted()
+    assert decided(image, plan_leader_rebalance(image, SETTINGS, elections_max=3)) is True
+    assert misled(image) == 1
+    assert decided(image, plan_leader_rebalance(image, SETTINGS, elections_max=3)) is False
+    assert misled(image) == 0
+
+
+def test_who_is_away_or_behind_is_not_waited_for() -> None:
+    image = with_topic(cluster(3), "t", 12, 3)
+    fence(image, 1)
+    assert list(plan_leader_rebalance(image, SETTINGS).records) == []
+    unfence(image, 1)
+    assert list(plan_leader_rebalance(image, SETTINGS).records) == []
+
+
+def test_it_can_be_switched_off() -> None:
+    off = Settings.resolve(overrides={"auto.leader.rebalance.enable": "false"})
+    assert list(plan_leader_rebalance(drifted(), off).records) == []
