@@ -86,7 +86,8 @@ def _next_state(
 def _after_fenced(broker: BrokerRegistration, request: BrokerHeartbeatRequest) -> BrokerState:
     if request.want_shut_down:
         return BrokerState.STOPPED
-    if not request.want_fence and _is_caught_up(broker, request):
+    is_staying = not request.want_fence and not broker.in_controlled_shutdown  # who has begun to go does not come back
+    if is_staying and _is_caught_up(broker, request):
         return BrokerState.UNFENCED
     return BrokerState.FENCED
 

@@ -9,7 +9,7 @@ this order, so that every change keeps the same promises:
 3. leader         the present one if it can; else in the order of the replicas one that is in sync, then one that is
                   eligible; else, where nobody is either, the last leader; else, where allowed, any replica. The last
                   two are unclean: the ISR becomes that replica alone, which is marked as recovering
-4. ISR            without eligible leaders the last member of an ISR stays in it, and the partition waits for it
+4. ISR            without eligible leaders the last members of an ISR stay in it, and the partition waits for them
 5. last leader    is remembered when a partition loses its leader
 
     ISR >= min.insync     ELR empty           leader: from the ISR
@@ -158,11 +158,19 @@ def _favoured(wanted: PartitionImage, candidates: list[int], election: Election)
 def _settled(rules: ElectionRules, state: PartitionImage, wanted: PartitionImage, enough: int) -> PartitionImage:
     """The ISR and ELR once the leader is known."""
     if not rules.keeps_eligible_leaders:
-        last = tuple(replica for replica in state.isr if replica in wanted.replicas) or wanted.replicas[:1]
-        return replace(wanted, isr=wanted.isr or last, eligible_leader_replicas=())
+        return replace(wanted, isr=_isr_alone(rules, state, wanted), eligible_leader_replicas=())
     if len(wanted.isr) >= enough or wanted.leader_recovery_state == RECOVERING:
         return replace(wanted, eligible_leader_replicas=())
     return replace(wanted, eligible_leader_replicas=without(wanted.eligible_leader_replicas, wanted.isr))
+
+
+def _isr_alone(rules: ElectionRules, state: PartitionImage, wanted: PartitionImage) -> tuple[int, ...]:
+    """Without eligible leaders those who left last stay in the ISR as long as nobody leads."""
+    if not wanted.isr:
+        return tuple(replica for replica in state.isr if replica in wanted.replicas) or wanted.replicas[:1]
+    if wanted.has_leader and not state.has_leader:
+        return tuple(replica for replica in wanted.isr if rules.can_lead(wanted, replica))
+    return wanted.isr
 
 
 def _last_leader(
