@@ -1,4 +1,7 @@
-"""Measures SSKafka alone (`sskafka`), beside Apache Kafka (`compare`), or any broker that already runs (`attach`)."""
+"""Measures SSKafka alone (`sskafka`), beside Apache Kafka (`compare`), or any broker that already runs (`attach`).
+
+`--brokers 3` measures replicated writes to a cluster of that many instead of one broker.
+"""
 
 import argparse
 import json
@@ -10,14 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.apache_kafka import ROOT, UnavailableError, resolve_kafka_libs
-from benchmarks.brokers import Broker, apache_kafka_kind, sskafka_kind
+from benchmarks.brokers import Broker, BrokerKind, apache_kafka_kind, sskafka_kind
+from benchmarks.clusters import ClusterKind
 from benchmarks.generator import PROGRAM, LoadFailedError
 from benchmarks.machine import describe
 from benchmarks.probe import NotReadyError
 from benchmarks.report import markdown, plain_text, tables
 from benchmarks.results import BrokerResult, as_json
 from benchmarks.runner import measure_attached, measure_kinds
-from benchmarks.scenarios import FULL, QUICK, SCENARIOS, Extent, Scenario
+from benchmarks.scenarios import FULL, QUICK, REPLICATED_SCENARIOS, SCENARIOS, Extent, Scenario
 
 
 def main() -> int:
@@ -25,7 +29,8 @@ def main() -> int:
     if not PROGRAM.exists():
         print(f"{PROGRAM.relative_to(ROOT)} is not built: make load", file=sys.stderr)
         return 1
-    scenarios = [scenario for scenario in SCENARIOS if scenario.key in arguments.scenarios]
+    known = REPLICATED_SCENARIOS if arguments.brokers > 1 else SCENARIOS
+    scenarios = [scenario for scenario in known if scenario.key in arguments.scenarios]
     extent = QUICK if arguments.quick else FULL
     try:
         results = _measure(arguments, scenarios, extent)
@@ -37,13 +42,14 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    keys = [scenario.key for scenario in SCENARIOS]
+    keys = [scenario.key for scenario in (*SCENARIOS, *REPLICATED_SCENARIOS)]
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--quick", action="store_true", help="about a quarter of the time, less exact")
     common.add_argument("--scenarios", nargs="+", choices=keys, default=keys, metavar="KEY", help=", ".join(keys))
     common.add_argument(
         "--dir", type=Path, default=ROOT / "build" / "bench", help="where brokers keep their logs meanwhile"
     )
+    common.add_argument("--brokers", type=int, default=1, help="brokers in a cluster; above 1 writes are replicated")
     common.add_argument("--json", type=Path, help="write every round here")
     common.add_argument("--markdown", type=Path, help="write the tables here")
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -61,9 +67,11 @@ def _measure(arguments: argparse.Namespace, scenarios: Sequence[Scenario], exten
     if arguments.mode == "attach":
         host, _, port = arguments.bootstrap.rpartition(":")
         return measure_attached(Broker(arguments.name, host, int(port), arguments.pid), scenarios, extent)
-    kinds = [sskafka_kind()]
+    kinds: list[BrokerKind] = [sskafka_kind()]
     if arguments.mode == "compare":
         kinds.append(apache_kafka_kind(resolve_kafka_libs()))
+    if arguments.brokers > 1:
+        kinds = [ClusterKind(kind, arguments.brokers) for kind in kinds]
     return measure_kinds(kinds, scenarios, extent, arguments.dir / f"data-{os.getpid()}")
 
 

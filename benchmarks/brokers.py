@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.apache_kafka import BROKER_HEAP, PERFORMANCE_OPTIONS, KafkaLibs, run_tool
@@ -25,7 +26,7 @@ STOP_SECONDS_MAX = 60
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A broker that answers."""
+    """A broker that answers; in a cluster the one that leads every partition that is measured."""
 
     name: str
     host: str
@@ -33,6 +34,9 @@ class Broker:
     pid: int
     startup: Startup | None = None
     data: Path | None = None
+    follower_pids: tuple[int, ...] = ()
+    replicas: tuple[int, ...] = (1,)
+    """Where each partition is kept, its leader first."""
 
     @property
     def bootstrap(self) -> str:
@@ -42,10 +46,11 @@ class Broker:
 class BrokerKind:
     """How a kind of broker is started in an empty directory."""
 
-    def __init__(self, name: str, command: Callable[[Path], list[str]], prepare: Callable[[Path], None]) -> None:
+    def __init__(self, name: str, command: Callable[[Path], list[str]], prepare: Callable[[Path, str], None]) -> None:
+        """`prepare` formats the directories that a properties file names, for a cluster of the given id."""
         self.name = name
-        self._command = command
-        self._prepare = prepare
+        self.command = command
+        self.prepare = prepare
 
     @contextlib.contextmanager
     def running(self, directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
@@ -56,8 +61,8 @@ class BrokerKind:
         properties = directory / "server.properties"
         properties.write_text(server_properties(data, port, controller_port, settings or {}))
         if not data.exists():
-            self._prepare(properties)
-        with broker_process(self._command(properties), log) as (process, started_at):
+            self.prepare(properties, new_cluster_id())
+        with broker_process(self.command(properties), log) as (process, started_at):
             try:
                 startup = wait_until_ready(HOST, port, started_at, lambda: process.poll() is None)
             except NotReadyError as error:
@@ -67,32 +72,37 @@ class BrokerKind:
 
 def sskafka_kind() -> BrokerKind:
     program = Path(sys.executable).with_name("sskafka")
-    return BrokerKind("SSKafka", lambda properties: [str(program), "start", str(properties)], lambda properties: None)
+    return BrokerKind("SSKafka", lambda properties: [str(program), "start", str(properties)], lambda *_: None)
 
 
 def apache_kafka_kind(libs: KafkaLibs) -> BrokerKind:
     def command(properties: Path) -> list[str]:
         return libs.java("kafka.Kafka", str(properties), options=(*BROKER_HEAP, *PERFORMANCE_OPTIONS))
 
-    return BrokerKind("Apache Kafka", command, lambda properties: format_storage(libs, properties))
+    return BrokerKind("Apache Kafka", command, partial(format_storage, libs))
 
 
-def format_storage(libs: KafkaLibs, properties: Path) -> None:
+def new_cluster_id() -> str:
+    return base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=").replace("-", "A")
+
+
+def format_storage(libs: KafkaLibs, properties: Path, cluster_id: str) -> None:
     """Kafka refuses a directory without a cluster id; its own tool writes one."""
-    cluster_id = base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=").replace("-", "A")
     done = run_tool(libs, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties))
     if done.returncode != 0:
         raise NotReadyError(f"formatting failed: {done.stdout}{done.stderr}")
 
 
-def server_properties(data: Path, port: int, controller_port: int, extra: Mapping[str, str]) -> str:
+def server_properties(
+    data: Path, port: int, controller_port: int, extra: Mapping[str, str], *, node_id: int = 1, voters: str = ""
+) -> str:
     settings = {
         "process.roles": "broker,controller",
-        "node.id": "1",
+        "node.id": str(node_id),
         "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
-        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        "controller.quorum.voters": voters or f"{node_id}@{HOST}:{controller_port}",
         "log.dirs": str(data),
         "num.partitions": "1",
         # Deleted topics leave the disk at once, not a minute later beside another measurement.

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,8 @@ class Round:
     broker_busiest_thread: float
     client_cores: float
     client_busiest_thread: float
+    follower_cpu_per_gigabyte: float | None
+    """Of one follower; None where there is none."""
     other_cores: float
     p50_us: float | None
     p99_us: float | None
@@ -41,9 +44,11 @@ def run_round(scenario: Scenario, extent: Extent, broker: Broker, topic: str, pa
     # What earlier runs left in the page cache must not be written out at this run's expense.
     os.sync()
     pages.release()
-    before, machine_before = read_cpu(broker.pid), read_machine_cpu_seconds()
+    before, followers_before = read_cpu(broker.pid), _follower_seconds(broker)
+    machine_before = read_machine_cpu_seconds()
     outcome = run_load(scenario.load, broker, topic, scenario.arguments(extent))
     spent, machine_seconds = cpu_between(before, read_cpu(broker.pid)), read_machine_cpu_seconds() - machine_before
+    followers_spent = _follower_seconds(broker) - followers_before
     wall, payload_bytes = outcome["wall_seconds"], outcome["messages"] * outcome["message_bytes"]
     rate = outcome["timed_messages"] / outcome["seconds"]
     return Round(
@@ -55,13 +60,22 @@ def run_round(scenario: Scenario, extent: Extent, broker: Broker, topic: str, pa
         broker_busiest_thread=spent.busiest_thread_seconds / wall,
         client_cores=outcome["client_cpu_seconds"] / wall,
         client_busiest_thread=outcome["client_busiest_thread_seconds"] / wall,
-        other_cores=max(0.0, machine_seconds - spent.seconds - outcome["client_cpu_seconds"]) / wall,
+        follower_cpu_per_gigabyte=_a_follower(broker, followers_spent / payload_bytes * 1e9),
+        other_cores=max(0.0, machine_seconds - spent.seconds - followers_spent - outcome["client_cpu_seconds"]) / wall,
         p50_us=outcome.get("p50_us"),
         p99_us=outcome.get("p99_us"),
     )
 
 
-def run_load(load: Load, broker: Broker, topic: str, arguments: dict[str, int]) -> dict[str, Any]:
+def _follower_seconds(broker: Broker) -> float:
+    return sum(read_cpu(pid).seconds for pid in broker.follower_pids)
+
+
+def _a_follower(broker: Broker, of_all: float) -> float | None:
+    return of_all / len(broker.follower_pids) if broker.follower_pids else None
+
+
+def run_load(load: Load, broker: Broker, topic: str, arguments: Mapping[str, int | str]) -> dict[str, Any]:
     command = [str(PROGRAM), load.value, "--topic", topic, *_address(load, broker)]
     command += [word for name, value in arguments.items() for word in (name, str(value))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS_MAX, check=False)

@@ -31,9 +31,9 @@ class Startup:
 
 
 def wait_until_ready(
-    host: str, port: int, started_at: float, alive: Callable[[], bool], seconds_max: float = 60.0
+    host: str, port: int, started_at: float, alive: Callable[[], bool], seconds_max: float = 60.0, brokers: int = 1
 ) -> Startup:
-    """Polls until the broker answers; `started_at` is on the monotonic clock."""
+    """Polls until the broker names as many brokers as there are; `started_at` is on the monotonic clock."""
     port_open_at: float | None = None
     while time.monotonic() < started_at + seconds_max:
         if not alive():
@@ -41,7 +41,7 @@ def wait_until_ready(
         if (connection := _connect(host, port)) is not None:
             port_open_at = port_open_at or time.monotonic()
             with connection:
-                if _broker_count(connection) > 0:
+                if _broker_count(connection) >= brokers:
                     return Startup(port_open_at - started_at, time.monotonic() - started_at)
         time.sleep(POLL_SECONDS)
     raise NotReadyError(f"{host}:{port} was not ready within {seconds_max} s")

@@ -17,6 +17,7 @@ from benchmarks.goals import (
 from benchmarks.results import (
     CPU_PER_GIGABYTE,
     CPU_PER_REQUEST,
+    FOLLOWER_CPU_PER_GIGABYTE,
     MEGABYTES,
     P50,
     P99,
@@ -29,7 +30,7 @@ from benchmarks.results import (
 from benchmarks.scenarios import Load, Scenario
 
 MEASURES: dict[Load, tuple[Measure, ...]] = {
-    Load.PRODUCE: (RATE, MEGABYTES, CPU_PER_GIGABYTE),
+    Load.PRODUCE: (RATE, MEGABYTES, CPU_PER_GIGABYTE, FOLLOWER_CPU_PER_GIGABYTE),
     Load.CONSUME: (RATE, MEGABYTES, CPU_PER_GIGABYTE),
     Load.REQUESTS: (RATE, CPU_PER_REQUEST, P50, P99),
     Load.LATENCY: (P50, P99, CPU_PER_REQUEST),

@@ -41,6 +41,7 @@ class Measure:
 RATE = Measure("per second", lambda one: one.rate, 0)
 MEGABYTES = Measure("MB/s", lambda one: one.megabytes_per_second, 1)
 CPU_PER_GIGABYTE = Measure("broker CPU s/GB", lambda one: one.broker_cpu_per_gigabyte, 2)
+FOLLOWER_CPU_PER_GIGABYTE = Measure("follower CPU s/GB", lambda one: one.follower_cpu_per_gigabyte, 2)
 CPU_PER_REQUEST = Measure("broker CPU us/request", lambda one: one.broker_cpu_us_per_message, 1)
 P50 = Measure("p50 us", lambda one: one.p50_us, 0)
 P99 = Measure("p99 us", lambda one: one.p99_us, 0)

@@ -61,6 +61,7 @@ class Scenario:
     batch_bytes: int = LARGE_BATCH_BYTES
     connections: int = 1
     in_flight: int = 1
+    acks: str = "1"
 
     @property
     def partitions(self) -> int:
@@ -74,9 +75,13 @@ class Scenario:
         """What a round adds to the page cache, where that is much."""
         return self.messages_max(extent) * self.message_bytes if self.load is Load.PRODUCE else 0
 
-    def arguments(self, extent: Extent) -> dict[str, int]:
+    def arguments(self, extent: Extent) -> dict[str, int | str]:
         """Options of the load generator beside the address and the topic."""
-        common = {"--message-bytes": self.message_bytes, "--seconds": extent.seconds_max}
+        common: dict[str, int | str] = {
+            "--message-bytes": self.message_bytes,
+            "--seconds": extent.seconds_max,
+            "--acks": self.acks,
+        }
         match self.load:
             case Load.PRODUCE:
                 return common | {"--batch-bytes": self.batch_bytes, "--messages": self.messages_max(extent)}
@@ -104,6 +109,23 @@ SCENARIOS = (
     Scenario("tiny-64", "tiny requests, 64 connections", Load.REQUESTS, 10, connections=64),
     Scenario("tiny-4x50", "tiny requests, 4 x 50 in flight", Load.REQUESTS, 10, connections=4, in_flight=50),
     Scenario("latency", "produce to consume, 1000/s", Load.LATENCY, 100),
+)
+
+# Three brokers, every record on each of them before it is acknowledged.
+REPLICATED_SCENARIOS = (
+    Scenario("replicated-1kb", "replicated 1 KB, large batches", Load.PRODUCE, 1000, acks="all"),
+    Scenario("replicated-1kb-16k", "replicated 1 KB, 16 KB batches", Load.PRODUCE, 1000, SMALL_BATCH_BYTES, acks="all"),
+    Scenario("replicated-tiny-1", "replicated tiny, 1 connection", Load.REQUESTS, 10, acks="all"),
+    Scenario("replicated-tiny-16", "replicated tiny, 16 connections", Load.REQUESTS, 10, connections=16, acks="all"),
+    Scenario(
+        "replicated-tiny-4x50",
+        "replicated tiny, 4 x 50 in flight",
+        Load.REQUESTS,
+        10,
+        connections=4,
+        in_flight=50,
+        acks="all",
+    ),
 )
 
 # Long enough for a JVM to compile its request path before anything is counted.

@@ -1,4 +1,4 @@
-"""Topics of a run: created empty, deleted at once, by librdkafka's admin client."""
+"""Topics of a run: created empty on the replicas that the broker names, deleted at once, by librdkafka's admin."""
 
 import contextlib
 import itertools
@@ -20,7 +20,7 @@ _numbers = itertools.count(1)
 def fresh_topic(broker: Broker, partitions: int) -> Iterator[str]:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     name = f"bench-{time.time_ns()}-{next(_numbers)}"
-    new = NewTopic(name, num_partitions=partitions, replication_factor=1)
+    new = NewTopic(name, num_partitions=partitions, replica_assignment=[list(broker.replicas)] * partitions)
     admin.create_topics([new])[name].result(ADMIN_SECONDS_MAX)
     _wait_for_leaders(admin, name, broker)
     _wait_until_served(admin, name, partitions)
@@ -35,12 +35,14 @@ def _wait_for_leaders(admin: AdminClient, name: str, broker: Broker) -> None:
     deadline = time.monotonic() + ADMIN_SECONDS_MAX
     while time.monotonic() < deadline:
         cluster = admin.list_topics(name, timeout=ADMIN_SECONDS_MAX)
-        leaders = {partition.leader for partition in cluster.topics[name].partitions.values()}
-        if leaders and leaders <= cluster.brokers.keys():
+        found = cluster.topics[name].partitions.values()
+        leaders = {partition.leader for partition in found}
+        in_sync = all(len(partition.isrs) == len(broker.replicas) for partition in found)
+        if leaders and leaders <= cluster.brokers.keys() and in_sync:
             _require_leader_at(broker, {cluster.brokers[leader].port for leader in leaders})
             return
         time.sleep(0.02)
-    raise TimeoutError(f"topic {name} has no leader")
+    raise TimeoutError(f"topic {name} has no leader, or not all its replicas are in sync")
 
 
 def _require_leader_at(broker: Broker, ports: set[int]) -> None:

@@ -83,7 +83,7 @@ static Frame record_batch(size_t value_bytes) {
     return batch;
 }
 
-Frame produce_frame(const char *topic, int32_t partition, size_t value_bytes) {
+Frame produce_frame(const char *topic, int32_t partition, int16_t acks, size_t value_bytes) {
     Frame frame = {.length = 0};
     Frame batch = record_batch(value_bytes);
     add_integer(&frame, 0, 4);
@@ -92,7 +92,7 @@ Frame produce_frame(const char *topic, int32_t partition, size_t value_bytes) {
     add_integer(&frame, 0, 4);
     add_string(&frame, "load");
     add_integer(&frame, -1, 2);
-    add_integer(&frame, 1, 2);
+    add_integer(&frame, acks, 2);
     add_integer(&frame, 30000, 4);
     add_integer(&frame, 1, 4);
     add_string(&frame, topic);

@@ -1,4 +1,4 @@
-/* Bytes of one Produce request (version 7, acks=1, one record) and what must be checked in its response.
+/* Bytes of one Produce request (version 7, one record) and what must be checked in its response.
  *
  *   request    size:4 key:2 version:2 correlation:4 client:2+n | transactional:2 acks:2 timeout:4
  *              topics:4 name:2+n partitions:4 index:4 length:4 batch
@@ -20,7 +20,8 @@ typedef struct {
     size_t length;
 } Frame;
 
-Frame produce_frame(const char *topic, int32_t partition, size_t value_bytes);
+/* `acks`: 1 for the leader alone, -1 for all replicas in sync. */
+Frame produce_frame(const char *topic, int32_t partition, int16_t acks, size_t value_bytes);
 
 void put_int32(uint8_t *at, uint32_t value);
 uint32_t get_int32(const uint8_t *at);

@@ -42,7 +42,7 @@ static Client client_open(const Options *options, rd_kafka_type_t type, rd_kafka
 
 Client producer_open(const Options *options, const Setting *settings) {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    set(conf, "acks", "1");
+    set(conf, "acks", option_text(options, "--acks", "1"));
     set(conf, "delivery.report.only.error", "true");
     rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
     set_all(conf, settings);

@@ -1,4 +1,4 @@
-/* Produce as fast as the broker takes it: one partition, acks=1, uncompressed, messages that share one payload buffer (no copy in
+/* Produce as fast as the broker takes it: one partition, uncompressed, messages that share one payload buffer (no copy in
  * the client). The end offset is compared before and after, so that every message counted is a message in the log.
  */
 #include <stdio.h>

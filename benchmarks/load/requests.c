@@ -57,7 +57,8 @@ static int connect_to(const char *host, const char *port) {
 
 static void open_connection(Connection *connection, const Options *options, int32_t partition, uint32_t in_flight) {
     size_t value_bytes = (size_t)option_number(options, "--message-bytes", 10);
-    connection->frame = produce_frame(option_required(options, "--topic"), partition, value_bytes);
+    int16_t acks = strcmp(option_text(options, "--acks", "1"), "all") == 0 ? -1 : 1;
+    connection->frame = produce_frame(option_required(options, "--topic"), partition, acks, value_bytes);
     connection->sent_ns = calloc(in_flight, sizeof(int64_t));
     connection->output = malloc(in_flight * connection->frame.length);
     if (connection->sent_ns == NULL || connection->output == NULL) fail("no memory");

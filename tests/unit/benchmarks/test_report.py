@@ -7,7 +7,7 @@ from benchmarks.generator import Round
 from benchmarks.goals import ABSOLUTE_GOALS, RATIO_GOALS, at_least, at_most
 from benchmarks.report import markdown, plain_text, tables
 from benchmarks.results import BrokerResult, Busy, as_json, figure
-from benchmarks.scenarios import FULL, QUICK, SCENARIOS, Load
+from benchmarks.scenarios import FULL, QUICK, REPLICATED_SCENARIOS, SCENARIOS, Load
 
 ROUND = Round(
     rate=1000.0,
@@ -18,6 +18,7 @@ ROUND = Round(
     broker_busiest_thread=0.9,
     client_cores=0.4,
     client_busiest_thread=0.3,
+    follower_cpu_per_gigabyte=None,
     other_cores=0.1,
     p50_us=100.0,
     p99_us=200.0,
@@ -30,7 +31,7 @@ def result(name: str, rate: float, cpu_per_gigabyte: float = 0.5) -> BrokerResul
     ]
     return BrokerResult(
         name,
-        {scenario.key: rounds for scenario in SCENARIOS},
+        {scenario.key: rounds for scenario in (*SCENARIOS, *REPLICATED_SCENARIOS)},
         [0.1],
         [0.2],
         rss_idle_bytes=30_000_000,
@@ -53,7 +54,7 @@ def test_goals_bound_from_one_side() -> None:
 
 def test_every_goal_belongs_to_a_row_that_is_printed() -> None:
     alone = tables([result("SSKafka", 10)], SCENARIOS, 2)[0]
-    both = tables([result("SSKafka", 10), result("Apache Kafka", 10)], SCENARIOS, 2)[0]
+    both = tables([result("SSKafka", 10), result("Apache Kafka", 10)], (*SCENARIOS, *REPLICATED_SCENARIOS), 2)[0]
     assert sum(row[-1] != "" for row in alone.rows) == len(ABSOLUTE_GOALS)
     assert sum(row[-1] != "" for row in both.rows) == len(RATIO_GOALS)
 

@@ -1,0 +1,75 @@
+"""Several brokers of one kind as one cluster; broker 1 leads every partition, the others follow.
+
+All of them are voters of the metadata quorum, each with a controller listener of its own, as Apache Kafka wants it.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from benchmarks.brokers import (
+    HOST,
+    Broker,
+    BrokerKind,
+    broker_process,
+    free_ports,
+    new_cluster_id,
+    server_properties,
+)
+from benchmarks.probe import NotReadyError, Startup, wait_until_ready
+
+
+class ClusterKind(BrokerKind):
+    def __init__(self, kind: BrokerKind, count: int) -> None:
+        super().__init__(kind.name, kind.command, kind.prepare)
+        self._node_ids = range(1, count + 1)
+
+    @contextlib.contextmanager
+    def running(self, directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
+        """Ready when every broker answers and sees all the others."""
+        ports = free_ports(len(self._node_ids))
+        files = self._write_properties(directory, ports, settings or {})
+        with contextlib.ExitStack() as stack:
+            began_at = time.monotonic()
+            started = [
+                stack.enter_context(broker_process(self.command(file), file.with_name("broker.log")))[0]
+                for file in files
+            ]
+            startups = [
+                self._wait(port, began_at, file, lambda: all(process.poll() is None for process in started))
+                for port, file in zip(ports, files, strict=True)
+            ]
+            slowest = max(startups, key=lambda one: one.ready_seconds)
+            yield Broker(
+                self.name,
+                HOST,
+                ports[0],
+                started[0].pid,
+                slowest,
+                files[0].with_name("data"),
+                tuple(process.pid for process in started[1:]),
+                tuple(self._node_ids),
+            )
+
+    def _write_properties(self, directory: Path, ports: list[int], settings: Mapping[str, str]) -> list[Path]:
+        controller_ports = free_ports(len(self._node_ids))
+        pairs = zip(self._node_ids, controller_ports, strict=True)
+        voters = ",".join(f"{node_id}@{HOST}:{port}" for node_id, port in pairs)
+        cluster_id = new_cluster_id()
+        files = []
+        for node_id, port, controller_port in zip(self._node_ids, ports, controller_ports, strict=True):
+            file = directory / f"broker-{node_id}" / "server.properties"
+            file.parent.mkdir(parents=True)
+            data = file.with_name("data")
+            file.write_text(server_properties(data, port, controller_port, settings, node_id=node_id, voters=voters))
+            self.prepare(file, cluster_id)
+            files.append(file)
+        return files
+
+    def _wait(self, port: int, began_at: float, file: Path, alive: Callable[[], bool]) -> Startup:
+        try:
+            return wait_until_ready(HOST, port, began_at, alive, brokers=len(self._node_ids))
+        except NotReadyError as error:
+            log = file.with_name("broker.log").read_text()[-2000:]
+            raise NotReadyError(f"{self.name}, {file.parent.name}: {error}\n{log}") from error
