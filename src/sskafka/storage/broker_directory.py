@@ -1,21 +1,23 @@
-"""One of a broker's log directories while the broker runs: locked, identified, with its checkpoints and its logs."""
+"""One of a broker's log directories while the broker runs: locked, identified, with its checkpoints and its logs.
 
-import logging
+Checkpoints may be written in threads: what goes into them is copied, and a lock keeps their writers apart.
+"""
+
 import os
+import threading
 from collections.abc import Callable, Mapping
 
 from sskafka.model.ids import TopicPartition, Uuid
-from sskafka.storage import checkpoints
+from sskafka.storage.checkpoints import HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS, OffsetCheckpoint
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH, mark_clean, take_clean_mark
 from sskafka.storage.disk import Disk, DiskUsage, Lock
-from sskafka.storage.errors import CorruptFileError, LogDirectoryError
+from sskafka.storage.errors import LogDirectoryError
 from sskafka.storage.flusher import Background, Flusher
 from sskafka.storage.log import Log
 from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.meta_properties import MetaProperties
 from sskafka.storage.partition_directory import directory_name, is_deleted, parse_directory_name
 
-_log = logging.getLogger(__name__)
 LOCK_FILE = ".lock"
 
 
@@ -40,9 +42,10 @@ class BrokerDirectory:
         broker_epoch = take_clean_mark(disk, path)
         self.was_clean_stop = broker_epoch is not None
         self.previous_broker_epoch = NO_BROKER_EPOCH if broker_epoch is None else broker_epoch
-        self._recovery_points = self._read(checkpoints.RECOVERY_POINTS)
-        self._log_start_offsets = self._read(checkpoints.LOG_START_OFFSETS)
-        self._high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
+        self._recovery_points = OffsetCheckpoint(disk, os.path.join(path, RECOVERY_POINTS))
+        self._log_start_offsets = OffsetCheckpoint(disk, os.path.join(path, LOG_START_OFFSETS))
+        self._high_watermarks = OffsetCheckpoint(disk, os.path.join(path, HIGH_WATERMARKS))
+        self._writing = threading.Lock()
         names = [entry.name for entry in disk.entries(path) if entry.is_directory]
         parsed = [(parse_directory_name(name, meta.partition_base), name) for name in names]
         self.unclaimed = {topic_partition: name for topic_partition, name in parsed if topic_partition is not None}
@@ -61,64 +64,60 @@ class BrokerDirectory:
         return self.disk.usage(self.path)
 
     def recovery_point(self, topic_partition: TopicPartition) -> int:
-        return self._recovery_points.get(topic_partition, 0)
+        return self._recovery_points.offsets.get(topic_partition, 0)
 
     def log_start_offset(self, topic_partition: TopicPartition) -> int:
-        return self._log_start_offsets.get(topic_partition, 0)
+        return self._log_start_offsets.offsets.get(topic_partition, 0)
 
     def high_watermark(self, topic_partition: TopicPartition) -> int:
-        return self._high_watermarks.get(topic_partition, 0)
+        return self._high_watermarks.offsets.get(topic_partition, 0)
 
-    def forget(self, topic_partition: TopicPartition) -> str:
-        """What the checkpoints say of a partition that leaves holds no longer; gives its directory's name."""
-        for offsets in (self._recovery_points, self._log_start_offsets, self._high_watermarks):
-            offsets.pop(topic_partition, None)
+    def give_up(self, topic_partition: TopicPartition) -> str:
+        """The partition is no longer served from here; gives the name of its directory."""
         name = self.unclaimed.pop(topic_partition, None)
         return name or directory_name(topic_partition, self.meta.partition_base)
 
-    # ---- checkpoints; written only when something changed. They may be called in a thread, hence the copies.
+    # ---- checkpoints
+
+    def forget_offsets(self, topic_partition: TopicPartition) -> None:
+        """What the files say of a deleted log must not be taken for a new one's of the same name."""
+        with self._writing:
+            for checkpoint in (self._recovery_points, self._log_start_offsets, self._high_watermarks):
+                if topic_partition in checkpoint.offsets:
+                    self._write(checkpoint, self._of_open_logs(checkpoint.offsets))
 
     def checkpoint_recovery_points(self) -> None:
-        points = {tp: log.recovery_point for tp, log in list(self.logs.items())}
-        self._recovery_points = self._write(checkpoints.RECOVERY_POINTS, self._recovery_points, points)
+        with self._writing:
+            points = {tp: log.recovery_point for tp, log in list(self.logs.items())}
+            self._write(self._recovery_points, points)
 
     def checkpoint_log_start_offsets(self) -> None:
         """Only starts that the first segment's name does not tell."""
-        starts = {
-            tp: log.log_start_offset
-            for tp, log in list(self.logs.items())
-            if log.log_start_offset > log.segments.first.base_offset
-        }
-        self._log_start_offsets = self._write(checkpoints.LOG_START_OFFSETS, self._log_start_offsets, starts)
+        with self._writing:
+            starts = {
+                tp: log.log_start_offset
+                for tp, log in list(self.logs.items())
+                if log.log_start_offset > log.segments.first.base_offset
+            }
+            self._write(self._log_start_offsets, starts)
 
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         """Of the partitions in `high_watermarks` that lie here; others keep what was written before."""
-        kept = {
-            tp: offset for tp, offset in list(self._high_watermarks.items()) if tp in self.logs or tp in self.unclaimed
-        }
-        new = {**kept, **{tp: offset for tp, offset in high_watermarks.items() if tp in self.logs}}
-        self._high_watermarks = self._write(checkpoints.HIGH_WATERMARKS, self._high_watermarks, new)
+        with self._writing:
+            known = {**self._high_watermarks.offsets, **high_watermarks}
+            self._write(self._high_watermarks, self._of_open_logs(known))
 
-    def _read(self, name: str) -> dict[TopicPartition, int]:
-        """A checkpoint that cannot be read is as good as none: logs are then verified from their start."""
-        try:
-            found = checkpoints.read_offsets(self.disk, os.path.join(self.path, name))
-        except CorruptFileError as error:
-            _log.warning("%s; it is ignored", error)
-            return {}
-        return found
+    def _of_open_logs(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return {tp: offset for tp, offset in offsets.items() if tp in self.logs}
 
-    def _write(
-        self, name: str, old: dict[TopicPartition, int], new: dict[TopicPartition, int]
-    ) -> dict[TopicPartition, int]:
+    def _write(self, checkpoint: OffsetCheckpoint, new: dict[TopicPartition, int]) -> None:
         """Partitions that were not opened yet keep what the file said of them."""
-        merged = {**{tp: offset for tp, offset in list(old.items()) if tp in self.unclaimed}, **new}
-        if merged != old and self.is_online:
+        unopened = {tp: offset for tp, offset in checkpoint.offsets.items() if tp in self.unclaimed}
+        if self.is_online:
             try:
-                checkpoints.write_offsets(self.disk, os.path.join(self.path, name), merged)
+                checkpoint.write({**unopened, **new})
             except OSError as error:
                 raise self.health.write_failed(error) from error
-        return merged
 
     # ---- stop
 

@@ -8,11 +8,11 @@
 `recovery-point-offset-checkpoint`        up to where a log is surely on disk
 `log-start-offset-checkpoint`             where a log begins, if that is inside its first segment
 `replication-offset-checkpoint`           high watermarks
-`cleaner-offset-checkpoint`               up to where a log has been compacted
 
 The number of lines makes a torn file recognisable; the rename makes it unlikely.
 """
 
+import logging
 from collections.abc import Mapping
 
 from sskafka.model.ids import TopicPartition
@@ -22,9 +22,31 @@ from sskafka.storage.errors import CorruptFileError
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_START_OFFSETS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
-CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 
+_log = logging.getLogger(__name__)
 _VERSION = "0"
+
+
+class OffsetCheckpoint:
+    """One such file, and what it says of which partition."""
+
+    __slots__ = ("_disk", "_path", "offsets")
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        """A file that cannot be read is as good as none: logs are then verified from their start."""
+        self._disk = disk
+        self._path = path
+        self.offsets: Mapping[TopicPartition, int] = {}
+        try:
+            self.offsets = read_offsets(disk, path)
+        except CorruptFileError as error:
+            _log.warning("%s; it is ignored", error)
+
+    def write(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Replaces the file, unless it says the same already."""
+        if offsets != self.offsets:
+            write_offsets(self._disk, self._path, offsets)
+            self.offsets = offsets
 
 
 def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:

@@ -119,6 +119,8 @@ class LogManager:
         name = directory_name(topic_partition, home.meta.partition_base)
         path = os.path.join(home.path, name)
         is_new = home.unclaimed.pop(topic_partition, None) is None
+        if is_new:
+            home.forget_offsets(topic_partition)
         log = open_log(
             home.health,
             path,
@@ -127,8 +129,8 @@ class LogManager:
             now_ms=now_ms,
             flusher=home.flusher,
             topic_id=topic_id,
-            log_start_offset=0 if is_new else home.log_start_offset(topic_partition),
-            recovery_point=0 if is_new else home.recovery_point(topic_partition),
+            log_start_offset=home.log_start_offset(topic_partition),
+            recovery_point=home.recovery_point(topic_partition),
             was_clean_stop=home.was_clean_stop,
         )
         self._identify(home, path, topic_id, is_new)
@@ -181,7 +183,7 @@ class LogManager:
         ]
 
     def _set_aside(self, directory: BrokerDirectory, topic_partition: TopicPartition, suffix: str) -> str:
-        name = directory.forget(topic_partition)
+        name = directory.give_up(topic_partition)
         target = os.path.join(directory.path, set_aside_name(name, uuid.uuid4().hex, suffix))
         try:
             self._disk.rename(os.path.join(directory.path, name), target)

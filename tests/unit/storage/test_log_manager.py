@@ -16,6 +16,7 @@ from sskafka.storage.log_manager import LogManager
 from sskafka.storage.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
 
 TOPIC_ID = bytes(range(16))
+OTHER_ID = bytes(range(1, 17))
 TP = TopicPartition("orders", 0)
 
 
@@ -271,3 +272,37 @@ def test_an_offline_directory_gets_no_new_partitions(disk: SimulatedDisk) -> Non
         manager.close()
     assert not disk.exists("/a/.kafka_cleanshutdown")
     assert not disk.exists("/b/.kafka_cleanshutdown")
+
+
+def test_a_topic_made_again_inherits_no_offsets_of_the_deleted_one(disk: SimulatedDisk) -> None:
+    manager = start(disk)
+    old = open_log(manager)
+    for _ in range(5):
+        append(old, b"old")
+    old.flush()
+    old.increment_log_start_offset(4)
+    manager.checkpoint_log_start_offsets()
+    manager.checkpoint_recovery_points()
+    manager.checkpoint_high_watermarks({TP: 5})
+    manager.delete_log(TP, NOW_MS)
+    assert append(open_log(manager, topic_id=OTHER_ID), b"new") == 0
+    assert manager.high_watermark(TP) == 0
+    manager.release()
+    again = start(disk)
+    assert read_records(open_log(again, topic_id=OTHER_ID)) == [(0, b"new")]
+    assert again.high_watermark(TP) == 0
+
+
+def test_offsets_of_deleted_logs_leave_the_checkpoints_in_one_write(disk: SimulatedDisk) -> None:
+    manager = start(disk)
+    for partition in range(3):
+        append(open_log(manager, partition), b"old")
+        manager.get(TopicPartition("orders", partition)).flush()  # type: ignore[union-attr]
+    manager.checkpoint_recovery_points()
+    for partition in range(2):
+        manager.delete_log(TopicPartition("orders", partition), NOW_MS)
+    disk.syncs.clear()
+    for partition in range(2):
+        open_log(manager, partition, topic_id=OTHER_ID)
+    assert sum("recovery-point" in path for path in disk.syncs) == 1
+    assert text(disk, "/a/recovery-point-offset-checkpoint") == "0\n1\norders 2 1\n"
