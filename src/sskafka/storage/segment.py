@@ -292,7 +292,10 @@ class Segment:
         self.open_for_append()
 
     def mark_deleted(self) -> list[str]:
-        """Renames the files aside; gives their new paths, to be removed when nobody waits for it."""
+        """Renames the files aside; gives their new paths, to be removed when nobody waits for it.
+
+        Lets go of its own file: one that is removed while it is held open gives no room back."""
+        self.close()
         renamed = []
         for suffix in SUFFIXES:
             path = self._stem + suffix

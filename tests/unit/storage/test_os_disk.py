@@ -103,3 +103,13 @@ def test_usage_and_entries(tmp_path: Path) -> None:
     entries = {entry.name: entry for entry in OsDisk().entries(str(tmp_path))}
     assert entries["f"].size_bytes == 3
     assert entries["d"].is_directory
+
+
+def test_deleted_segments_are_not_held_open(tmp_path: Path) -> None:
+    """Otherwise their room would not come back."""
+    log = reopen(OsDisk(), LogConfig(segment_bytes=100), directory=str(tmp_path / "orders-0"))
+    for _ in range(5):
+        append(log, bytes(60))
+    log.increment_log_start_offset(4)
+    held = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    assert [path.name for path in held if path.is_relative_to(tmp_path)] == ["00000000000000000004.log"]
