@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from sskafka.records.batch import BatchHeader
+from sskafka.records.batch import NO_TIMESTAMP, BatchHeader
 from sskafka.storage.producer_history import recall_batches
 from sskafka.storage.producer_snapshots import ProducerSnapshots
 from sskafka.storage.producer_state import ProducerState
@@ -12,10 +12,17 @@ from sskafka.storage.transaction_marker import read_marker_if_any
 
 
 def rebuild_producers(
-    segments: Iterable[Segment], snapshots: ProducerSnapshots, state: ProducerState, end_offset: int, now_ms: int = -1
+    segments: Iterable[Segment],
+    snapshots: ProducerSnapshots,
+    state: ProducerState,
+    end_offset: int,
+    now_ms: int = NO_TIMESTAMP,
 ) -> None:
-    """`state` becomes that of a log which ends at `end_offset`; snapshots beyond that are removed."""
+    """`state` becomes that of a log which ends at `end_offset`; snapshots beyond that are removed.
+
+    Without `now_ms` it is no news of anybody: producers were last heard of when they were before."""
     segments = list(segments)
+    seen_ms = {producer.producer_id: producer.last_seen_ms for producer in state.producers.values()}
     snapshots.remove_from(end_offset)
     snapshot = snapshots.load_before(end_offset)
     start_offset = 0
@@ -27,6 +34,8 @@ def rebuild_producers(
     if start_offset < end_offset:
         for segment in _reaching(segments, start_offset):
             _replay_segment(segment, state, start_offset, now_ms)
+    for producer in state.producers.values():
+        producer.last_seen_ms = max(producer.last_seen_ms, seen_ms.get(producer.producer_id, NO_TIMESTAMP))
 
 
 def _reaching(segments: list[Segment], offset: int) -> list[Segment]:

@@ -232,3 +232,11 @@ def test_truncation_reopens_and_forgets_transactions(log: Log) -> None:
     end(log, commit=True)
     assert log.last_stable_offset == 2
     assert send(log, 1).base_offset == 2
+
+
+def test_truncation_does_not_make_producers_look_long_gone(log: Log) -> None:
+    append(log, b"a", producer_id=7, producer_epoch=0, base_sequence=0)
+    append(log, b"b", producer_id=7, producer_epoch=0, base_sequence=1)
+    log.truncate_to(1)
+    assert log.producers.expire(NOW_MS + 1000, 2000) == 0
+    assert log.producers.expire(NOW_MS + 3000, 2000) == 1
