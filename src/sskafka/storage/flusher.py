@@ -54,7 +54,7 @@ class Flusher:
         self._background = background
         self._waiting: dict[FlushableLog, int] = {}  # log -> appends that wait
         self._is_busy = False
-        self._gone: set[FlushableLog] = set()  # logs closed or deleted while a thread syncs
+        self._gone: set[FlushableLog] | None = None  # while a thread syncs: logs closed or deleted meanwhile
 
     def request(self, log: FlushableLog) -> None:
         """`log.complete_flush` will be called when a sync that began after this call is done."""
@@ -90,7 +90,8 @@ class Flusher:
     def forget(self, log: FlushableLog) -> None:
         """The log is closed or deleted."""
         self._waiting.pop(log, None)
-        self._gone.add(log)
+        if self._gone is not None:
+            self._gone.add(log)
 
     def _next_round(self) -> None:
         logs, appends = list(self._waiting), sum(self._waiting.values())
@@ -112,10 +113,12 @@ class Flusher:
     def _sync_in_thread(self, plans: list[tuple[FlushableLog, FlushPlan]]) -> None:
         assert self._background is not None
         self._is_busy = True
-        gone = self._gone = set()
+        gone: set[FlushableLog] = set()
+        self._gone = gone
         self._background.in_thread(lambda: _sync_all(plans, gone), lambda error: self._finish(plans, error))
 
     def _finish(self, plans: list[tuple[FlushableLog, FlushPlan]], error: BaseException | None) -> None:
+        self._gone = None
         if isinstance(error, OSError):
             self._directory.fail(error)
         elif error is not None:

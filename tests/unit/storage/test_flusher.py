@@ -1,6 +1,7 @@
 """Group commit: who waits for which sync, and what is ready when."""
 
 import errno
+import gc
 from collections.abc import Callable
 from random import Random
 
@@ -222,6 +223,13 @@ def test_a_closed_log_is_forgotten(directory: LogDirectory, flusher: Flusher, st
     log.close()
     steps.turn()
     assert not steps.threads
+
+
+def test_deleted_logs_are_not_kept_in_memory(directory: LogDirectory, flusher: Flusher) -> None:
+    name = "deleted-0"
+    log_in(directory, flusher, name).abandon()
+    gc.collect()
+    assert not [log for log in gc.get_objects() if isinstance(log, Log) and log.directory.endswith(name)]
 
 
 def test_without_a_background_an_append_is_on_disk_when_it_returns(disk: SimulatedDisk) -> None:
