@@ -5,9 +5,11 @@ import time
 
 import pytest
 from cluster_load import Load
-from cluster_processes import FAST_FAILOVER, ClusterProcesses, StartCluster
+from cluster_processes import ClusterProcesses, StartCluster
 from replica_files import stored_batches
 from waiting import wait_until
+
+from sskafka.model.settings_table.profiles import FAST_FAILOVER
 
 TOPIC = "numbers"
 PARTITIONS = 10

@@ -6,12 +6,13 @@ from collections.abc import Callable
 import pytest
 from cluster_load import Load
 from cluster_network import NetworkedCluster
-from cluster_processes import FAST_FAILOVER, PartitionState
+from cluster_processes import PartitionState
 from replica_files import stored_batches
 from waiting import wait_until
 from wire_connection import PRODUCE_VERSION, Connection, produce_request, values_batch
 
 from sskafka.model.errors import ErrorCode
+from sskafka.model.settings_table.profiles import FAST_FAILOVER
 
 TOPIC = "numbers"
 PARTITIONS = 3

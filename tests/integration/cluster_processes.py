@@ -26,16 +26,6 @@ SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
 READY_TIMEOUT_S = 40
 STOP_TIMEOUT_S = 40
 
-# Detect and replace a dead leader in about two seconds; docs/configuration.md says what each of them does.
-FAST_FAILOVER = {
-    "broker.session.timeout.ms": 1000,
-    "broker.heartbeat.interval.ms": 200,
-    "controller.quorum.fetch.timeout.ms": 500,
-    "controller.quorum.election.timeout.ms": 250,
-    "controller.quorum.election.backoff.max.ms": 100,
-    "controller.quorum.request.timeout.ms": 500,
-}
-
 
 class PartitionState(NamedTuple):
     leader: int

@@ -1,0 +1,152 @@
+"""Many partitions on a cluster: how long starting, creating and failing over take, and what idling costs.
+
+    python -m benchmarks.many_partitions [--partitions 1000] [--brokers 3]
+
+The cluster is started by `sskafka cluster up`; brokers are killed by their pid files.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from benchmarks.brokers import STOP_SECONDS_MAX
+from benchmarks.machine import describe
+from benchmarks.processes import read_cpu, read_rss_bytes
+
+SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
+TOPIC = "many"
+TIMEOUT_S = 120.0
+IDLE_S = 20.0
+POLL_S = 0.02
+
+
+class Cluster:
+    """A running `sskafka cluster up`."""
+
+    def __init__(self, directory: Path, process: subprocess.Popen[str], bootstrap: str, ready_seconds: float) -> None:
+        self.directory = directory
+        self.process = process
+        self.bootstrap = bootstrap
+        self.ready_seconds = ready_seconds
+        self.admin = AdminClient({"bootstrap.servers": bootstrap})
+
+    def pid(self, node_id: int) -> int:
+        return int((self.directory / f"broker-{node_id}" / "broker.pid").read_text())
+
+    def leaders(self) -> list[int]:
+        topic = self.admin.list_topics(TOPIC, timeout=TIMEOUT_S).topics[TOPIC]
+        return [partition.leader for partition in topic.partitions.values()]
+
+    def in_sync(self) -> list[int]:
+        """Replicas in sync, partition by partition."""
+        topic = self.admin.list_topics(TOPIC, timeout=TIMEOUT_S).topics[TOPIC]
+        return [len(partition.isrs) for partition in topic.partitions.values()]
+
+    def controller(self) -> int:
+        return int(self.admin.list_topics(timeout=TIMEOUT_S).controller_id)
+
+
+@contextmanager
+def running(directory: Path, brokers: int) -> Iterator[Cluster]:
+    options = [] if (directory / "broker-1").exists() else ["--kafka-port", "0"]
+    command = [SSKAFKA, "cluster", "up", "-n", str(brokers), "--dir", str(directory), *options]
+    began_at = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        if not line.startswith("READY bootstrap="):
+            raise SystemExit("the cluster did not start")
+        yield Cluster(directory, process, line.split("=", 1)[1].strip(), time.monotonic() - began_at)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(STOP_SECONDS_MAX)
+        process.stdout.close()
+
+
+def seconds_until(condition: Callable[[], bool], what: str) -> float:
+    began_at = time.monotonic()
+    while not condition():
+        if time.monotonic() - began_at > TIMEOUT_S:
+            raise SystemExit(f"{what}: not within {TIMEOUT_S:.0f} s")
+        time.sleep(POLL_S)
+    return time.monotonic() - began_at
+
+
+def create(cluster: Cluster, partitions: int, replicas: int) -> dict[str, float]:
+    began_at = time.monotonic()
+    new = NewTopic(TOPIC, num_partitions=partitions, replication_factor=replicas)
+    cluster.admin.create_topics([new], request_timeout=TIMEOUT_S)[TOPIC].result(TIMEOUT_S)
+    answered = time.monotonic() - began_at
+    seconds_until(
+        lambda: len(cluster.leaders()) == partitions and min(cluster.in_sync()) == replicas, "replicas in sync"
+    )
+    return {"create, answered s": answered, "create, all in sync s": time.monotonic() - began_at}
+
+
+def idle_cpu(cluster: Cluster, brokers: int) -> dict[str, float]:
+    """Percent of a core that each broker takes with nothing to do."""
+    pids = [cluster.pid(node_id) for node_id in range(1, brokers + 1)]
+    before = [read_cpu(pid).seconds for pid in pids]
+    time.sleep(IDLE_S)
+    spent = [read_cpu(pid).seconds - earlier for pid, earlier in zip(pids, before, strict=True)]
+    found = {f"idle CPU of broker {number} %": 100 * one / IDLE_S for number, one in enumerate(spent, 1)}
+    return {**found, "RSS of a broker MB": max(read_rss_bytes(pid) for pid in pids) / 1e6}
+
+
+def fail_over(cluster: Cluster) -> dict[str, float]:
+    """Kills the active controller, which leads a share of the partitions too."""
+    victim = cluster.controller()
+    os.kill(cluster.pid(victim), signal.SIGKILL)
+    seconds = seconds_until(
+        lambda: victim not in (leaders := cluster.leaders()) and -1 not in leaders, "every partition has a new leader"
+    )
+    return {"failover, all led again s": seconds}
+
+
+def measure(directory: Path, partitions: int, brokers: int) -> dict[str, float]:
+    replicas = min(3, brokers)
+    figures: dict[str, float] = {}
+    with running(directory, brokers) as cluster:
+        figures["start, empty s"] = cluster.ready_seconds
+        figures |= create(cluster, partitions, replicas)
+        figures |= idle_cpu(cluster, brokers)
+    with running(directory, brokers) as cluster:
+        figures["start, after a clean stop s"] = cluster.ready_seconds
+        figures["all in sync after that s"] = seconds_until(lambda: min(cluster.in_sync()) == replicas, "in sync")
+        figures |= fail_over(cluster)
+    with running(directory, brokers) as cluster:
+        figures["start, one broker was killed s"] = cluster.ready_seconds
+        figures["all in sync then s"] = seconds_until(lambda: min(cluster.in_sync()) == replicas, "in sync")
+    return figures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.many_partitions", description=__doc__)
+    parser.add_argument("--partitions", type=int, default=1000)
+    parser.add_argument("--brokers", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="write the figures here")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="sskafka-many-") as directory:
+        figures = measure(Path(directory) / "cluster", arguments.partitions, arguments.brokers)
+    about = describe(f"{arguments.partitions} partitions, {arguments.brokers} brokers", "many_partitions")
+    for name, value in (*about.items(), *((name, f"{value:.2f}") for name, value in figures.items())):
+        print(f"{name}: {value}")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"about": about, "figures": figures}, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""A cluster's metadata put together from what any of its brokers answers, of whatever make they are.
+
+Admin requests do not tell everything that the metadata log holds; what they leave out keeps its default here.
+"""
+
+from typing import NamedTuple
+
+from sskafka.client.admin import Admin
+from sskafka.client.cluster import Cluster
+from sskafka.client.configs import ConfigSource, Resource, describe_configs
+from sskafka.client.errors import UnsupportedApiError
+from sskafka.client.metadata import PartitionView, TopicView
+from sskafka.client.partition_moves import Reassignment, list_reassignments
+from sskafka.client.quorum import describe_quorum
+from sskafka.metadata.delta import MetadataDelta
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.records import (
+    BrokerEndpoint,
+    ConfigRecord,
+    MetadataRecord,
+    PartitionRecord,
+    RegisterBrokerRecord,
+    TopicRecord,
+)
+from sskafka.model.errors import KafkaError
+from sskafka.model.ids import TopicPartition
+from sskafka.model.listeners import PLAINTEXT, SECURITY_PROTOCOLS
+from sskafka.wire.messages.describe_cluster import DescribeClusterBroker
+
+_NO_MOVE = Reassignment((), (), ())
+
+
+class DescribedCluster(NamedTuple):
+    image: ClusterImage
+    cluster_id: str
+    controller_id: int
+    controller_epoch: int
+
+
+async def describe(cluster: Cluster, *, with_configs: bool) -> DescribedCluster:
+    """Settings cost a request for each topic and broker, so they are asked for only when they will be shown."""
+    admin = Admin(cluster)
+    described = await admin.describe_cluster()
+    topics = await admin.list_topics(internal=True)
+    records: list[MetadataRecord] = [_broker_record(broker) for broker in described.brokers]
+    moves = await _moves(cluster)
+    for topic in topics:
+        records += _topic_records(topic, moves)
+    if with_configs:
+        records += await _config_records(cluster, topics, [broker.broker_id for broker in described.brokers])
+    image, delta = ClusterImage(), MetadataDelta()
+    for record in records:
+        image.replay(record, delta)
+    return DescribedCluster(image, described.cluster_id, described.controller_id, await _controller_epoch(cluster))
+
+
+def _broker_record(broker: DescribeClusterBroker) -> MetadataRecord:
+    listener = BrokerEndpoint(PLAINTEXT, broker.host, broker.port, SECURITY_PROTOCOLS[PLAINTEXT])
+    return RegisterBrokerRecord(broker.broker_id, end_points=[listener], rack=broker.rack, fenced=broker.is_fenced)
+
+
+def _topic_records(topic: TopicView, moves: dict[TopicPartition, Reassignment]) -> list[MetadataRecord]:
+    records: list[MetadataRecord] = [TopicRecord(topic.name, topic.topic_id)]
+    for number, partition in sorted(topic.partitions.items()):
+        move = moves.get(TopicPartition(topic.name, number), _NO_MOVE)
+        records.append(_partition_record(topic, partition, move))
+    return records
+
+
+def _partition_record(topic: TopicView, partition: PartitionView, move: Reassignment) -> MetadataRecord:
+    return PartitionRecord(
+        partition.partition,
+        topic.topic_id,
+        list(partition.replicas),
+        list(partition.isr),
+        list(move.removing),
+        list(move.adding),
+        partition.leader,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=0,
+    )
+
+
+async def _moves(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
+    try:
+        return await list_reassignments(cluster)
+    except UnsupportedApiError:
+        return {}
+
+
+async def _controller_epoch(cluster: Cluster) -> int:
+    try:
+        return (await describe_quorum(cluster)).leader_epoch
+    except (UnsupportedApiError, KafkaError):
+        return -1
+
+
+async def _config_records(cluster: Cluster, topics: list[TopicView], broker_ids: list[int]) -> list[MetadataRecord]:
+    """What was changed at run time; defaults and properties files are no metadata."""
+    sources = {Resource.topic(topic.name): ConfigSource.DYNAMIC_TOPIC_CONFIG for topic in topics}
+    sources |= {Resource.broker(node_id): ConfigSource.DYNAMIC_BROKER_CONFIG for node_id in broker_ids}
+    sources[Resource.broker(None)] = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    records: list[MetadataRecord] = []
+    for resource, source in sources.items():
+        entries = await describe_configs(cluster, resource)
+        changed = [entry for entry in entries if entry.source == source and entry.value is not None]
+        records += [ConfigRecord(resource.type, resource.name, entry.name, entry.value) for entry in changed]
+    return records
