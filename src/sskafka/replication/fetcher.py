@@ -18,7 +18,12 @@ from sskafka.model.settings import Settings
 from sskafka.partition.truncation import UNDEFINED, EpochEnd
 from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.fetch_session import Asked, FetchSession, Key
-from sskafka.replication.follower_log import append_fetched, last_fetched_epoch, truncate_by
+from sskafka.replication.follower_log import (
+    append_fetched,
+    drop_what_leader_deleted,
+    last_fetched_epoch,
+    truncate_by,
+)
 from sskafka.replication.offset_reset import OffsetReset
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_counters import ReplicaCounters
@@ -89,7 +94,6 @@ class ReplicaFetcher:
         key = _key(partition)
         self._partitions[key] = partition
         self._paused.discard(key)
-        self._to_forget.discard(key)
         self._to_tell.add(key)
         self._soon(self._maybe_send)
 
@@ -119,12 +123,12 @@ class ReplicaFetcher:
         session = self._session
         if session.is_full:
             self._to_tell.update(key for key in self._partitions if key not in self._paused)
+        if not self._to_tell and (session.is_full or session.known.keys() <= self._to_forget):
+            return  # everything is paused or gone
         asked = {key: _asked(self._partitions[key]) for key in self._to_tell}
         topics, forgotten = session.tell(asked, self._to_forget)
         self._to_tell.clear()
         self._to_forget.clear()
-        if not session.known:
-            return  # everything is paused or gone
         self._is_busy = True
         limits = self._limits
         request = FetchRequest(
@@ -190,12 +194,15 @@ class ReplicaFetcher:
             self._go_on()
 
     def _take(self, key: Key, data: PartitionData) -> int:
-        """Bytes appended. A partition that was given away or is in another epoch now has no use for the answer."""
+        """Bytes appended."""
         partition, asked = self._partitions.get(key), self._session.known.get(key)
-        if partition is None or asked is None or asked.leader_epoch != partition.leadership.leader_epoch:
+        if partition is None or asked is None or key in self._paused:
+            return 0
+        if asked[:2] != (partition.leadership.leader_epoch, partition.log.log_end_offset):
+            self._ask_anew(key)
             return 0
         try:
-            return self._apply(key, partition, asked, data)
+            return self._apply(key, partition, data)
         except (StorageError, CorruptBatchError, RejectedAppendError) as error:
             _log.error(
                 "%s: what broker %d sent could not be taken: %s", partition.topic_partition, self._leader_id, error
@@ -205,25 +212,28 @@ class ReplicaFetcher:
         self._pause(key)
         return 0
 
-    def _apply(self, key: Key, partition: Partition, asked: Asked, data: PartitionData) -> int:
+    def _ask_anew(self, key: Key) -> None:
+        """What the leader said was of no use, and it must not believe that we know it."""
+        self._to_forget.add(key)
+        self._to_tell.add(key)
+
+    def _apply(self, key: Key, partition: Partition, data: PartitionData) -> int:
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._reset(key, partition)
             return 0
         if data.error_code != ErrorCode.NONE:
             self._refused(key, partition, ErrorCode(data.error_code))
             return 0
-        if asked.fetch_offset != partition.log.log_end_offset:
-            self._to_tell.add(key)
-            return 0
         diverging = data.diverging_epoch
         if diverging.end_offset != UNDEFINED:
-            truncate_by(partition, EpochEnd(diverging.epoch, diverging.end_offset))
-            self._to_tell.add(key)
+            truncate_by(partition, EpochEnd(diverging.epoch, diverging.end_offset), data.log_start_offset)
+            self._ask_anew(key)  # the high watermark that came along may not be true of this log yet
             return 0
         return self._append(key, partition, data)
 
     def _append(self, key: Key, partition: Partition, data: PartitionData) -> int:
         size_bytes = 0
+        drop_what_leader_deleted(partition, data.log_start_offset)
         if data.records:
             size_bytes = append_fetched(partition, memoryview(data.records), self._clock.now_ms())
             self._counters.bytes_in += size_bytes

@@ -39,9 +39,17 @@ def _begins_inside(partition: Partition, error: UnexpectedAppendOffsetError) -> 
     return is_empty and error.first_offset < log.log_end_offset <= error.last_offset
 
 
-def truncate_by(partition: Partition, diverging: EpochEnd) -> None:
+def truncate_by(partition: Partition, diverging: EpochEnd, leader_log_start_offset: int) -> None:
     own = EpochEnd(*partition.log.end_offset_for_epoch(diverging.epoch))
     partition.truncate_to(plan_truncation(diverging, own, partition.log.log_end_offset))
+    drop_what_leader_deleted(partition, leader_log_start_offset)
+
+
+def drop_what_leader_deleted(partition: Partition, leader_log_start_offset: int) -> None:
+    """Nothing of this log is left at the leader, so nobody can tell whether it is the same: begin anew."""
+    log = partition.log
+    if log.log_start_offset < log.log_end_offset <= leader_log_start_offset:
+        partition.restart_at(leader_log_start_offset)
 
 
 def whole_batches(records: memoryview) -> memoryview:

@@ -112,7 +112,7 @@ class FetchContext:
         session = self._session
         if session is None:
             return
-        target.seen = (fetched.high_watermark, fetched.log_start_offset)
+        target.seen = None if fetched.tags else (fetched.high_watermark, fetched.log_start_offset)
         if fetched.records_size and session.targets.get((target.topic, target.index)) is target:
             del session.targets[target.topic, target.index]
             session.targets[target.topic, target.index] = target

@@ -1,0 +1,41 @@
+"""Replicated partitions under crashes, lost disks, cuts, delays and losses, one seed after the other.
+
+pytest tests/simulation/test_replica_simulation.py                     60 seeds
+REPLICA_SEEDS=2000 pytest -n 2 tests/simulation/test_replica_...       more of them
+REPLICA_SEED=123 pytest tests/simulation/test_replica_simulation.py    one, exactly as it was
+"""
+
+import os
+
+import pytest
+from replica_run import run_seed
+
+SEEDS_PER_TEST = 5
+
+
+def _seed_groups() -> list[range]:
+    if "REPLICA_SEED" in os.environ:
+        seed = int(os.environ["REPLICA_SEED"])
+        return [range(seed, seed + 1)]
+    count = int(os.environ.get("REPLICA_SEEDS", "60"))
+    return [range(first, min(first + SEEDS_PER_TEST, count)) for first in range(0, count, SEEDS_PER_TEST)]
+
+
+@pytest.mark.parametrize("seeds", _seed_groups(), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+def test_invariants_hold(seeds: range) -> None:
+    for seed in seeds:
+        run_seed(seed)
+
+
+def test_a_seed_replays_exactly() -> None:
+    first, second = run_seed(3), run_seed(3)
+    assert first.history.committed == second.history.committed
+    assert first.history.acknowledged == second.history.acknowledged
+    assert first.faults == second.faults
+
+
+def test_runs_are_not_idle() -> None:
+    """Seeds are worth something only while records are acknowledged and leaders change."""
+    runs = [run_seed(seed) for seed in range(5)]
+    assert sum(len(run.history.acknowledged) for run in runs) > 500
+    assert sum(run.cluster.controller.state().leader_epoch for run in runs) > 10
