@@ -145,10 +145,13 @@ class Model:
         self.empty[number] -= set(new.isr) if new.has_leader else set()
 
     def check_end_of_move(self, old: PartitionImage, new: PartitionImage) -> None:
-        if new.leader_recovery_state == 0 and old.is_reassigning and not new.is_reassigning:
-            assert set(old.adding_replicas) & set(new.replicas) <= set(new.isr)
-            if not set(old.isr) <= set(new.replicas):
-                assert len(new.isr) >= min(self.min_insync, len(new.replicas))
+        if new.leader_recovery_state == 1:
+            return
+        arrived = {*new.replicas} - {*old.replicas} | {*old.adding_replicas} & {*new.replicas}
+        if not new.is_reassigning:
+            assert arrived <= set(new.isr)
+        if not set(old.isr) <= set(new.replicas):
+            assert len(new.isr) >= min(self.min_insync, len(new.replicas))
 
     def check_election(self, number: int, old: PartitionImage, new: PartitionImage) -> None:
         if not new.has_leader or new.leader_epoch == old.leader_epoch:

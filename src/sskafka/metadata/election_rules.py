@@ -29,14 +29,18 @@ class ElectionRules:
         self._going = going
         self._min_insync: dict[str, int] = {}
 
+    def broker_up(self, broker_id: int) -> BrokerRegistration | None:
+        if broker_id in self._going:
+            return None
+        if self._coming is not None and broker_id == self._coming.id:
+            return self._coming
+        broker = self.image.brokers.get(broker_id)
+        return broker if broker is not None and broker.is_active else None
+
     def can_lead(self, state: PartitionImage, broker_id: int) -> bool:
         """Whether the broker is up and has the directory in which its replica lies."""
-        if broker_id in self._going:
-            return False
-        if self._coming is not None and broker_id == self._coming.id:
-            return self._coming.has_directory(state.directory_of(broker_id))
-        broker = self.image.brokers.get(broker_id)
-        return broker is not None and broker.is_active and broker.has_directory(state.directory_of(broker_id))
+        broker = self.broker_up(broker_id)
+        return broker is not None and broker.has_directory(state.directory_of(broker_id))
 
     def min_insync(self, topic_name: str) -> int:
         if topic_name not in self._min_insync:

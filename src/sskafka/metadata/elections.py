@@ -13,8 +13,7 @@ from dataclasses import replace
 
 from sskafka.metadata.broker_registration import BrokerRegistration
 from sskafka.metadata.election_rules import ElectionRules
-from sskafka.metadata.partition_change import TRUST, Distrust, plan_change, without
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partition_change import TRUST, Distrust, adopted_directories, plan_change, without
 from sskafka.metadata.records import NO_LEADER_CHANGE, PartitionChangeRecord
 
 
@@ -40,7 +39,7 @@ def changes_as_broker_restarts(
     for topic, number, state in rules.image.partitions():
         if broker.id not in state.replicas:
             continue
-        directories = _adopted_directories(state, broker)
+        directories = adopted_directories(state, broker)
         has_other_disk = directories != state.directories
         if not rules.keeps_eligible_leaders and state.isr == (broker.id,):
             directories = state.directories  # it stays in the ISR, and a directory that is gone keeps it from leading
@@ -56,7 +55,7 @@ def changes_as_only_broker_returns(rules: ElectionRules, broker: BrokerRegistrat
     """
     for topic, number, state in rules.image.partitions():
         if broker.id in state.replicas:
-            wanted = replace(state, directories=_adopted_directories(state, broker))
+            wanted = replace(state, directories=adopted_directories(state, broker))
             record = plan_change(rules, topic, number, wanted) or PartitionChangeRecord(number, topic.topic_id)
             if state.leader == broker.id and record.leader == NO_LEADER_CHANGE:
                 record.leader = broker.id
@@ -74,17 +73,6 @@ def changes_as_settings_move(rules: ElectionRules) -> Iterator[PartitionChangeRe
             yield from _maybe(plan_change(rules, topic, number, state))
         elif state.eligible_leader_replicas and len(state.isr) >= enough:
             yield PartitionChangeRecord(number, topic.topic_id, eligible_leader_replicas=[])
-
-
-def _adopted_directories(state: PartitionImage, broker: BrokerRegistration) -> tuple[bytes, ...]:
-    """A broker whose only directory is another one than it was has its replicas there from now on.
-
-    One with several tells by AssignReplicasToDirs.
-    """
-    if broker.has_directory(state.directory_of(broker.id)) or len(broker.directories) != 1:
-        return state.directories
-    place = state.replicas.index(broker.id)
-    return (*state.directories[:place], broker.directories[0], *state.directories[place + 1 :])
 
 
 def _distrust(

@@ -22,10 +22,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
+from sskafka.metadata.broker_registration import BrokerRegistration
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.image import TopicImage
 from sskafka.metadata.partition_image import PartitionImage
 from sskafka.metadata.records import NO_LEADER, PartitionChangeRecord
+from sskafka.model.ids import Uuid
 
 RECOVERED, RECOVERING = 0, 1
 """Values of `leader_recovery_state`."""
@@ -97,6 +99,17 @@ def without(replicas: tuple[int, ...], removed: Collection[int]) -> tuple[int, .
     return tuple(replica for replica in replicas if replica not in removed)
 
 
+def adopted_directories(state: PartitionImage, broker: BrokerRegistration) -> tuple[Uuid, ...]:
+    """A broker whose only directory is another one than it was has its replicas there from now on.
+
+    One with several tells by AssignReplicasToDirs.
+    """
+    if broker.has_directory(state.directory_of(broker.id)) or len(broker.directories) != 1:
+        return state.directories
+    place = state.replicas.index(broker.id)
+    return (*state.directories[:place], broker.directories[0], *state.directories[place + 1 :])
+
+
 def _reassigned(wanted: PartitionImage, min_insync: int) -> PartitionImage:
     """Ends a reassignment whose time has come.
 
@@ -127,11 +140,18 @@ def _eligible(
 
 def _led(rules: ElectionRules, wanted: PartitionImage, election: Election, distrust: Distrust) -> PartitionImage:
     leader, is_clean = _elect(rules, wanted, election, distrust)
-    if leader == NO_LEADER or leader in wanted.isr:
+    if leader == NO_LEADER or (leader in wanted.isr and is_clean):
         return replace(wanted, leader=leader)
     eligible = (*wanted.eligible_leader_replicas, *wanted.isr)
     led = replace(wanted, leader=leader, isr=(leader,), eligible_leader_replicas=eligible)
-    return led if is_clean else replace(led, eligible_leader_replicas=(), leader_recovery_state=RECOVERING)
+    return led if is_clean else _led_uncleanly(rules, led)
+
+
+def _led_uncleanly(rules: ElectionRules, led: PartitionImage) -> PartitionImage:
+    broker = rules.broker_up(led.leader)
+    assert broker is not None, "only brokers that are up are elected"
+    directories = adopted_directories(led, broker)
+    return replace(led, directories=directories, eligible_leader_replicas=(), leader_recovery_state=RECOVERING)
 
 
 def _elect(rules: ElectionRules, wanted: PartitionImage, election: Election, distrust: Distrust) -> _Elected:
@@ -144,8 +164,9 @@ def _elect(rules: ElectionRules, wanted: PartitionImage, election: Election, dis
         last = [replica for replica in wanted.last_known_eligible_leader_replicas if replica in able]
         if last and rules.keeps_eligible_leaders and last[0] not in distrust.empty:
             return _Elected(last[0], is_clean=False)
-    if election is Election.UNCLEAN and able:
-        return _Elected(able[0], is_clean=False)
+    rather_than_none = able or [replica for replica in wanted.replicas if rules.broker_up(replica)]
+    if election is Election.UNCLEAN and rather_than_none:
+        return _Elected(rather_than_none[0], is_clean=False)
     return _Elected(NO_LEADER, is_clean=True)
 
 

@@ -100,3 +100,11 @@ def test_a_fenced_broker_in_a_shutdown_is_done(controller: Controller) -> None:
     controller.beat(1, want_shut_down=True)
     fence(controller.image, 1)
     assert controller.beat(1, want_shut_down=True).should_shut_down
+
+
+def test_who_has_begun_to_go_does_not_come_back_in_this_life(controller: Controller) -> None:
+    controller.beat(1, want_shut_down=True)
+    fence(controller.image, 1)
+    assert controller.beat(1).is_fenced
+    restart(controller.image, 1)
+    assert not controller.beat(1).is_fenced

@@ -144,6 +144,9 @@ def test_without_eligible_leaders_an_empty_disk_stays_in_the_isr_and_does_not_le
     restart(image, 1, directory=OTHER_DISK)
     unfence(image, 1)
     assert (partition(image).leader, partition(image).isr) == (-1, (1,))
+    fence(image, 2)
+    set_topic_config(image, "unclean.leader.election.enable", "true")
+    assert (partition(image).leader, partition(image).directory_of(1)) == (1, OTHER_DISK)
 
 
 def test_without_eligible_leaders_the_last_member_of_the_isr_is_waited_for() -> None:
