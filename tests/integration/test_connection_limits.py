@@ -20,6 +20,12 @@ def rss_bytes(broker: BrokerProcess) -> int:
     return int(line.split()[1]) * 1024
 
 
+def open_sockets(broker: BrokerProcess) -> int:
+    """A client that does not read learns nothing of the end of its connection; the broker's own table tells."""
+    descriptors = Path(f"/proc/{broker.pid}/fd").iterdir()
+    return sum(str(path.readlink()).startswith("socket:") for path in descriptors if path.is_symlink())
+
+
 def is_served(connection: Connection) -> bool:
     return bool(connection.call(MetadataRequest(topics=[]), version=12).brokers)
 
@@ -40,6 +46,17 @@ def test_idle_connections_are_closed(start_broker: StartBroker) -> None:
         assert idle.is_closed_by_broker()
         assert time.monotonic() - began > 0.5
         assert values_in(waiting.receive()[1].responses[0].partitions[0]) == []  # waiting is not idling
+
+
+def test_a_client_that_takes_no_answers_is_idle_too(start_broker: StartBroker) -> None:
+    broker = start_broker({"connections.max.idle.ms": 1000})
+    with Connection(broker.bootstrap) as stuck:
+        stuck.create_topic("large")
+        stuck.produce("large", values_batch(bytes(MEGABYTE - 1000)))
+        for _ in range(20):
+            stuck.send(fetch_request("large", partition_max_bytes=2 * MEGABYTE), version=12)
+        before = open_sockets(broker)
+        wait_until(lambda: open_sockets(broker) < before, "the broker lets it go")
 
 
 def test_connections_of_one_address_are_counted(start_broker: StartBroker) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from sskafka.model.counters import ConnectionCounters, RequestCounters
 from sskafka.servers.kafka.authorization import AllowAll, Operation, ResourceType
-from sskafka.servers.kafka.connection import LARGE_FRAME_BYTES, Connection, ResponseSlot
+from sskafka.servers.kafka.connection import LARGE_FRAME_BYTES, WRITE_CHUNK_BYTES, Connection, ResponseSlot
 from sskafka.servers.kafka.listener import RECEIVE_BUFFER_BYTES, ConnectionLimits, Listener
 from sskafka.servers.kafka.registry import Api
 from sskafka.servers.kafka.request import Request, Response
@@ -26,6 +26,7 @@ class FakeTransport(asyncio.Transport):
         self.reading = True
         self.closed = False
         self.write_limit: int | None = None
+        self.on_write: Callable[[], None] | None = None
 
     def get_extra_info(self, name: str, default: object = None) -> object:
         return ("127.0.0.1", 5) if name == "peername" else default
@@ -36,6 +37,8 @@ class FakeTransport(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
         self.writes += 1
+        if self.on_write is not None:
+            self.on_write()
 
     def writelines(self, list_of_data: object) -> None:
         self.write(b"".join(list_of_data))  # type: ignore[call-overload]
@@ -212,6 +215,44 @@ def test_too_many_parked_answers_stop_the_reading_until_some_have_left() -> None
     assert transport.reading
 
 
+def test_requests_beyond_the_parked_ones_wait_even_when_they_came_in_with_them() -> None:
+    harness = Harness(parked_max=2)
+    connection, transport = harness.connect()
+    feed(connection, b"".join(frame(PARK, number) for number in range(5)) + frame(ECHO, 5, b"last")[:-2])
+    assert len(harness.parked) == 2
+    harness.complete(0)
+    assert len(harness.parked) == 3
+    for number in range(1, 5):
+        harness.complete(number)
+    assert transport.reading
+    feed(connection, b"st")
+    assert bytes(transport.written) == b"".join(map(answer, range(5))) + answer(5, b"last")
+
+
+def test_answers_behind_a_parked_one_are_counted_too() -> None:
+    harness = Harness(parked_max=3)
+    connection, transport = harness.connect()
+    feed(connection, frame(PARK, 0) + b"".join(frame(ECHO, number) for number in range(1, 9)))
+    assert not transport.reading
+    assert harness.listener.apis[ECHO].counters.requests == 2
+    harness.complete(0)
+    assert bytes(transport.written) == b"".join(map(answer, range(9)))
+
+
+def test_small_requests_with_large_answers_do_not_fill_the_memory() -> None:
+    harness = Harness()
+    connection, transport = harness.connect()
+    large = bytes(WRITE_CHUNK_BYTES // 2)
+    harness.listener.apis[ECHO] = _api(ECHO, "Echo", lambda request: answer(request.correlation_id, large))
+    transport.on_write = connection.pause_writing
+    feed(connection, b"".join(frame(ECHO, number) for number in range(10)))
+    assert harness.listener.apis[ECHO].counters.requests == 2
+    transport.on_write = None
+    connection.resume_writing()
+    assert bytes(transport.written) == b"".join(answer(number, large) for number in range(10))
+    assert transport.reading
+
+
 def test_a_full_socket_stops_reading_and_writing_until_it_drains() -> None:
     harness = Harness()
     connection, transport = harness.connect()
@@ -245,6 +286,19 @@ def test_a_bad_frame_ends_its_connection_after_the_answers_before_it(bad: bytes)
     assert transport.closed
     feed(other, frame(ECHO, 2))
     assert bytes(out_other.written) == answer(2)
+
+
+def test_requests_behind_one_that_ended_the_connection_are_not_handled() -> None:
+    """A producer that wants no answers learns from the end of its connection that nothing from there on was taken."""
+    harness = Harness()
+    connection, _ = harness.connect()
+
+    def fail(request: Request) -> None:
+        request.connection.close()
+
+    harness.listener.apis[PARK] = _api(PARK, "Park", fail)
+    feed(connection, frame(ECHO, 1) + frame(PARK, 2) + frame(ECHO, 3))
+    assert harness.listener.apis[ECHO].counters.requests == 1
 
 
 def test_whoever_waits_hears_that_the_client_is_gone() -> None:

@@ -9,7 +9,7 @@ Rules
 - The receive buffer is shared by all connections of the loop: only the unfinished tail of a frame is kept per
   connection, and a handler must not hold on to its frame.
 - A slow reader stops being read from: responses pile up neither in memory (file slices are read when the socket
-  takes them) nor in number.
+  takes them) nor in number. What had come in by then waits as bytes.
 - A malformed frame ends its connection and nothing else.
 """
 
@@ -74,6 +74,7 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_api",
         "_awaiting_memory",
+        "_backlog",
         "_frame",
         "_frame_filled",
         "_frame_size",
@@ -84,6 +85,7 @@ class Connection(asyncio.BufferedProtocol):
         "_slots",
         "_tail",
         "_transport",
+        "_unwritten_bytes",
         "_write_paused",
         "authorizer",
         "closed",
@@ -96,12 +98,14 @@ class Connection(asyncio.BufferedProtocol):
         self._listener = listener
         self._transport: asyncio.Transport | None = None
         self._tail = b""
+        self._backlog = b""  # what had come in when reading was paused
         self._frame: bytearray | None = None
         self._frame_size = 0
         self._frame_filled = 0
         self._api: Api | None = None
         self._slots: deque[ResponseSlot | Response] = deque()  # parked requests, and answers behind them
         self._out: deque[Part] = deque()
+        self._unwritten_bytes = 0  # in memory, put out since the last flush
         self._write_paused = False
         self._reading_paused = False
         self._reading_cold = False
@@ -117,9 +121,9 @@ class Connection(asyncio.BufferedProtocol):
         return self._listener.name
 
     @property
-    def idle(self) -> bool:
-        """Nothing is on its way in or out."""
-        return not self._slots and not self._out
+    def is_owed_answers(self) -> bool:
+        """Answers that are ready and that nobody takes do not count."""
+        return bool(self._slots)
 
     # -- the transport's calls
 
@@ -138,6 +142,7 @@ class Connection(asyncio.BufferedProtocol):
             if isinstance(slot, ResponseSlot) and slot.on_abandoned is not None:
                 slot.on_abandoned()
         self._out.clear()
+        self._backlog = b""
         self._return_frame()
         self._listener.forget(self)
 
@@ -154,17 +159,7 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         self.last_active_tick = self._listener.tick
         self._listener.counters.bytes_received += nbytes
-        try:
-            if self._frame is None:
-                self._handle_shared(len(self._tail) + nbytes)
-            else:
-                self._handle_large(nbytes)
-        except (MalformedMessageError, StructError, IndexError, UnicodeDecodeError) as error:
-            self._refuse(f"malformed request: {error}")
-        except Exception as error:
-            self.abort_after(error, self._api)
-        if self._out:
-            self.flush()
+        self._handle(self._listener.receive_view, len(self._tail) + nbytes)
 
     def eof_received(self) -> bool:
         return False
@@ -180,11 +175,24 @@ class Connection(asyncio.BufferedProtocol):
 
     # -- requests in
 
-    def _handle_shared(self, end: int) -> None:
-        view = self._listener.receive_view
+    def _handle(self, view: memoryview, end: int) -> None:
+        """What goes wrong with what came in ends this connection and nothing else."""
+        try:
+            if self._frame is None:
+                self._handle_frames(view, end)
+            else:
+                self._handle_large(end)
+        except (MalformedMessageError, StructError, IndexError, UnicodeDecodeError) as error:
+            self._refuse(f"malformed request: {error}")
+        except Exception as error:
+            self.abort_after(error, self._api)
+        if self._out:
+            self.flush()
+
+    def _handle_frames(self, view: memoryview, end: int) -> None:
         position = 0
         received_ns = perf_counter_ns()
-        while end - position >= 4:
+        while end - position >= 4 and not self._reading_paused:
             (size,) = _parse_size(view, position)
             frame_start = position + 4
             frame_end = frame_start + size
@@ -197,8 +205,22 @@ class Connection(asyncio.BufferedProtocol):
                     return
                 break
             self._dispatch(view[frame_start:frame_end], received_ns)
+            if self.closed:
+                return
             position = frame_end
-        self._tail = bytes(view[position:end]) if position < end else b""
+            if self._unwritten_bytes >= WRITE_CHUNK_BYTES:
+                self.flush()
+        rest = bytes(view[position:end]) if position < end else b""
+        self._tail, self._backlog = (b"", rest) if self._reading_paused else (rest, b"")
+
+    def handle_backlog(self) -> None:
+        """Go on with what had come in when reading was paused; the transport is told to read when that is done."""
+        if self._backlog and self._may_read():
+            backlog, self._backlog = bytearray(self._backlog), b""
+            self._reading_paused = False
+            self._handle(memoryview(backlog), len(backlog))
+            if not self._reading_paused and not self.closed and self._transport is not None:
+                self._transport.resume_reading()
 
     def _start_large(self, beginning: memoryview, size: int) -> None:
         frame = self._listener.memory.borrow(size)
@@ -305,20 +327,24 @@ class Connection(asyncio.BufferedProtocol):
             self._maybe_resume_reading()
 
     def _answer(self, response: Response) -> None:
-        if self._slots:
-            self._slots.append(response)
-        else:
+        if not self._slots:
             self._put_out(response)
+            return
+        self._slots.append(response)
+        if len(self._slots) >= self._listener.parked_max:
+            self._pause_reading()
 
     def _put_out(self, response: Response) -> None:
         if isinstance(response, bytes):
             self._out.append(response)
+            self._unwritten_bytes += len(response)
         else:
             self._out.extend(response)
 
     def flush(self) -> None:
         """Write what is ready until the socket is full; file slices are read here and no earlier."""
         out = self._out
+        self._unwritten_bytes = 0
         while out and not self._write_paused and not self._reading_cold and not self.closed:
             chunk: list[Buffer] = []
             size = 0
@@ -334,6 +360,7 @@ class Connection(asyncio.BufferedProtocol):
     def _write(self, chunk: list[Buffer], size: int) -> None:
         if not chunk or self._transport is None:
             return
+        self.last_active_tick = self._listener.tick
         self._listener.counters.bytes_sent += size
         if len(chunk) == 1:
             self._transport.write(chunk[0])
@@ -377,16 +404,17 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _maybe_resume_reading(self) -> None:
-        if (
-            self._reading_paused
-            and not self._write_paused
-            and not self._awaiting_memory
-            and not self.closed
-            and len(self._slots) < self._listener.parked_max
-            and self._transport is not None
-        ):
+        if not self._reading_paused or not self._may_read() or self._transport is None:
+            return
+        if self._backlog:
+            self._listener.handle_soon(self)  # not now: whoever settled an answer is in the middle of something
+        else:
             self._reading_paused = False
             self._transport.resume_reading()
+
+    def _may_read(self) -> bool:
+        is_held_up = self._write_paused or self._awaiting_memory or self.closed
+        return not is_held_up and len(self._slots) < self._listener.parked_max
 
     def _refuse_size(self, size: int) -> None:
         limit = self._listener.request_bytes_max

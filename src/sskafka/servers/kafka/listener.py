@@ -115,6 +115,10 @@ class Listener:
             assert self._loop is not None
             self._loop.call_soon(self._flush_all)
 
+    def handle_soon(self, connection: Connection) -> None:
+        assert self._loop is not None
+        self._loop.call_soon(connection.handle_backlog)
+
     def _flush_all(self) -> None:
         connections, self._to_flush = self._to_flush, []
         for connection in connections:
@@ -140,7 +144,7 @@ class Listener:
         assert self._loop is not None
         self.tick += 1
         oldest = self.tick - max(1, self._limits.idle_ms_max // 1000)
-        for connection in [c for c in self._connections if c.last_active_tick < oldest and c.idle]:
+        for connection in [c for c in self._connections if c.last_active_tick < oldest and not c.is_owed_answers]:
             log.debug("closing %s: idle for connections.max.idle.ms", connection.peer)
             self.counters.reaped += 1
             connection.close()
