@@ -6,6 +6,7 @@ from sskafka.model.errors import ErrorCode
 from sskafka.wire.apis import API_BY_KEY
 from sskafka.wire.codec import encode
 from sskafka.wire.header import encode_response_header
+from sskafka.wire.layout import layout_of
 from sskafka.wire.schema import Message
 
 SIZE = Struct(">i")
@@ -19,12 +20,12 @@ def response_frame(key: int, version: int, correlation_id: int, message: Message
 
 
 def unsupported_frame(key: int, version: int, correlation_id: int) -> bytes | None:
-    """An answer that says "not served", where the response has a place for an error; None where it has none."""
+    """An answer that says "not served", where that version has a place for an error; None where it has none."""
     schema = API_BY_KEY.get(key)
     if schema is None or not schema.min_version <= version <= schema.max_version:
         return None
-    message = schema.response_class()()
-    if not hasattr(message, "error_code"):
+    response_class = schema.response_class()
+    if not any(field.name == "error_code" for field in layout_of(response_class, version).plain):
         return None
-    message.error_code = ErrorCode.UNSUPPORTED_VERSION
-    return response_frame(key, version, correlation_id, message)
+    refusal = response_class(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    return response_frame(key, version, correlation_id, refusal)
