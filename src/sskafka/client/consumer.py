@@ -4,7 +4,8 @@
         consumer.assign({TopicPartition("orders", 0): 0})
         records = await consumer.poll()
 
-One fetch is under way to each broker that leads assigned partitions. It outlives the `poll` that started it, so a poll
+One fetch is under way to each broker that leads assigned partitions, or that the leader named as a replica nearer to
+`client.rack`. It outlives the `poll` that started it, so a poll
 that times out loses nothing; what comes back for a position that was moved meanwhile is dropped.
 """
 
@@ -16,7 +17,7 @@ from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConsumerConfig
 from sskafka.client.errors import LogTruncatedError, NoOffsetForPartitionError, broker_error, is_retriable
 from sskafka.client.fetched import ConsumedRecord, FetchedPartition
-from sskafka.client.fetcher import NO_EPOCH, FetchAnswer, Position, fetch
+from sskafka.client.fetcher import NO_EPOCH, NO_REPLICA, FetchAnswer, Position, fetch
 from sskafka.client.offsets import EARLIEST, LATEST, NO_OFFSET, list_offsets
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
@@ -102,13 +103,23 @@ class Consumer:
         return []
 
     async def _start_fetches(self) -> None:
-        """One for each leader that has none under way."""
+        """One for each broker to read from that has none under way."""
         topics = {partition.topic for partition in self._positions}
-        groups = await self._cluster.retrying(lambda: self._cluster.by_leader(self._positions), topics=topics)
-        for leader, partitions in groups.items():
-            if leader not in self._fetches:
-                positions = {partition: self._positions[partition] for partition in partitions}
-                self._fetches[leader] = asyncio.create_task(fetch(self._cluster, self.config, leader, positions))
+        leaders = await self._cluster.retrying(lambda: self._cluster.by_leader(self._positions), topics=topics)
+        for broker, positions in self._by_source(leaders).items():
+            if broker not in self._fetches:
+                self._fetches[broker] = asyncio.create_task(fetch(self._cluster, self.config, broker, positions))
+
+    def _by_source(self, leaders: Mapping[int, Iterable[TopicPartition]]) -> dict[int, dict[TopicPartition, Position]]:
+        """The positions by the broker to read from: the leader, or the replica that it named of late."""
+        now_ms = self._cluster.clock.monotonic_ms()
+        sources: dict[int, dict[TopicPartition, Position]] = {}
+        for leader, partitions in leaders.items():
+            for partition in partitions:
+                position = self._positions[partition]
+                is_elsewhere = position.replica in self._cluster.view.brokers and now_ms < position.replica_until_ms
+                sources.setdefault(position.replica if is_elsewhere else leader, {})[partition] = position
+        return sources
 
     async def _collect(self, deadline_ms: float) -> list[ConsumedRecord]:
         """Takes in the fetches that are done; failures that may pass are met with fresh metadata and a pause.
@@ -117,9 +128,9 @@ class Consumer:
         """
         records: list[ConsumedRecord] = []
         failure: Exception | None = None
-        for leader in [leader for leader, under_way in self._fetches.items() if under_way.done()]:
+        for broker in [broker for broker, under_way in self._fetches.items() if under_way.done()]:
             try:
-                answers = self._fetches.pop(leader).result()
+                answers = self._fetches.pop(broker).result()
                 for answer in answers:
                     records += await self._take(answer)
             except Exception as error:
@@ -133,6 +144,9 @@ class Consumer:
         return records
 
     async def _recover(self, deadline_ms: float) -> None:
+        """Leaders are asked again who they are, and where to read."""
+        for position in self._positions.values():
+            position.replica = NO_REPLICA
         self._cluster.forget(*{partition.topic for partition in self._positions})
         await self._cluster.pause(self._failures, deadline_ms)
         self._failures += 1
@@ -141,7 +155,12 @@ class Consumer:
         position, data = self._positions.get(answer.partition), answer.data
         if position is None or position.offset != answer.asked_offset:
             return []
-        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+        if data.preferred_read_replica != NO_REPLICA:
+            position.replica = data.preferred_read_replica
+            position.replica_until_ms = self._cluster.deadline_ms(self._cluster.config.metadata_max_age_ms)
+        elif data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and position.replica != NO_REPLICA:
+            position.replica = NO_REPLICA  # the leader knows more than a replica behind it
+        elif data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             await self._reset(answer)
         elif data.error_code != ErrorCode.NONE:
             raise broker_error(data.error_code, f"fetch of {answer.partition}")

@@ -1,4 +1,4 @@
-"""One fetch: positions in, what the leader says about each partition out. Shared state stays with the caller."""
+"""One fetch: positions in, what the broker says about each partition out. Shared state stays with the caller."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from sskafka.model.ids import TopicPartition
 from sskafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 
 NO_EPOCH = -1
+NO_REPLICA = -1
 _LAST_FETCHED_EPOCH_FROM = 12
 
 
@@ -25,6 +26,9 @@ class Position:
     high_watermark: int = -1
     last_stable_offset: int = -1
     log_start_offset: int = -1
+    replica: int = NO_REPLICA
+    """The broker that the leader sent this reader to, as one that is nearer (`client.rack`)."""
+    replica_until_ms: float = 0
 
 
 class FetchAnswer(NamedTuple):
@@ -34,16 +38,16 @@ class FetchAnswer(NamedTuple):
 
 
 async def fetch(
-    cluster: Cluster, config: ConsumerConfig, leader: int, positions: Mapping[TopicPartition, Position]
+    cluster: Cluster, config: ConsumerConfig, broker: int, positions: Mapping[TopicPartition, Position]
 ) -> list[FetchAnswer]:
     """Waits at the broker, up to `fetch.max.wait.ms`, until it has `fetch.min.bytes`."""
     asked = {partition: position.offset for partition, position in positions.items()}
-    connection = await cluster.connection_to(leader)
+    connection = await cluster.connection_to(broker)
     version = connection.version_for(FetchRequest)
     timeout_ms = config.fetch_max_wait_ms + cluster.config.request_timeout_ms
     request = _request(cluster, config, positions, version)
     response = await connection.request(request, FetchResponse, version=version, timeout_ms=timeout_ms)
-    raise_for(response.error_code, f"fetch from broker {leader}")
+    raise_for(response.error_code, f"fetch from broker {broker}")
     return [
         FetchAnswer(partition, asked[partition], data)
         for partition, data in _answers(cluster, response)

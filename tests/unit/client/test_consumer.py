@@ -28,6 +28,7 @@ from sskafka.wire.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from sskafka.wire.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 
 FAST = ConnectionConfig(retry_backoff_ms=1, retry_backoff_max_ms=5)
 T0 = TopicPartition("t", 0)
@@ -253,3 +254,30 @@ def test_records_are_handed_out_before_the_failure_beside_them_is_raised() -> No
                 await consumer.poll()
 
     asyncio.run(work())
+
+
+def test_a_reader_goes_where_the_leader_sends_it_and_comes_back() -> None:
+    leader = Leader(PartitionData(preferred_read_replica=2), records=batch(1, b"b"), end=2)
+    follower = Leader(records=batch(0, b"a"), end=1)
+    follower.first = [PartitionData(records=batch(0, b"a")), PartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)]
+
+    async def scenario() -> None:
+        async with (
+            FakeBroker(follower.answers()) as near,
+            FakeBroker(leader.answers(), topics={"t": 1}) as far,
+            Cluster(far.bootstrap, FAST) as cluster,
+            Consumer(cluster, ConsumerConfig(client_rack="here")) as consumer,
+        ):
+            far.answers[MetadataRequest] = lambda request, version: with_broker(far.metadata(request, version), near)
+            assert await read_from_0(consumer) == [b"a"]
+            assert [record.value for record in await consumer.poll(2000)] == [b"b"]
+            assert [asked.fetch_offset for asked in follower.asked] == [0, 1]
+            assert [asked.fetch_offset for asked in leader.asked] == [0, 1]
+
+    asyncio.run(scenario())
+
+
+def with_broker(response: MetadataResponse, broker: FakeBroker) -> MetadataResponse:
+    host, port = broker.address
+    response.brokers.append(MetadataResponseBroker(node_id=2, host=host, port=port))
+    return response
