@@ -72,15 +72,19 @@ def _next_state(
 ) -> BrokerState:
     if broker.fenced:
         return _after_fenced(broker, request)
-    leads_any = any(state.leader == broker.id for _, _, state in image.partitions())
     if broker.in_controlled_shutdown:
         offset = session.shutdown_offset
         is_known = offset is not None and sessions.all_have_replayed(image, offset)
-        return BrokerState.STOPPED if is_known and not leads_any else BrokerState.CONTROLLED_SHUTDOWN
+        is_done = is_known and not _leads_any(image, broker.id)
+        return BrokerState.STOPPED if is_done else BrokerState.CONTROLLED_SHUTDOWN
     if request.want_shut_down:
-        moves_first = leads_any and not request.want_fence
+        moves_first = not request.want_fence and _leads_any(image, broker.id)
         return BrokerState.CONTROLLED_SHUTDOWN if moves_first else BrokerState.STOPPED
     return BrokerState.FENCED if request.want_fence else BrokerState.UNFENCED
+
+
+def _leads_any(image: ClusterImage, broker_id: int) -> bool:
+    return any(state.leader == broker_id for _, _, state in image.partitions())
 
 
 def _after_fenced(broker: BrokerRegistration, request: BrokerHeartbeatRequest) -> BrokerState:

@@ -143,6 +143,8 @@ def _registration_problem(
         return ErrorCode.DUPLICATE_BROKER_REGISTRATION
     if not _can_take_part(image, request.features):
         return ErrorCode.UNSUPPORTED_VERSION
+    if _has_copied_directory(image, request):
+        return ErrorCode.INVALID_REGISTRATION
     return None
 
 
@@ -157,6 +159,17 @@ def _can_take_part(image: ClusterImage, features: Iterable[Feature]) -> bool:
         if not supported[name].min_supported_version <= level <= supported[name].max_supported_version:
             return False
     return True
+
+
+def _has_copied_directory(image: ClusterImage, request: BrokerRegistrationRequest) -> bool:
+    """Directories have ids of their own; one that two brokers have is a copy of the other."""
+    others = {
+        directory
+        for broker in image.brokers.values()
+        if broker.id != request.broker_id
+        for directory in broker.directories
+    }
+    return len(set(request.log_dirs)) != len(request.log_dirs) or not others.isdisjoint(request.log_dirs)
 
 
 def _registration_record(request: BrokerRegistrationRequest, epoch: int) -> RegisterBrokerRecord:

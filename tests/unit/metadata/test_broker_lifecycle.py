@@ -1,6 +1,7 @@
 from metadata_clusters import SETTINGS, cluster, decided, replayed, with_topic
 
 from sskafka.metadata.broker_lifecycle import (
+    begin_controlled_shutdown,
     fence_brokers,
     register_broker,
     start_single_broker,
@@ -60,6 +61,26 @@ def test_registrations_that_cannot_be() -> None:
     old.features = [Feature("metadata.version", 7, 24)]
     too_old = register_broker(image, old, CLUSTER, SETTINGS, old_life_may_live=False)
     assert too_old.response.error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_a_copied_directory_is_refused() -> None:
+    image = cluster(2)
+    copied = request(2, broker_id=7)
+    copied.log_dirs = list(image.brokers[2].directories)
+    refused = register_broker(image, copied, CLUSTER, SETTINGS, old_life_may_live=False)
+    assert refused.response.error_code == ErrorCode.INVALID_REGISTRATION
+    copied.log_dirs = [b"\x07" * 16] * 2
+    refused = register_broker(image, copied, CLUSTER, SETTINGS, old_life_may_live=False)
+    assert refused.response.error_code == ErrorCode.INVALID_REGISTRATION
+
+
+def test_one_that_is_shutting_down_may_be_replaced_at_once() -> None:
+    image = with_topic(cluster(2), "t", 1, 2)
+    decided(image, begin_controlled_shutdown(image, 1, SETTINGS))
+    again = register_broker(image, request(2), CLUSTER, SETTINGS, old_life_may_live=True)
+    assert again.response.error_code == 0
+    decided(image, again)
+    assert (image.brokers[1].fenced, image.brokers[1].in_controlled_shutdown) == (True, False)
 
 
 def test_the_same_life_registers_once() -> None:
