@@ -38,6 +38,7 @@ READ_COMMITTED = 1
 NOTHING = -1
 TO_HIGH_WATERMARK = -1
 FIRST_VERSION_WITH_EPOCH = 4
+FIRST_VERSION_WITH_NOT_AVAILABLE = 5
 
 R = TypeVar("R")
 
@@ -54,12 +55,15 @@ class OffsetHandlers:
 
     def list_offsets(self, message: ListOffsetsRequest, request: Request) -> ListOffsetsResponse:
         committed = message.isolation_level == READ_COMMITTED
+        may_see_all = message.replica_id >= 0  # a follower fits its log to all that the leader has
 
         def answer(topic: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
             index = asked.partition_index
             return self._on_partition(
                 (request, Operation.DESCRIBE, topic, index),
-                lambda partition: _find_offset(partition, asked, committed, request.version),
+                lambda partition: _find_offset(
+                    partition, asked, _visible_end(partition, committed, may_see_all), request.version
+                ),
                 lambda code: ListOffsetsPartitionResponse(index, code),
             )
 
@@ -123,35 +127,51 @@ class OffsetHandlers:
             return refuse(error_code_of(error)[0])
 
 
+def _visible_end(partition: Partition, committed: bool, may_see_all: bool) -> int:
+    if may_see_all:
+        return partition.log.log_end_offset
+    return partition.last_stable_offset if committed else partition.high_watermark
+
+
 def _find_offset(
-    partition: Partition, asked: ListOffsetsPartition, committed: bool, version: int
+    partition: Partition, asked: ListOffsetsPartition, end_offset: int, version: int
 ) -> ListOffsetsPartitionResponse:
     partition.check_leader_epoch(asked.current_leader_epoch)
-    timestamp, offset = _look_up(partition, asked.timestamp, committed)
+    timestamp, offset = _look_up(partition, asked.timestamp, end_offset, version)
     has_epoch = offset != NOTHING and version >= FIRST_VERSION_WITH_EPOCH
     epoch = partition.log.epochs.epoch_of(offset) if has_epoch else NOTHING
     return ListOffsetsPartitionResponse(asked.partition_index, ErrorCode.NONE, timestamp, offset, epoch)
 
 
-def _look_up(partition: Partition, timestamp: int, committed: bool) -> tuple[int, int]:
+def _look_up(partition: Partition, timestamp: int, end_offset: int, version: int) -> tuple[int, int]:
     """Timestamp and offset; a reader is told of nothing that it could not fetch."""
     log = partition.log
-    limit = partition.last_stable_offset if committed else partition.high_watermark
-    if timestamp == LATEST:
-        return NOTHING, limit
     if timestamp in {EARLIEST, EARLIEST_LOCAL}:
         return NOTHING, log.log_start_offset
     if timestamp in {LATEST_TIERED, EARLIEST_PENDING_UPLOAD}:
         return NOTHING, NOTHING  # nothing is tiered
+    if timestamp == LATEST:
+        _check_end_is_known(partition, end_offset, version)
+        return NOTHING, end_offset
     found = log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
-    if found is None or found.offset >= limit:
+    if found is None or found.offset >= end_offset:
+        _check_end_is_known(partition, end_offset, version)
         return NOTHING, NOTHING
     return found.timestamp, found.offset
 
 
+def _check_end_is_known(partition: Partition, end_offset: int, version: int) -> None:
+    """A new leader does not know at first what its predecessor had committed: its answer would go back in time."""
+    leader = partition.leader
+    sees_all = end_offset == partition.log.log_end_offset
+    if leader is not None and not sees_all and partition.high_watermark < leader.epoch_start_offset:
+        is_known_to_client = version >= FIRST_VERSION_WITH_NOT_AVAILABLE
+        raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE if is_known_to_client else ErrorCode.LEADER_NOT_AVAILABLE)
+
+
 def _find_epoch_end(partition: Partition, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     partition.check_leader_epoch(asked.current_leader_epoch)
-    epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
+    epoch, end_offset = partition.end_offset_for_epoch(asked.leader_epoch)
     return EpochEndOffset(ErrorCode.NONE, asked.partition, epoch, end_offset)
 
 

@@ -1,0 +1,92 @@
+"""The real links to leaders: connections of `sskafka.client`, made when needed and made anew when lost.
+
+Requests of one link go over one connection, in the order they were given; each is a short-lived task of the broker's.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias, TypeVar
+
+from sskafka.client.connection import Address, Connection, ConnectionOptions, connect
+from sskafka.client.errors import ClientError, ProtocolError
+from sskafka.replication.cluster_links import Answered
+from sskafka.wire.messages.fetch import FetchRequest, FetchResponse
+from sskafka.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from sskafka.wire.schema import Message
+
+log = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=Message)
+AddressOf: TypeAlias = Callable[[int], Address | None]
+"""Where a broker takes requests of other brokers; None while the metadata does not know it."""
+Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
+
+BROKER_EPOCH_FROM = 15
+"""The Fetch version in which followers tell their broker epoch."""
+
+
+class LeaderConnections:
+    """A ReplicaTransport over sockets."""
+
+    def __init__(self, address_of: AddressOf, options: ConnectionOptions, spawn: Spawn) -> None:
+        self._address_of = address_of
+        self._options = options
+        self._spawn = spawn
+
+    def link_to(self, broker_id: int) -> "LeaderConnection":
+        return LeaderConnection(lambda: self._address_of(broker_id), self._options, self._spawn)
+
+
+class LeaderConnection:
+    def __init__(self, address: Callable[[], Address | None], options: ConnectionOptions, spawn: Spawn) -> None:
+        self._address = address
+        self._options = options
+        self._spawn = spawn
+        self._connection: Connection | None = None
+        self._connecting = asyncio.Lock()
+        self._is_closed = False
+
+    def fetch(self, request: FetchRequest, answered: Answered[FetchResponse]) -> None:
+        self._spawn(self._exchange(request, FetchResponse, answered))
+
+    def list_offsets(self, request: ListOffsetsRequest, answered: Answered[ListOffsetsResponse]) -> None:
+        self._spawn(self._exchange(request, ListOffsetsResponse, answered))
+
+    def close(self) -> None:
+        self._is_closed = True
+        if self._connection is not None:
+            self._connection.abort("nothing is fetched over it any more")
+
+    async def _exchange(self, request: Message, response_class: type[R], answered: Answered[R]) -> None:
+        outcome: R | Exception
+        try:
+            connection = await self._connected()
+            outcome = await connection.request(request, response_class)
+        except (ClientError, OSError) as error:
+            outcome = error
+            self._hang_up()
+        if not self._is_closed:
+            answered(outcome)
+
+    async def _connected(self) -> Connection:
+        async with self._connecting:
+            if self._connection is None or not self._connection.is_open:
+                self._connection = await self._connect()
+            return self._connection
+
+    async def _connect(self) -> Connection:
+        address = self._address()
+        if address is None or self._is_closed:
+            raise ConnectionError("nobody knows where the broker is")
+        connection = await connect(address, self._options)
+        if connection.version_for(FetchRequest) < BROKER_EPOCH_FROM:
+            connection.abort("it is too old")
+            raise ProtocolError(f"the broker at {address} is too old to be followed")
+        return connection
+
+    def _hang_up(self) -> None:
+        """An answer that comes too late must not be taken for that to another request."""
+        if self._connection is not None:
+            self._connection.abort("a request failed")
+            self._connection = None

@@ -1,0 +1,44 @@
+from sskafka.partition.follower_progress import NEVER_MS, UNKNOWN_OFFSET, FollowerProgress
+
+EPOCH = 5
+
+
+def fetched(progress: FollowerProgress, offset: int, leader_end: int, now_ms: float) -> None:
+    progress.fetched(offset, 0, EPOCH, leader_end, now_ms)
+
+
+def test_nothing_is_known_before_the_first_fetch() -> None:
+    progress = FollowerProgress()
+    assert progress.log_end_offset == UNKNOWN_OFFSET
+    assert not progress.is_caught_up(0, now_ms=0, lag_max_ms=10_000)
+
+
+def test_a_fetch_at_the_leaders_end_is_caught_up_now() -> None:
+    progress = FollowerProgress()
+    fetched(progress, 100, 100, now_ms=1000)
+    assert progress.last_caught_up_ms == 1000
+
+
+def test_a_fetch_at_what_was_the_end_one_fetch_ago_was_caught_up_then() -> None:
+    progress = FollowerProgress()
+    fetched(progress, 90, 100, now_ms=1000)
+    assert progress.last_caught_up_ms == NEVER_MS
+    fetched(progress, 100, 150, now_ms=2000)
+    assert progress.last_caught_up_ms == 1000
+    fetched(progress, 140, 200, now_ms=3000)
+    assert progress.last_caught_up_ms == 1000, "150 was the end one fetch ago"
+
+
+def test_position_follows_the_fetch_even_backwards() -> None:
+    progress = FollowerProgress()
+    fetched(progress, 100, 100, now_ms=0)
+    fetched(progress, 60, 100, now_ms=1)
+    assert progress.log_end_offset == 60
+
+
+def test_caught_up_for_a_while_or_as_long_as_nothing_is_missing() -> None:
+    progress = FollowerProgress()
+    fetched(progress, 100, 100, now_ms=0)
+    assert progress.is_caught_up(200, now_ms=10_000, lag_max_ms=10_000)
+    assert not progress.is_caught_up(200, now_ms=10_001, lag_max_ms=10_000)
+    assert progress.is_caught_up(100, now_ms=99_999, lag_max_ms=10_000)
