@@ -4,8 +4,11 @@ Every request passes `Authorizer.allows` before its handler runs (may this princ
 cluster at all?), and handlers pass each topic they touch through it again. Codes are Kafka's ACL numbers.
 """
 
+from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 class Operation(IntEnum):
@@ -63,3 +66,12 @@ CLUSTER_OPERATIONS = (
     Operation.IDEMPOTENT_WRITE,
 )
 NOT_ASKED = -(2**31)  # what responses carry when the client did not ask for its rights
+
+
+def divided(items: Iterable[T], may: Callable[[T], bool]) -> tuple[list[T], list[T]]:
+    """What is allowed, and the rest."""
+    allowed: list[T] = []
+    refused: list[T] = []
+    for item in items:
+        (allowed if may(item) else refused).append(item)
+    return allowed, refused

@@ -7,6 +7,7 @@ from sskafka.metadata.topics import create_topics
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.controller import Controller
+from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
 log = logging.getLogger(__name__)
@@ -28,9 +29,13 @@ class TopicCreation:
         """With the broker's default numbers of partitions and replicas; whoever loses a race finds the topic there."""
         wanted = [CreatableTopic(name, num_partitions=USE_DEFAULT, replication_factor=USE_DEFAULT) for name in names]
         message = CreateTopicsRequest(topics=wanted)
-        response = await self._controller.submit(
-            lambda image: create_topics(image, message, self._settings, self._random)
-        )
+        try:
+            response = await self._controller.submit(
+                lambda image: create_topics(image, message, self._settings, self._random)
+            )
+        except Exception as error:  # who asked is told that there is no such topic
+            log.warning("topics %s could not be created: %s", ", ".join(names), error_code_of(error)[1])
+            return
         for topic in response.topics:
             if topic.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
                 log.warning("topic %s could not be created: %s", topic.name, topic.error_message)

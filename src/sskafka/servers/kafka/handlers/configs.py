@@ -6,8 +6,8 @@ from sskafka.metadata.records import RESOURCE_BROKER, RESOURCE_TOPIC
 from sskafka.model.config_description import ConfigEntry, describe_broker, describe_broker_defaults, describe_topic
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
-from sskafka.servers.kafka.authorization import Operation
-from sskafka.servers.kafka.controller import Controller
+from sskafka.servers.kafka.authorization import Operation, divided
+from sskafka.servers.kafka.controller import Controller, ask
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
@@ -42,27 +42,41 @@ class ConfigHandlers:
         )
 
     async def alter_configs(self, message: full.AlterConfigsRequest, request: Request) -> full.AlterConfigsResponse:
-        refused = [item for item in message.resources if not _may_alter(request, item)]
-        message.resources = [item for item in message.resources if item not in refused]
-        response = await self._controller.submit(lambda image: alter_configs(image, message, self._settings))
-        response.responses += [
-            full.AlterConfigsResourceResponse(_refusal(item), None, item.resource_type, item.resource_name)
-            for item in refused
-        ]
+        allowed, refused = divided(message.resources, lambda resource: _may_alter(request, resource))
+        message.resources = allowed
+
+        def unchanged(
+            resource: Resource, code: ErrorCode, text: str | None = None
+        ) -> full.AlterConfigsResourceResponse:
+            return full.AlterConfigsResourceResponse(code, text, resource.resource_type, resource.resource_name)
+
+        response = await ask(
+            self._controller,
+            lambda image: alter_configs(image, message, self._settings),
+            lambda code, text: full.AlterConfigsResponse(responses=[unchanged(item, code, text) for item in allowed]),
+        )
+        response.responses += [unchanged(resource, _refusal(resource)) for resource in refused]
         return response
 
     async def incremental_alter_configs(
         self, message: incremental.IncrementalAlterConfigsRequest, request: Request
     ) -> incremental.IncrementalAlterConfigsResponse:
-        refused = [item for item in message.resources if not _may_alter(request, item)]
-        message.resources = [item for item in message.resources if item not in refused]
-        response = await self._controller.submit(
-            lambda image: incremental_alter_configs(image, message, self._settings)
+        allowed, refused = divided(message.resources, lambda resource: _may_alter(request, resource))
+        message.resources = allowed
+
+        def unchanged(
+            resource: Resource, code: ErrorCode, text: str | None = None
+        ) -> incremental.AlterConfigsResourceResponse:
+            return incremental.AlterConfigsResourceResponse(code, text, resource.resource_type, resource.resource_name)
+
+        response = await ask(
+            self._controller,
+            lambda image: incremental_alter_configs(image, message, self._settings),
+            lambda code, text: incremental.IncrementalAlterConfigsResponse(
+                responses=[unchanged(item, code, text) for item in allowed]
+            ),
         )
-        response.responses += [
-            incremental.AlterConfigsResourceResponse(_refusal(item), None, item.resource_type, item.resource_name)
-            for item in refused
-        ]
+        response.responses += [unchanged(resource, _refusal(resource)) for resource in refused]
         return response
 
     def _describe(

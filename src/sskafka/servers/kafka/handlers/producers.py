@@ -59,7 +59,10 @@ class ProducerHandlers:
             return InitProducerIdResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
         if not request.may_on_cluster(Operation.IDEMPOTENT_WRITE):
             return InitProducerIdResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        producer_id = await self._producer_ids.next_id()
+        try:
+            producer_id = await self._producer_ids.next_id()
+        except Exception as error:  # of the controller, which has to be asked for more ids
+            return InitProducerIdResponse(error_code=error_code_of(error)[0])
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=FIRST_EPOCH)
 
     def describe_producers(self, message: DescribeProducersRequest, request: Request) -> DescribeProducersResponse:

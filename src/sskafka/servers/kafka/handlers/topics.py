@@ -7,17 +7,23 @@ from sskafka.metadata.topics import create_topics, delete_topics
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID
 from sskafka.model.settings import Settings
-from sskafka.servers.kafka.authorization import Operation
-from sskafka.servers.kafka.controller import Controller
+from sskafka.servers.kafka.authorization import Operation, divided
+from sskafka.servers.kafka.controller import Controller, ask
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
+    CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-from sskafka.wire.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
+from sskafka.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from sskafka.wire.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
@@ -38,36 +44,51 @@ class TopicHandlers:
         registry.add_message(ApiKey.CREATE_PARTITIONS, self.create_partitions)
 
     async def create_topics(self, message: CreateTopicsRequest, request: Request) -> CreateTopicsResponse:
-        refused = [topic for topic in message.topics if not _may(request, Operation.CREATE, topic.name)]
-        message.topics = [topic for topic in message.topics if topic not in refused]
-        response = await self._controller.submit(
-            lambda image: create_topics(image, message, self._settings, self._random)
+        allowed, refused = divided(message.topics, lambda topic: _may(request, Operation.CREATE, topic.name))
+        message.topics = allowed
+        response = await ask(
+            self._controller,
+            lambda image: create_topics(image, message, self._settings, self._random),
+            lambda code, text: CreateTopicsResponse(topics=[_not_created(topic, code, text) for topic in allowed]),
         )
-        response.topics += [
-            CreatableTopicResult(topic.name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused
-        ]
+        response.topics += [_not_created(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused]
         return response
 
     async def delete_topics(self, message: DeleteTopicsRequest, request: Request) -> DeleteTopicsResponse:
         wanted = message.topics or [DeleteTopicState(name=name) for name in message.topic_names]
         image = self._controller.image
-        refused = [state for state in wanted if not _may(request, Operation.DELETE, _name_of(image, state))]
-        message.topics = [state for state in wanted if state not in refused]
-        message.topic_names = []
-        response = await self._controller.submit(lambda image: delete_topics(image, message, self._settings))
-        response.responses += [
-            DeletableTopicResult(state.name, state.topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for state in refused
-        ]
+        allowed, refused = divided(wanted, lambda state: _may(request, Operation.DELETE, _name_of(image, state)))
+        message.topics, message.topic_names = allowed, []
+        response = await ask(
+            self._controller,
+            lambda image: delete_topics(image, message, self._settings),
+            lambda code, text: DeleteTopicsResponse(responses=[_not_deleted(state, code, text) for state in allowed]),
+        )
+        response.responses += [_not_deleted(state, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for state in refused]
         return response
 
     async def create_partitions(self, message: CreatePartitionsRequest, request: Request) -> CreatePartitionsResponse:
-        refused = [topic for topic in message.topics if not _may(request, Operation.ALTER, topic.name)]
-        message.topics = [topic for topic in message.topics if topic not in refused]
-        response = await self._controller.submit(lambda image: create_partitions(image, message, self._random))
-        response.results += [
-            CreatePartitionsTopicResult(topic.name, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused
-        ]
+        allowed, refused = divided(message.topics, lambda topic: _may(request, Operation.ALTER, topic.name))
+        message.topics = allowed
+        response = await ask(
+            self._controller,
+            lambda image: create_partitions(image, message, self._random),
+            lambda code, text: CreatePartitionsResponse(results=[_not_grown(topic, code, text) for topic in allowed]),
+        )
+        response.results += [_not_grown(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused]
         return response
+
+
+def _not_created(topic: CreatableTopic, code: ErrorCode, text: str | None = None) -> CreatableTopicResult:
+    return CreatableTopicResult(topic.name, error_code=code, error_message=text)
+
+
+def _not_deleted(state: DeleteTopicState, code: ErrorCode, text: str | None = None) -> DeletableTopicResult:
+    return DeletableTopicResult(state.name, state.topic_id, code, text)
+
+
+def _not_grown(topic: CreatePartitionsTopic, code: ErrorCode, text: str | None = None) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(topic.name, code, text)
 
 
 def _may(request: Request, operation: Operation, topic: str) -> bool:

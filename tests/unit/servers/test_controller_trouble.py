@@ -1,0 +1,97 @@
+"""A controller that cannot decide, because its disk is full: who asked is told so and keeps the connection."""
+
+import asyncio
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from sskafka.metadata.image import ClusterImage
+from sskafka.model.errors import ErrorCode
+from sskafka.model.settings import Settings
+from sskafka.servers.kafka.authorization import AllowAll, Operation, ResourceType
+from sskafka.servers.kafka.handlers.configs import ConfigHandlers
+from sskafka.servers.kafka.handlers.producers import ProducerHandlers, ProducerIds
+from sskafka.servers.kafka.handlers.topics import TopicHandlers
+from sskafka.servers.kafka.request import Request
+from sskafka.servers.kafka.topic_creation import TopicCreation
+from sskafka.storage.errors import StorageError
+from sskafka.wire.messages import alter_configs as full
+from sskafka.wire.messages import incremental_alter_configs as incremental
+from sskafka.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from sskafka.wire.messages.delete_topics import DeleteTopicsRequest
+from sskafka.wire.messages.init_producer_id import InitProducerIdRequest
+
+FULL = ErrorCode.KAFKA_STORAGE_ERROR
+TEXT = "no room in log directory /data"
+TOPIC = 2
+SETTINGS = Settings.resolve(overrides={"node.id": "1"})
+
+
+class FullController:
+    image = ClusterImage()
+
+    async def submit(self, decide: Callable[[ClusterImage], Any]) -> Any:
+        raise StorageError(TEXT)
+
+
+class AllButSecrets(AllowAll):
+    def allows(self, principal: str, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+        return resource_type == ResourceType.TOPIC and name != "secret"
+
+
+def request() -> Request:
+    connection: Any = SimpleNamespace(authorizer=AllButSecrets(), principal="User:me")
+    return Request(connection, 0, 1, None, memoryview(b""), 0, 0)
+
+
+def topic_handlers() -> TopicHandlers:
+    return TopicHandlers(FullController(), SETTINGS, bytes)
+
+
+def test_topics_are_neither_made_nor_deleted_nor_grown() -> None:
+    handlers = topic_handlers()
+    creation = CreateTopicsRequest(topics=[CreatableTopic("a"), CreatableTopic("secret")])
+    made = asyncio.run(handlers.create_topics(creation, request())).topics
+    assert [(topic.name, topic.error_code, topic.error_message) for topic in made] == [
+        ("a", FULL, TEXT),
+        ("secret", ErrorCode.TOPIC_AUTHORIZATION_FAILED, None),
+    ]
+    deletion = DeleteTopicsRequest(topic_names=["a", "secret"])
+    deleted = asyncio.run(handlers.delete_topics(deletion, request())).responses
+    assert [topic.error_code for topic in deleted] == [FULL, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    growth = CreatePartitionsRequest(topics=[CreatePartitionsTopic("a", 3), CreatePartitionsTopic("secret", 3)])
+    grown = asyncio.run(handlers.create_partitions(growth, request())).results
+    assert [topic.error_code for topic in grown] == [FULL, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+
+
+def test_settings_stay_as_they_are() -> None:
+    handlers = ConfigHandlers(1, FullController(), SETTINGS)
+    names = ("a", "secret")
+    whole = full.AlterConfigsRequest(resources=[full.AlterConfigsResource(TOPIC, name) for name in names])
+    answers = asyncio.run(handlers.alter_configs(whole, request())).responses
+    assert [answer.error_code for answer in answers] == [FULL, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    parts = incremental.IncrementalAlterConfigsRequest(
+        resources=[incremental.AlterConfigsResource(TOPIC, name) for name in names]
+    )
+    outcomes = asyncio.run(handlers.incremental_alter_configs(parts, request())).responses
+    assert [(outcome.error_code, outcome.error_message) for outcome in outcomes] == [
+        (FULL, TEXT),
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, None),
+    ]
+
+
+def test_topics_that_were_only_asked_about_are_left_unmade() -> None:
+    asyncio.run(TopicCreation(FullController(), SETTINGS, bytes).create_automatically(["a"]))
+
+
+def test_there_are_no_producer_ids() -> None:
+    async def allocate() -> range:
+        raise StorageError(TEXT)
+
+    async def ask() -> int:
+        handlers = ProducerHandlers(None, ProducerIds(allocate))  # type: ignore[arg-type]
+        asked = Request(SimpleNamespace(authorizer=AllowAll(), principal="me"), 0, 1, None, memoryview(b""), 0, 0)  # type: ignore[arg-type]
+        return (await handlers.init_producer_id(InitProducerIdRequest(transactional_id=None), asked)).error_code
+
+    assert asyncio.run(ask()) == FULL
