@@ -31,7 +31,7 @@ class TopicPartitionsHandler:
     def describe(self, message: DescribeTopicPartitionsRequest, request: Request) -> DescribeTopicPartitionsResponse:
         response = DescribeTopicPartitionsResponse()
         room = max(1, min(message.response_partition_limit, self._page_partitions_max))
-        for name in self._names(message):
+        for name in self._names(message, request):
             if room == 0:
                 response.next_cursor = Cursor(name, 0)
                 break
@@ -44,8 +44,11 @@ class TopicPartitionsHandler:
                 break
         return response
 
-    def _names(self, message: DescribeTopicPartitionsRequest) -> list[str]:
-        asked = {topic.name for topic in message.topics} or set(self._view.image.topics_by_name)
+    def _names(self, message: DescribeTopicPartitionsRequest, request: Request) -> list[str]:
+        """Those asked for, or all that the client may know of, from the cursor on."""
+        asked = {topic.name for topic in message.topics}
+        if not asked:
+            asked = {name for name in self._view.image.topics_by_name if request.may_on_topic(Operation.DESCRIBE, name)}
         first = message.cursor.topic_name if message.cursor else ""
         return sorted(name for name in asked if name >= first)
 

@@ -1,0 +1,58 @@
+"""Pages of topics, for those who may know of them."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from sskafka.metadata.delta import MetadataDelta
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.records import PartitionRecord, TopicRecord
+from sskafka.model.errors import ErrorCode
+from sskafka.servers.kafka.authorization import Operation, ResourceType
+from sskafka.servers.kafka.cluster_view import ClusterView
+from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandler
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    TopicRequest,
+)
+
+
+class AllButSecrets:
+    def allows(self, principal: str, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+        return name != "secret"
+
+
+def handler(*names: str) -> TopicPartitionsHandler:
+    image, delta = ClusterImage(), MetadataDelta()
+    for name in names:
+        topic_id = name.encode().ljust(16)
+        image.replay(TopicRecord(name, topic_id), delta)
+        for index in range(3):
+            image.replay(PartitionRecord(index, topic_id, [1], [1], leader=1), delta)
+    return TopicPartitionsHandler(ClusterView("cluster", lambda: image, lambda: 1), 2000)
+
+
+def describe(handler: TopicPartitionsHandler, **fields: Any) -> DescribeTopicPartitionsResponse:
+    connection: Any = SimpleNamespace(authorizer=AllButSecrets(), principal="User:me")
+    request = Request(connection, 0, 1, None, memoryview(b""), 0, 0)
+    return handler.describe(DescribeTopicPartitionsRequest(**fields), request)
+
+
+def test_pages_go_on_at_the_cursor() -> None:
+    topics, cursor, seen = handler("a", "b"), None, []
+    for _ in range(3):
+        page = describe(topics, response_partition_limit=2, cursor=cursor)
+        seen += [(topic.name, partition.partition_index) for topic in page.topics for partition in topic.partitions]
+        cursor = page.next_cursor
+    assert seen == [(name, index) for name in "ab" for index in range(3)]
+    assert cursor is None
+    assert describe(topics, response_partition_limit=3).next_cursor == Cursor("b", 0)
+
+
+def test_whoever_asks_for_all_topics_does_not_learn_of_those_that_are_none_of_his_business() -> None:
+    topics = handler("a", "secret")
+    assert [topic.name for topic in describe(topics).topics] == ["a"]
+    (refused,) = describe(topics, topics=[TopicRequest("secret")]).topics
+    assert refused.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
