@@ -8,12 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sskafka.model.counters import ConnectionCounters, RequestCounters
+from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.authorization import AllowAll, Operation, ResourceType
 from sskafka.servers.kafka.connection import LARGE_FRAME_BYTES, WRITE_CHUNK_BYTES, Connection, ResponseSlot
 from sskafka.servers.kafka.listener import RECEIVE_BUFFER_BYTES, ConnectionLimits, Listener
 from sskafka.servers.kafka.registry import Api
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.request_memory import RequestMemory
+from sskafka.wire.codec import decode
+from sskafka.wire.header import decode_response_header
+from sskafka.wire.messages.describe_cluster import DescribeClusterResponse
 
 ECHO, PARK, ASK = 0, 1, 60
 
@@ -339,7 +343,10 @@ class DenyAll:
 
 
 def test_an_api_on_the_cluster_passes_the_authorizer_before_its_handler_runs() -> None:
-    connection, transport = Harness(authorizer=DenyAll()).connect()
-    feed(connection, frame(ASK, 1))
-    assert transport.written == b""
-    assert transport.closed
+    harness = Harness(authorizer=DenyAll())
+    harness.listener.apis[ASK] = _api(ASK, "Ask", lambda request: pytest.fail("it ran"), Operation.DESCRIBE)
+    connection, transport = harness.connect()
+    feed(connection, frame(ASK, 1, version=1))
+    _, start = decode_response_header(ASK, 1, transport.written, 4)
+    refusal = decode(DescribeClusterResponse, 1, transport.written, start)
+    assert refusal.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -1,7 +1,7 @@
 """The one place that decides who may do what.
 
-Every request passes `Authorizer.allows` before its handler runs (may this principal speak this API to the
-cluster at all?), and handlers pass each topic they touch through it again. Codes are Kafka's ACL numbers.
+Everything passes `Authorizer.allows`: an API on the cluster before its handler runs, which `Registry.add` is told, and
+every topic in the handler that touches it. ApiVersions alone is open to all. Codes are Kafka's ACL numbers.
 """
 
 from collections.abc import Callable, Iterable

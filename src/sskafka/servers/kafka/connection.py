@@ -22,8 +22,9 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, cast
 
 from sskafka.model.buffers import Buffer
+from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.authorization import ANONYMOUS, CLUSTER_NAME, Authorizer, ResourceType
-from sskafka.servers.kafka.frames import REQUEST_START, SIZE, unsupported_frame
+from sskafka.servers.kafka.frames import REQUEST_START, SIZE, error_frame
 from sskafka.servers.kafka.registry import Api
 from sskafka.servers.kafka.request import Part, Request, Response
 from sskafka.storage.errors import StorageError
@@ -280,7 +281,8 @@ class Connection(asyncio.BufferedProtocol):
         if operation is not None and not self.authorizer.allows(
             self.principal, operation, ResourceType.CLUSTER, CLUSTER_NAME
         ):
-            self._refuse(f"{self.principal} may not call {api.name}")
+            refusal = error_frame(key, version, correlation_id, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            self._answer_or_refuse(refusal, f"{self.principal} may not call {api.name}")
             return
         response = api.handle(Request(self, version, correlation_id, client_id, frame, position, received_ns))
         if response is not None:
@@ -294,9 +296,12 @@ class Connection(asyncio.BufferedProtocol):
             api = self._listener.apis[ApiKey.API_VERSIONS]
             response = api.handle(Request(self, version, correlation_id, None, frame, len(frame), received_ns))
         else:
-            response = unsupported_frame(key, version, correlation_id)
+            response = error_frame(key, version, correlation_id, ErrorCode.UNSUPPORTED_VERSION)
+        self._answer_or_refuse(response, f"API key {key} version {version} is not served")
+
+    def _answer_or_refuse(self, response: Response | None, reason: str) -> None:
         if response is None:
-            self._refuse(f"API key {key} version {version} is not served")
+            self._refuse(reason)
         else:
             self._answer(response)
 

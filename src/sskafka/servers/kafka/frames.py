@@ -19,13 +19,12 @@ def response_frame(key: int, version: int, correlation_id: int, message: Message
     return SIZE.pack(len(header) + len(body)) + header + body
 
 
-def unsupported_frame(key: int, version: int, correlation_id: int) -> bytes | None:
-    """An answer that says "not served", where that version has a place for an error; None where it has none."""
+def error_frame(key: int, version: int, correlation_id: int, code: ErrorCode) -> bytes | None:
+    """An answer that says no more than `code`; None where that version of the answer has no place for it."""
     schema = API_BY_KEY.get(key)
     if schema is None or not schema.min_version <= version <= schema.max_version:
         return None
     response_class = schema.response_class()
     if not any(field.name == "error_code" for field in layout_of(response_class, version).plain):
         return None
-    refusal = response_class(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    return response_frame(key, version, correlation_id, refusal)
+    return response_frame(key, version, correlation_id, response_class(error_code=code))
