@@ -121,7 +121,7 @@ TOPICS = (
     Setting("segment.ms", LONG, 604800000, AtLeast(1), DYNAMIC, MEDIUM,
             "Age at which a new segment file is begun even when it is not full.",
             fallbacks=(Fallback("log.roll.ms"),)),
-    planned("unclean.leader.election.enable", BOOLEAN, False, None, DYNAMIC, MEDIUM,
+    Setting("unclean.leader.election.enable", BOOLEAN, False, None, DYNAMIC, MEDIUM,
             "Whether a replica that is not in sync may lead when no other can, at the price of lost records.",
             fallbacks=(Fallback("unclean.leader.election.enable"),)),
 )
