@@ -2,7 +2,11 @@
 
 Nothing else wires parts together. Starting goes from the bottom up, stopping from the top down:
 
-    sockets bound -> log directories locked -> metadata replayed -> replicas opened -> Kafka port served
+    sockets bound -> log directories locked -> metadata read -> quorum joined -> broker registered, replicas opened
+    -> unfenced -> clients served
+
+Voters reach each other on the ports that clients use, so these are open as soon as the metadata is read, for other
+nodes alone; a node that is the whole quorum has nobody to wait for and opens them last.
 """
 
 import asyncio
@@ -16,25 +20,31 @@ from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
 from sskafka.client.clock import SystemClock
-from sskafka.metadata.broker_lifecycle import start_single_broker, supported_features
-from sskafka.metadata.producer_ids import allocate_producer_ids
+from sskafka.client.connection import Address, ConnectionOptions
+from sskafka.metadata.broker_lifecycle import supported_features
+from sskafka.metadata.delta import MetadataDelta
+from sskafka.metadata.image import ClusterImage
 from sskafka.model import listeners as addresses
 from sskafka.model.clock import Clock
 from sskafka.model.counters import ConnectionCounters, Sample
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, TopicPartition
 from sskafka.model.settings import Settings
+from sskafka.quorum.control_thread import ControlThread
 from sskafka.quorum.formatting import format_storage
-from sskafka.quorum.local import LocalController
-from sskafka.quorum.metadata_log import metadata_log_config
+from sskafka.quorum.node_control import NodeControl
+from sskafka.replication.cluster_links import ClusterLinks
+from sskafka.replication.controller_requests import ControllerRequests
 from sskafka.replication.housekeeping import Housekeeping
+from sskafka.replication.leader_connections import LeaderConnections
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
 from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.cluster_view import ClusterView
+from sskafka.servers.kafka.handlers.administration import AdministrationHandlers
 from sskafka.servers.kafka.handlers.api_versions import ApiVersionsHandler
 from sskafka.servers.kafka.handlers.cluster import ClusterHandler
 from sskafka.servers.kafka.handlers.configs import ConfigHandlers
+from sskafka.servers.kafka.handlers.controller_apis import ControllerHandlers
 from sskafka.servers.kafka.handlers.fetch import FetchHandler
 from sskafka.servers.kafka.handlers.fetch_sessions import FetchSessions
 from sskafka.servers.kafka.handlers.log_dirs import LogDirsHandler
@@ -42,10 +52,12 @@ from sskafka.servers.kafka.handlers.metadata import MetadataHandler
 from sskafka.servers.kafka.handlers.offsets import OffsetHandlers
 from sskafka.servers.kafka.handlers.produce import ProduceHandler
 from sskafka.servers.kafka.handlers.producers import ProducerHandlers, ProducerIds
+from sskafka.servers.kafka.handlers.quorum import QuorumHandlers
 from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandler
 from sskafka.servers.kafka.handlers.topics import TopicHandlers
 from sskafka.servers.kafka.listener import ConnectionLimits, Listener
-from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.readiness import ServedApis
+from sskafka.servers.kafka.registry import Api, Registry
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.servers.kafka.sockets import bind
 from sskafka.servers.kafka.topic_creation import TopicCreation
@@ -56,12 +68,14 @@ from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
 from sskafka.wire.messages.broker_registration import Listener as RegisteredListener
+from sskafka.wire.schema import Message
 
 log = logging.getLogger(__name__)
 
 THREADS = 4  # they sit in fsync and cold reads
 REQUEST_MEMORY_DEFAULT_BYTES = 256 * 1024 * 1024
 DRAIN_TIMEOUT_S = 5.0
+ALLOCATE_TIMEOUT_MS = 10_000
 EVERY_INTERFACE = {"", "0.0.0.0", "::"}
 
 
@@ -79,16 +93,13 @@ class Services(NamedTuple):
     """What the handlers are made from."""
 
     logs: LogManager
-    controller: LocalController
     replicas: ReplicaManager
     timers: TimerWheel
-    view: ClusterView
     housekeeping: Housekeeping
-    broker_epoch: int
 
 
 class Broker:
-    """One broker with its own controller, on the running event loop.
+    """One node: a broker, a voter of the metadata quorum, or both; its data on the running event loop.
 
     `inherited` has sockets, by listener name, that whoever started this process has bound already.
     """
@@ -98,6 +109,7 @@ class Broker:
     ) -> None:
         self.settings = settings
         self.node_id: int = settings["node.id"]
+        self.is_broker = "broker" in settings["process.roles"]
         self.cluster_id = ""
         self.advertised: list[addresses.Listener] = []
         self._clock = clock or SystemClock()
@@ -108,6 +120,7 @@ class Broker:
         self._failed: asyncio.Future[None] | None = None
         self._connections = ConnectionCounters()
         self._registry = Registry(self._spawn_request)
+        self._served = ServedApis()
         self._services: Services | None = None
 
     @property
@@ -119,13 +132,42 @@ class Broker:
         """Returns when the Kafka port answers; raises what kept the broker from starting, and leaves nothing behind."""
         self._failed = asyncio.get_running_loop().create_future()
         try:
-            sockets = self._bind_sockets()
-            self._services = await self._start_services()
-            self._register_apis(self._services)
-            await self._serve(sockets)
+            await self._start()
         except BaseException:
             await self._stack.aclose()
             raise
+
+    async def _start(self) -> None:
+        sockets = self._bind_sockets()
+        self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="sskafka-io")
+        self._stack.callback(self._executor.shutdown)
+        logs = self._open_logs(LoopBackground(asyncio.get_running_loop(), self._executor))
+        self._stack.callback(logs.release)
+        control = self._control = NodeControl(
+            self.settings, self.cluster_id, self._disk, self._clock, self._executor, new_event_loop, self._fail
+        )
+        self._stack.callback(lambda: logs.close(control.broker_epoch))
+        if self.is_broker:
+            self._services = self._start_services(logs, control)
+        await control.open()
+        self._stack.push_async_callback(control.close)
+        await self._serve_quorum(control, sockets)
+        if self.is_broker:
+            self._register_apis(control)
+            await self._join_cluster(control, logs, sockets)
+        else:
+            await control.begin()
+
+    async def _join_cluster(self, control: NodeControl, logs: LogManager, sockets: dict[str, socket.socket]) -> None:
+        if not control.is_alone:
+            self._served.open_to_nodes(self._registry)
+            await self._serve(sockets)
+        await control.begin()
+        await self._unless_failed(control.join(self._registration(logs)))
+        self._served.open_to_all(self._registry)
+        if control.is_alone:
+            await self._serve(sockets)
+        self._stack.push_async_callback(control.leave)
 
     async def stop(self) -> None:
         """Refuse new requests, put everything on the disk and leave the mark of a clean stop."""
@@ -135,6 +177,17 @@ class Broker:
         """Waits until a background task dies, and raises what killed it: the broker must not go on without it."""
         assert self._failed is not None, "the broker has not been started"
         await asyncio.shield(self._failed)
+
+    async def _unless_failed(self, work: Coroutine[Any, Any, None]) -> None:
+        """Waits for `work`, or for the failure because of which it will never be done."""
+        failure = asyncio.ensure_future(self.failure())
+        task = asyncio.ensure_future(work)
+        await asyncio.wait((task, failure), return_when=asyncio.FIRST_COMPLETED)
+        if failure.done():
+            task.cancel()
+            failure.result()
+        failure.cancel()
+        await task
 
     def samples(self) -> Iterator[Sample]:
         """Every counter under its Kafka name."""
@@ -149,7 +202,7 @@ class Broker:
 
     def _bind_sockets(self) -> dict[str, socket.socket]:
         sockets: dict[str, socket.socket] = {}
-        for listener in self.settings.listeners:
+        for listener in (*self.settings.listeners, *self.settings.controller_listeners):
             sockets[listener.name] = bound = self._inherited.pop(listener.name, None) or bind(listener)
             self._stack.callback(bound.close)
         self.advertised = [
@@ -164,24 +217,43 @@ class Broker:
             host = self.settings.host_name or "localhost"
         return listener._replace(host=host, port=listener.port or bound_port)
 
-    async def _start_services(self) -> Services:
+    def _start_services(self, logs: LogManager, control: NodeControl) -> Services:
+        """What a broker has beside its part in the quorum; it hears of the metadata once that is read."""
         loop = asyncio.get_running_loop()
-        executor = ThreadPoolExecutor(THREADS, thread_name_prefix="sskafka-io")
-        self._stack.callback(executor.shutdown)
-        self._executor = executor
-        logs = self._open_logs(LoopBackground(loop, executor))
-        self._stack.callback(logs.release)
-        controller = await self._start_controller(logs, executor)
-        broker_epoch = await self._register(controller, logs)
-        replicas = ReplicaManager(self.node_id, logs, self.settings, self._clock, loop.call_soon)
-        controller.subscribe(replicas.apply)
-        housekeeping = Housekeeping(logs, replicas, self.settings, self._clock, executor)
-        self._stack.callback(logs.close, broker_epoch)
+        tasks = _Tasks(loop)
+        links = ClusterLinks(
+            LeaderConnections(self._address_of, self._connection_options(), tasks.spawn),
+            ControllerRequests(self._ask_controller, tasks.spawn),
+            loop.call_later,
+            lambda: control.broker_epoch,
+        )
+        replicas = ReplicaManager(self.node_id, logs, self.settings, self._clock, loop.call_soon, links)
+        self._stack.callback(replicas.stop)
+
+        def apply(delta: MetadataDelta, image: ClusterImage) -> None:
+            replicas.apply(delta, image)
+            replicas.when_applied(lambda: control.applied(image.next_offset))
+
+        control.feed.subscribe(apply)
+        housekeeping = Housekeeping(logs, replicas, self.settings, self._clock, self._executor)
         self._stack.callback(housekeeping.checkpoint)
         self._stack.push_async_callback(_end, self._spawn_background(housekeeping.run()))
-        view = ClusterView(self.cluster_id, lambda: controller.image, lambda: controller.controller_id)
-        timers = TimerWheel(self._clock, loop.call_later)
-        return Services(logs, controller, replicas, timers, view, housekeeping, broker_epoch)
+        return Services(logs, replicas, TimerWheel(self._clock, loop.call_later), housekeeping)
+
+    def _connection_options(self) -> ConnectionOptions:
+        timeout_ms: int = self.settings["replica.socket.timeout.ms"]
+        return ConnectionOptions(f"broker-{self.node_id}-fetcher", timeout_ms, timeout_ms)
+
+    def _address_of(self, broker_id: int) -> Address | None:
+        """Where another broker listens for this one."""
+        broker = self._control.image.brokers.get(broker_id)
+        name = self.settings["inter.broker.listener.name"] or self.settings.listeners[0].name
+        endpoint = broker.endpoint(name) if broker is not None else None
+        return Address(endpoint.host, endpoint.port) if endpoint is not None else None
+
+    async def _ask_controller(self, request: Message, timeout_ms: int) -> Any:
+        assert self._control.client is not None
+        return await self._control.client.ask(request, timeout_ms)
 
     def _open_logs(self, background: LoopBackground) -> LogManager:
         """Directories that nobody has formatted yet are formatted here."""
@@ -197,21 +269,8 @@ class Broker:
             background=background,
         )
 
-    async def _start_controller(self, logs: LogManager, executor: ThreadPoolExecutor) -> LocalController:
-        metadata_log = logs.open_log(
-            TopicPartition(METADATA_TOPIC, 0),
-            METADATA_TOPIC_ID,
-            metadata_log_config(self.settings),
-            self._clock.now_ms(),
-            directory=logs.metadata_directory,
-        )
-        controller = LocalController(metadata_log, self.settings, self._clock, executor)
-        await controller.start()
-        self._stack.push_async_callback(_finish, controller, self._spawn_background(controller.run()))
-        return controller
-
-    async def _register(self, controller: LocalController, logs: LogManager) -> int:
-        request = BrokerRegistrationRequest(
+    def _registration(self, logs: LogManager) -> BrokerRegistrationRequest:
+        return BrokerRegistrationRequest(
             broker_id=self.node_id,
             cluster_id=self.cluster_id,
             incarnation_id=os.urandom(16),
@@ -224,41 +283,49 @@ class Broker:
             log_dirs=[item.directory_id for item in logs.directories if item.directory_id is not None],
             previous_broker_epoch=logs.previous_broker_epoch,
         )
-        response = await controller.submit(
-            lambda image: start_single_broker(image, request, self.cluster_id, self.settings)
-        )
-        if response.error_code != ErrorCode.NONE:
-            code = ErrorCode(response.error_code)
-            raise KafkaError(code, f"broker {self.node_id} could not be registered: {code.name}")
-        return response.broker_epoch
 
-    def _register_apis(self, services: Services) -> None:
-        registry, settings, clock = self._registry, self.settings, self._clock
-        logs, controller, replicas, timers, view, housekeeping, _ = services
+    def _register_apis(self, control: NodeControl) -> None:
+        assert self._services is not None
+        assert control.client is not None
+        registry, settings, clock, controller = self._registry, self.settings, self._clock, control.client
+        logs, replicas, timers, housekeeping = self._services
+        view = ClusterView(self.cluster_id, lambda: control.image, lambda: control.leader_id)
+        quorum = QuorumHandlers(controller)
         sessions = FetchSessions(settings["max.incremental.fetch.session.cache.slots"], random.randint)
-        produce = ProduceHandler(replicas, clock, timers)
-        fetch = FetchHandler(replicas, sessions, clock, timers, settings["fetch.max.bytes"])
-        registry.add(ApiKey.PRODUCE, produce.handle, advertised_min=0)  # older librdkafka compresses only then
+        produce = ProduceHandler(replicas, clock, timers, view)
+        fetch = FetchHandler(
+            replicas,
+            sessions,
+            clock,
+            timers,
+            settings["fetch.max.bytes"],
+            view,
+            settings["replica.selector.class"],
+            quorum.fetch_metadata(registry),
+        )
+        quorum.register(registry)
+        ControllerHandlers(controller).register(registry)
         registry.add(ApiKey.FETCH, fetch.handle)
         registry.add(ApiKey.API_VERSIONS, ApiVersionsHandler(registry, view).handle)
-        MetadataHandler(view, TopicCreation(controller, settings, os.urandom)).register(registry)
+        registry.add(ApiKey.PRODUCE, produce.handle, advertised_min=0)  # older librdkafka compresses only then
+        MetadataHandler(view, TopicCreation(controller, settings)).register(registry)
         TopicPartitionsHandler(view, settings["max.request.partition.size.limit"]).register(registry)
         ClusterHandler(view).register(registry)
-        TopicHandlers(controller, settings, os.urandom).register(registry)
+        TopicHandlers(controller).register(registry)
         ConfigHandlers(self.node_id, controller, settings).register(registry)
+        AdministrationHandlers(controller).register(registry)
         OffsetHandlers(replicas, housekeeping.keep_log_starts).register(registry)
         ProducerHandlers(replicas, ProducerIds(self._allocate_producer_ids)).register(registry)
         LogDirsHandler(logs, replicas).register(registry)
 
     async def _allocate_producer_ids(self) -> range:
-        assert self._services is not None
-        request = AllocateProducerIdsRequest(self.node_id, self._services.broker_epoch)
-        response = await self._services.controller.submit(lambda image: allocate_producer_ids(image, request))
+        request = AllocateProducerIdsRequest(self.node_id, self._control.broker_epoch)
+        response = await self._ask_controller(request, ALLOCATE_TIMEOUT_MS)
         if response.error_code != ErrorCode.NONE:
             raise KafkaError(ErrorCode(response.error_code), "no producer ids could be had from the controller")
         return range(response.producer_id_start, response.producer_id_start + response.producer_id_len)
 
-    async def _serve(self, sockets: dict[str, socket.socket]) -> None:
+    def _listener(self, name: str, apis: dict[int, Api], counters: ConnectionCounters) -> Listener:
         settings = self.settings
         limits = ConnectionLimits(
             request_bytes_max=settings["socket.request.max.bytes"],
@@ -269,13 +336,32 @@ class Broker:
         )
         budget = settings["queued.max.request.bytes"]
         memory = RequestMemory(budget if budget > 0 else REQUEST_MEMORY_DEFAULT_BYTES)
-        for name, bound in sockets.items():
-            listener = Listener(
-                name, self._registry.by_key, AllowAll(), limits, memory, self._connections, self._executor
-            )
-            await listener.start(bound, settings["socket.listen.backlog.size"])
+        return Listener(name, apis, AllowAll(), limits, memory, counters, self._executor)
+
+    async def _serve(self, sockets: dict[str, socket.socket]) -> None:
+        settings = self.settings
+        for item in settings.listeners:
+            listener = self._listener(item.name, self._served.by_key, self._connections)
+            await listener.start(sockets[item.name], settings["socket.listen.backlog.size"])
             self._stack.push_async_callback(listener.stop)
         self._stack.push_async_callback(self._drain_requests)
+
+    async def _serve_quorum(self, control: NodeControl, sockets: dict[str, socket.socket]) -> None:
+        """Controller listeners are served by the control loop itself: no load of data reaches them."""
+        assert control.direct is not None
+        thread, direct = control.thread, control.direct
+        registry = Registry(_Tasks(thread.loop).spawn)
+        view = ClusterView(self.cluster_id, lambda: direct.image, lambda: control.leader_id)
+        quorum = QuorumHandlers(direct)
+        quorum.register(registry)
+        ControllerHandlers(direct).register(registry)
+        AdministrationHandlers(direct).register(registry)
+        registry.add(ApiKey.FETCH, quorum.fetch_metadata(registry))
+        registry.add(ApiKey.API_VERSIONS, ApiVersionsHandler(registry, view).handle)
+        for item in self.settings.controller_listeners:
+            listener = self._listener(item.name, registry.by_key, ConnectionCounters())
+            await thread.call(listener.start(sockets[item.name], self.settings["socket.listen.backlog.size"]))
+            self._stack.push_async_callback(_stop_on, thread, listener)
 
     # -- from the top down
 
@@ -293,8 +379,12 @@ class Broker:
 
     def _background_ended(self, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
-        if error is not None and self._failed is not None and not self._failed.done():
-            log.critical("a background task died; the broker cannot go on", exc_info=error)
+        if error is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if self._failed is not None and not self._failed.done():
+            log.critical("the broker cannot go on: %s", error, exc_info=error)
             self._failed.set_exception(error)
 
     def _spawn_request(self, work: Coroutine[Any, Any, None]) -> None:
@@ -303,10 +393,21 @@ class Broker:
         task.add_done_callback(self._requests.discard)
 
 
-async def _finish(controller: LocalController, task: asyncio.Task[None]) -> None:
-    """Let the controller finish what was submitted to it."""
-    controller.stop()
-    await asyncio.wait([task])
+class _Tasks:
+    """Tasks of requests on a loop; held here, since the loop itself does not hold on to them."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _stop_on(thread: ControlThread, listener: Listener) -> None:
+    await thread.call(listener.stop())
 
 
 async def _end(task: asyncio.Task[None]) -> None:

@@ -21,6 +21,11 @@ class Replayer:
         self._delta = delta
         self._held: list[MetadataRecord] | None = None
 
+    def go_on_with(self, image: ClusterImage, delta: MetadataDelta) -> None:
+        """What comes next is replayed into these; an open transaction stays open."""
+        self._image = image
+        self._delta = delta
+
     @property
     def in_transaction(self) -> bool:
         return self._held is not None

@@ -7,6 +7,7 @@ SnapshotHeader, Footer        around the records of a snapshot
 
 from dataclasses import dataclass
 
+from sskafka.raft.ready import LeaderChange
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.control import ControlType, control_key, read_control_type
 from sskafka.records.record import Record
@@ -40,6 +41,10 @@ class QuorumSetup:
     is_in_log: bool = False
     """False while only a snapshot has said it."""
 
+    def records(self) -> list[Message]:
+        """What a snapshot, or a log that does not say it yet, has to say."""
+        return [] if self.voters is None else [KRaftVersionRecord(0, self.kraft_version), self.voters]
+
     def replay(self, record: Record, *, from_log: bool) -> None:
         control_type = read_control_type(record.key)
         if control_type == ControlType.KRAFT_VERSION:
@@ -55,16 +60,11 @@ def control_batch(messages: list[Message], *, now_ms: int, base_offset: int = 0,
     return build_batch(records, base_offset=base_offset, leader_epoch=leader_epoch, control=True)
 
 
-def leader_change(node_id: int, setup: QuorumSetup) -> list[Message]:
-    """The records that open an epoch led by `node_id`, its quorum's only voter.
-
-    Kafka reads the leader change as version 0 whatever the quorum's format is.
-    """
-    voters = [LeaderChangeMessageVoter(node_id)]
-    messages: list[Message] = [LeaderChangeMessage(0, node_id, voters, voters)]
-    if setup.voters is not None and not setup.is_in_log:
-        messages += [KRaftVersionRecord(0, setup.kraft_version), setup.voters]
-    return messages
+def leader_change(change: LeaderChange) -> Message:
+    """Kafka reads it as version 0 whatever the quorum's format is."""
+    voters = [LeaderChangeMessageVoter(voter) for voter in change.voters]
+    granting = [LeaderChangeMessageVoter(voter) for voter in change.granting_voters]
+    return LeaderChangeMessage(0, change.leader_id, voters, granting)
 
 
 def _control_record(message: Message, now_ms: int) -> NewRecord:

@@ -1,41 +1,51 @@
-"""Reading the metadata log: the newest snapshot, then everything behind it, replayed into an image."""
+"""The metadata log on this node's disk: batches, snapshots and quorum-state, as the Raft core and its driver see them.
+
+    __cluster_metadata-0/   00000000000000000000.log ...                 the log
+                            00000000000000004711-0000000003.checkpoint   stands for all before that offset
+                            quorum-state                                 epoch, leader and vote
+
+It is opened apart from the partitions of the data: it belongs to the control plane and is used on its thread alone.
+All of an opened log is on disk. Snapshots that lie before the log's start are of no use to anybody and are not listed.
+"""
 
 import logging
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from sskafka.metadata.delta import MetadataDelta
-from sskafka.metadata.features import SUPPORTED_FEATURES
-from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.record_codec import UnknownRecordError, decode_record
-from sskafka.metadata.transactions import Replayer
+from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, TopicPartition
 from sskafka.model.settings import Settings
-from sskafka.quorum.control_batches import QuorumSetup
-from sskafka.quorum.snapshots import SnapshotId, StoredRecord, latest_snapshot, read_snapshot, stored_records
+from sskafka.quorum.control_batches import QuorumSetup, control_batch, leader_change
+from sskafka.quorum.quorum_state import QuorumState, read_quorum_state, write_quorum_state
+from sskafka.quorum.snapshots import (
+    UNFINISHED_SUFFIX,
+    StoredRecord,
+    list_snapshots,
+    read_snapshot,
+    snapshot_path,
+    stored_records,
+)
+from sskafka.raft.election_state import ElectionState
+from sskafka.raft.log_view import LOG_BEGINNING, OffsetAndEpoch, SnapshotId, log_contains
+from sskafka.raft.ready import FollowerAppend, LeaderAppend, LeaderChange, SnapshotChunk
 from sskafka.records.batch import HEADER_BYTES, CorruptBatchError, read_offset_and_size
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import CorruptFileError
+from sskafka.storage.flusher import FlushPlan
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
-from sskafka.wire.codec import MalformedMessageError
+from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.partition_directory import directory_name
+from sskafka.storage.partition_metadata import read_topic_id, write_topic_id
+from sskafka.storage.recovery import open_log
 
 _log = logging.getLogger(__name__)
 _READ_BYTES = 4 * 1024 * 1024
 KEEP_FOR_EVER = -1
+PARTITION = TopicPartition(METADATA_TOPIC, 0)
 
 
 class MetadataError(Exception):
     """The metadata log cannot be used: damaged, or written by something newer."""
-
-
-@dataclass(slots=True)
-class LoadedMetadata:
-    image: ClusterImage = field(default_factory=ClusterImage)
-    delta: MetadataDelta = field(default_factory=MetadataDelta)
-    setup: QuorumSetup = field(default_factory=QuorumSetup)
-    in_transaction: bool = False
-    """A controller stopped in the middle of a metadata transaction."""
 
 
 def metadata_log_config(settings: Settings) -> LogConfig:
@@ -47,41 +57,241 @@ def metadata_log_config(settings: Settings) -> LogConfig:
     )
 
 
-def load_metadata(disk: Disk, log: Log) -> LoadedMetadata:
-    loaded = LoadedMetadata()
-    replayer = Replayer(loaded.image, loaded.delta)
-    snapshot = latest_snapshot(disk, log.directory)
-    _check_no_gap(log, snapshot)
-    try:
-        if snapshot is not None:
-            for stored in read_snapshot(disk, os.path.join(log.directory, snapshot.file_name)):
-                _replay(stored, loaded, replayer, from_log=False)
-        for stored in _log_records(log, snapshot.end_offset if snapshot else log.log_start_offset):
-            _replay(stored, loaded, replayer, from_log=True)
-    except (CorruptBatchError, CorruptFileError, MalformedMessageError) as error:
-        raise MetadataError(f"the metadata in {log.directory} is damaged: {error}") from error
-    loaded.in_transaction = replayer.in_transaction
-    loaded.image.next_offset = log.log_end_offset
-    _check_features(loaded.image, log.directory)
-    return loaded
+class MetadataLog:
+    """Answers the Raft core's questions (`RaftLog`) and does what its `Ready` asks of the disk."""
 
+    def __init__(self, log: Log, snapshots: dict[SnapshotId, int]) -> None:
+        self.log = log
+        self.snapshots = snapshots
+        """Their sizes in bytes, the oldest first."""
+        self.setup = QuorumSetup()
+        self._disk = log.log_directory.disk
+        self.log.on_files_deleted = self._remove
 
-def _check_no_gap(log: Log, snapshot: SnapshotId | None) -> None:
-    covered = snapshot.end_offset if snapshot else 0
-    if log.log_start_offset > covered:
-        message = f"the metadata log in {log.directory} begins at {log.log_start_offset}, and no snapshot reaches there"
-        raise MetadataError(message)
+    @classmethod
+    def open(cls, disk: Disk, home: str, settings: Settings, now_ms: int) -> "MetadataLog":
+        """Raises MetadataError when it cannot be used."""
+        directory = os.path.join(home, directory_name(PARTITION))
+        disk.make_directory(directory)
+        snapshots = list_snapshots(disk, directory)
+        log = open_log(
+            LogDirectory(disk, home), directory, PARTITION, metadata_log_config(settings), now_ms=now_ms,
+            topic_id=METADATA_TOPIC_ID, log_start_offset=min(snapshots, default=LOG_BEGINNING).offset,
+        )  # fmt: skip
+        if read_topic_id(disk, directory) is None:
+            write_topic_id(disk, directory, METADATA_TOPIC_ID)
+        metadata_log = cls(log, snapshots)
+        metadata_log._put_in_order()
+        metadata_log._read_setup()
+        return metadata_log
 
+    def _put_in_order(self) -> None:
+        covered = max((snapshot_id.offset for snapshot_id in self.snapshots), default=0)
+        if self.log.log_start_offset > covered:
+            where = f"the metadata log in {self.directory} begins at {self.log.log_start_offset}"
+            raise MetadataError(f"{where}, and no snapshot reaches there")
+        latest = self.latest_snapshot_id()
+        if latest is not None and not log_contains(self, latest):
+            _log.warning("the metadata log does not reach its snapshot %s and begins anew there", latest)
+            self.log.truncate_fully_and_start_at(latest.offset)
 
-def _log_records(log: Log, offset: int) -> Iterator[StoredRecord]:
-    while offset < log.log_end_offset:
-        chunk = b"".join(bytes(part.read()) for part in log.read(offset, _READ_BYTES, log.log_end_offset))
-        whole = _whole_batches(chunk)
-        assert whole, "the first batch is always whole"
-        for stored in stored_records(memoryview(chunk)[:whole]):
-            if stored.record.offset >= offset:
-                yield stored
-                offset = stored.record.offset + 1
+    def _read_setup(self) -> None:
+        """What control records say counts as soon as they are in the log, committed or not."""
+        for stored in self.snapshot_records():
+            if stored.is_control:
+                self.setup.replay(stored.record, from_log=False)
+        for stored in self.records(self.start_offset, self.end_offset):
+            if stored.is_control:
+                self.setup.replay(stored.record, from_log=True)
+
+    @property
+    def directory(self) -> str:
+        return self.log.directory
+
+    @property
+    def home(self) -> str:
+        return os.path.dirname(self.log.directory)
+
+    @property
+    def disk(self) -> Disk:
+        return self._disk
+
+    def close(self) -> None:
+        self.log.close()
+
+    # ---- what the Raft core asks
+
+    @property
+    def start_offset(self) -> int:
+        return self.log.log_start_offset
+
+    @property
+    def end_offset(self) -> int:
+        return self.log.log_end_offset
+
+    @property
+    def last_epoch(self) -> int:
+        if self.log.epochs:
+            return self.log.epochs.latest_epoch
+        latest = self.latest_snapshot_id()
+        return latest.epoch if latest else LOG_BEGINNING.epoch
+
+    def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch | None:
+        known = self._before_the_log()
+        for found, start_offset in self.log.epochs.entries:
+            if found > epoch:
+                break
+            known = OffsetAndEpoch(start_offset, found)
+        if known is None or known.epoch > epoch:
+            return None
+        return OffsetAndEpoch(self._end_of(known.epoch), known.epoch)
+
+    def _before_the_log(self) -> OffsetAndEpoch | None:
+        if self.start_offset == 0:
+            return LOG_BEGINNING
+        return next((taken for taken in self.snapshots if taken.offset == self.start_offset), None)
+
+    def _end_of(self, epoch: int) -> int:
+        later = (start_offset for found, start_offset in self.log.epochs.entries if found > epoch)
+        return next(later, self.end_offset)
+
+    def latest_snapshot_id(self) -> SnapshotId | None:
+        return max(self.snapshots, default=None)
+
+    def snapshot_size(self, snapshot_id: SnapshotId) -> int | None:
+        return self.snapshots.get(snapshot_id)
+
+    # ---- what a Ready asks
+
+    def read_election(self) -> ElectionState:
+        try:
+            stored = read_quorum_state(self._disk, self.directory) or QuorumState()
+        except CorruptFileError as error:
+            raise MetadataError(str(error)) from error
+        return ElectionState(stored.leader_epoch, stored.leader_id, stored.voted_id)
+
+    def write_election(self, election: ElectionState, voters: tuple[int, ...]) -> None:
+        state = QuorumState(election.epoch, election.leader_id, election.voted_id)
+        version = self.setup.kraft_version
+        try:
+            write_quorum_state(self._disk, self.directory, state, voters=list(voters), kraft_version=version)
+        except OSError as error:
+            raise self.log.log_directory.fail(error) from error
+
+    def append(self, append: LeaderAppend | FollowerAppend, now_ms: int) -> None:
+        """StorageError when there is no room: then nothing was written."""
+        match append:
+            case LeaderAppend(records=LeaderChange() as change):
+                batch = control_batch([leader_change(change)], now_ms=now_ms)
+                self.log.append_as_leader(batch, append.epoch, now_ms, from_client=False)
+            case LeaderAppend(records=records):
+                assert not isinstance(records, LeaderChange)
+                self.log.append_as_leader(bytearray(records), append.epoch, now_ms, from_client=False)
+            case FollowerAppend(batches):
+                self.log.append_as_follower(b"".join(batch.data for batch in batches), now_ms)
+        assert self.end_offset == append.end_offset, f"{append} left the log at {self.end_offset}"
+
+    def truncate_to(self, offset: int) -> None:
+        end_offset = self.log.truncate_to(offset)
+        assert end_offset == offset, f"the cut at {offset} went through a batch that begins at {end_offset}"
+
+    def plan_flush(self) -> FlushPlan:
+        return self.log.plan_flush()
+
+    def complete_flush(self, plan: FlushPlan) -> None:
+        self.log.complete_flush(plan)
+
+    def read(self, start_offset: int, max_bytes: int) -> bytes:
+        """Whole batches, at least one where there is any."""
+        chunk = b"".join(bytes(part.read()) for part in self.log.read(start_offset, max_bytes, self.end_offset))
+        return chunk[: _whole_batches(chunk)]
+
+    # ---- snapshots
+
+    def write_chunk(self, chunk: SnapshotChunk) -> None:
+        path = self._unfinished_path(chunk.snapshot_id)
+        try:
+            file = self._disk.open(path, create=True)
+            try:
+                if chunk.position == 0:
+                    file.truncate(0)
+                file.write_at(chunk.data, chunk.position)
+            finally:
+                file.close()
+        except OSError as error:
+            raise self.log.log_directory.write_failed(error) from error
+
+    def finish_snapshot(self, snapshot_id: SnapshotId) -> None:
+        """An unfinished file is complete: make it last and give it its name."""
+        path = self._unfinished_path(snapshot_id)
+        try:
+            file = self._disk.open(path)
+            try:
+                file.sync()
+                size_bytes = file.size()
+            finally:
+                file.close()
+            self._disk.rename(path, snapshot_path(self.directory, snapshot_id))
+            self._disk.sync_directory(self.directory)
+        except OSError as error:
+            raise self.log.log_directory.fail(error) from error
+        self.snapshots[snapshot_id] = size_bytes
+
+    def install_snapshot(self, snapshot_id: SnapshotId) -> None:
+        """The log gives way to a snapshot that was fetched."""
+        self.finish_snapshot(snapshot_id)
+        self.log.truncate_fully_and_start_at(snapshot_id.offset)
+        self.setup = QuorumSetup()
+        self._read_setup()
+
+    def _unfinished_path(self, snapshot_id: SnapshotId) -> str:
+        return snapshot_path(self.directory, snapshot_id).removesuffix(".checkpoint") + UNFINISHED_SUFFIX
+
+    def read_snapshot_chunk(self, snapshot_id: SnapshotId, position: int, max_bytes: int) -> bytes:
+        file = self._disk.open(snapshot_path(self.directory, snapshot_id))
+        try:
+            return bytes(file.read_at(min(max_bytes, file.size() - position), position))
+        finally:
+            file.close()
+
+    def trim_to(self, snapshot_id: SnapshotId) -> None:
+        """Lets go of everything that a snapshot stands for."""
+        self.log.increment_log_start_offset(snapshot_id.offset)
+        for old in [taken for taken in self.snapshots if taken < snapshot_id]:
+            del self.snapshots[old]
+            self._remove([snapshot_path(self.directory, old)])
+
+    # ---- records
+
+    def records(self, start_offset: int, end_offset: int) -> Iterator[StoredRecord]:
+        """Raises MetadataError where they are damaged."""
+        try:
+            yield from self._records(start_offset, end_offset)
+        except CorruptBatchError as error:
+            raise MetadataError(f"the metadata in {self.directory} is damaged: {error}") from error
+
+    def _records(self, offset: int, end_offset: int) -> Iterator[StoredRecord]:
+        while offset < end_offset:
+            for stored in stored_records(self.read(offset, _READ_BYTES)):
+                if offset <= stored.record.offset < end_offset:
+                    yield stored
+                offset = max(offset, stored.record.offset + 1)
+
+    def snapshot_records(self) -> list[StoredRecord]:
+        latest = self.latest_snapshot_id()
+        if latest is None:
+            return []
+        try:
+            return read_snapshot(self._disk, snapshot_path(self.directory, latest))
+        except CorruptFileError as error:
+            raise MetadataError(f"the metadata in {self.directory} is damaged: {error}") from error
+
+    def _remove(self, paths: list[str]) -> None:
+        for path in paths:
+            try:
+                self._disk.remove(path)
+            except OSError as error:
+                _log.warning("%s could not be removed: %s", path, error)
 
 
 def _whole_batches(chunk: bytes) -> int:
@@ -93,29 +303,3 @@ def _whole_batches(chunk: bytes) -> int:
             break
         end += size_bytes
     return end
-
-
-def _replay(stored: StoredRecord, loaded: LoadedMetadata, replayer: Replayer, *, from_log: bool) -> None:
-    record, is_control = stored
-    if is_control:
-        loaded.setup.replay(record, from_log=from_log)
-        return
-    try:
-        message = decode_record(record.value or b"")
-    except UnknownRecordError as error:
-        _log.warning("skipped at offset %d of the metadata log: %s", record.offset, error)
-        loaded.delta.skipped.append(str(error))
-        return
-    try:
-        replayer.replay(message)
-    except (KeyError, AssertionError) as error:
-        problem = f"offset {record.offset} of the metadata log does not fit: {message!r}"
-        raise MetadataError(problem) from error
-
-
-def _check_features(image: ClusterImage, directory: str) -> None:
-    for name, level in image.features.items():
-        supported = SUPPORTED_FEATURES.get(name)
-        if supported is None or not supported.minimum <= level <= supported.maximum:
-            can = f"{supported.minimum} to {supported.maximum}" if supported else "none"
-            raise MetadataError(f"{directory} was written with {name} {level}; this software supports {can}")

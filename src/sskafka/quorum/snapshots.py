@@ -9,13 +9,15 @@ under another name first, so one with its final name is whole.
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from sskafka.metadata.record_codec import encode_record
 from sskafka.metadata.records import MetadataRecord
 from sskafka.model.buffers import Buffer
-from sskafka.quorum.control_batches import control_batch
+from sskafka.quorum.control_batches import QuorumSetup, control_batch
+from sskafka.raft.log_view import SnapshotId
 from sskafka.records.batch import BatchHeader, CorruptBatchError, crc_matches, iter_headers
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.record import Record, decode_records
@@ -24,16 +26,9 @@ from sskafka.storage.errors import CorruptFileError
 from sskafka.wire.messages.control_records import SnapshotFooterRecord, SnapshotHeaderRecord
 
 BOOTSTRAP_FILE = "bootstrap.checkpoint"
+UNFINISHED_SUFFIX = ".checkpoint.part"
+_RECORDS_PER_BATCH = 256
 _NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
-
-
-class SnapshotId(NamedTuple):
-    end_offset: int
-    epoch: int
-
-    @property
-    def file_name(self) -> str:
-        return f"{self.end_offset:020d}-{self.epoch:010d}.checkpoint"
 
 
 class StoredRecord(NamedTuple):
@@ -41,9 +36,20 @@ class StoredRecord(NamedTuple):
     is_control: bool
 
 
-def latest_snapshot(disk: Disk, directory: str) -> SnapshotId | None:
-    matches = (_NAME.fullmatch(entry.name) for entry in disk.entries(directory))
-    return max((SnapshotId(int(match[1]), int(match[2])) for match in matches if match), default=None)
+def snapshot_path(directory: str, snapshot_id: SnapshotId) -> str:
+    return os.path.join(directory, f"{snapshot_id.offset:020d}-{snapshot_id.epoch:010d}.checkpoint")
+
+
+def list_snapshots(disk: Disk, directory: str) -> dict[SnapshotId, int]:
+    """The sizes of the snapshots in a directory, oldest first; what was left unfinished is removed."""
+    found: dict[SnapshotId, int] = {}
+    for entry in sorted(disk.entries(directory)):
+        match = _NAME.fullmatch(entry.name)
+        if match is not None:
+            found[SnapshotId(int(match[1]), int(match[2]))] = entry.size_bytes
+        elif entry.name.endswith(UNFINISHED_SUFFIX):
+            disk.remove(os.path.join(directory, entry.name))
+    return found
 
 
 def read_snapshot(disk: Disk, path: str) -> list[StoredRecord]:
@@ -62,6 +68,20 @@ def write_bootstrap(disk: Disk, directory: str, records: Sequence[MetadataRecord
         os.path.join(directory, BOOTSTRAP_FILE),
         bytes(header + build_batch(body, base_offset=1, leader_epoch=0) + footer),
     )
+
+
+def snapshot_batches(
+    records: Iterable[MetadataRecord], metadata_version: int, setup: QuorumSetup, epoch: int, last_ms: int, now_ms: int
+) -> Iterator[bytearray]:
+    """The batches of a snapshot, one by one: large ones are written in turns. `last_ms`: time of the last record."""
+    opening = [SnapshotHeaderRecord(0, last_ms), *setup.records()]
+    yield control_batch(opening, now_ms=now_ms, leader_epoch=epoch)
+    offset = len(opening)
+    encoded = (NewRecord(value=encode_record(record, metadata_version), timestamp=now_ms) for record in records)
+    while batch := list(islice(encoded, _RECORDS_PER_BATCH)):
+        yield build_batch(batch, base_offset=offset, leader_epoch=epoch)
+        offset += len(batch)
+    yield control_batch([SnapshotFooterRecord()], now_ms=now_ms, base_offset=offset, leader_epoch=epoch)
 
 
 def stored_records(batches: Buffer) -> Iterator[StoredRecord]:

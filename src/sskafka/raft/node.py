@@ -161,6 +161,12 @@ class RaftNode:
         self.leading.propose(records, record_count, epoch)
         return self._finish(now_ms)
 
+    def append_refused(self, now_ms: int) -> Ready:
+        """The disk had no room for what `propose` just asked to append, and took none of it."""
+        self.state.log_view.refresh()
+        self.state.forget_append()
+        return self._finish(now_ms)
+
     def flushed(self, point: FlushPoint, now_ms: int) -> Ready:
         self.state.log_view.refresh()
         self.state.flushed(point)

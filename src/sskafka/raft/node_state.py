@@ -242,6 +242,12 @@ class NodeState:
         self.ready.append = append
         self._ask_for_flush(append.end_offset)
 
+    def forget_append(self) -> None:
+        """What was to be appended is not in the log, so no flush of it will come."""
+        end_offset = self.log_view.end.offset
+        is_flushed = self.flushed_offset >= end_offset
+        self.pending_flush = None if is_flushed else FlushPoint(end_offset, self.generation)
+
     def truncate_to(self, offset: int) -> None:
         assert offset >= self.high_watermark, f"truncation to {offset}, below {self.high_watermark}"
         self.ready.truncate_to = offset

@@ -1,70 +1,96 @@
-"""A local controller for tests: on any disk, started and run, then stopped, or left as a crash leaves it."""
+"""A quorum of one node for tests: on any disk, started, then stopped, or left as a crash leaves it."""
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from random import Random
+from typing import Any
 
-from sskafka.metadata.broker_lifecycle import start_single_broker, supported_features
-from sskafka.metadata.topics import create_topics
-from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, TopicPartition
+from sskafka.client.clock import SystemClock
+from sskafka.metadata.broker_lifecycle import supported_features
 from sskafka.model.settings import Settings
-from sskafka.quorum.local import LocalController
-from sskafka.quorum.metadata_log import metadata_log_config
+from sskafka.quorum.control_plane import ControlPlane
 from sskafka.storage.disk import Disk
-from sskafka.storage.log_directory import LogDirectory
-from sskafka.storage.recovery import open_log
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
-SETTINGS = Settings.resolve({"node.id": "1"})
+TIMEOUT_S = 10
 NOW_MS = 1_800_000_000_000
 
 
-class StandingClock:
-    def now_ms(self) -> int:
-        return NOW_MS
+class Node:
+    """`failure` is what ended it."""
 
-    def monotonic_ms(self) -> float:
-        return 0.0
+    def __init__(self, disk: Disk, directory: str, settings: dict[str, str] | None = None) -> None:
+        given = {"node.id": "1", "log.dirs": directory, **(settings or {})}
+        self.failure: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+        self._executor = ThreadPoolExecutor(1)
+        try:
+            self.plane = ControlPlane(
+                Settings.resolve(given),
+                CLUSTER_ID,
+                disk,
+                SystemClock(),
+                self._executor,
+                Random(7).randbytes,
+                Random(7),
+                self._fail,
+            )
+        except BaseException:
+            self._executor.shutdown()
+            raise
+        self._link = self.plane.new_link()
 
+    def _fail(self, error: BaseException) -> None:
+        if not self.failure.done():
+            self.failure.set_result(error)
 
-def new_controller(disk: Disk, directory: str, settings: Settings = SETTINGS) -> LocalController:
-    """On the metadata log as it is on disk, believed no further than after a crash."""
-    log = open_log(
-        LogDirectory(disk, directory),
-        f"{directory}/__cluster_metadata-0",
-        TopicPartition(METADATA_TOPIC, 0),
-        metadata_log_config(settings),
-        now_ms=NOW_MS,
-        topic_id=METADATA_TOPIC_ID,
-    )
-    return LocalController(log, settings, StandingClock())
+    async def ask(self, request: Any) -> Any:
+        return await self._link.ask(request, TIMEOUT_S * 1000)
+
+    async def start(self) -> None:
+        """Returns when this node is the active controller; raises what keeps it from that."""
+        self.plane.start()
+        while not self.plane.controller.is_active:
+            if self.failure.done():
+                raise self.failure.result()
+            await self.plane.leader_changed(0.01)
+
+    async def stop(self) -> None:
+        await self.plane.stop()
+        self._executor.shutdown()
+
+    def crash(self) -> None:
+        """Nothing more is written, and nothing closed."""
+        self.plane._driver.stop()
+        self._executor.shutdown()
 
 
 @asynccontextmanager
-async def running(disk: Disk, directory: str, settings: Settings = SETTINGS) -> AsyncIterator[LocalController]:
-    controller = new_controller(disk, directory, settings)
-    await controller.start()
-    task = asyncio.create_task(controller.run())
+async def running(disk: Disk, directory: str, settings: dict[str, str] | None = None) -> AsyncIterator[Node]:
+    node = Node(disk, directory, settings)
     try:
-        yield controller
-    finally:
-        controller.stop()
-        await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()  # looked at by the tests that expect one
+        await node.start()
+        yield node
+    except BaseException:
+        node.crash()
+        raise
+    if node.failure.done():
+        node.crash()
+    else:
+        await node.stop()
 
 
-async def register(controller: LocalController, incarnation: int = 1) -> BrokerRegistrationResponse:
+async def register(node: Node, incarnation: int = 1) -> BrokerRegistrationResponse:
     request = BrokerRegistrationRequest(
         1, CLUSTER_ID, bytes([incarnation] * 16), features=supported_features(), log_dirs=[bytes([9] * 16)]
     )
-    return await controller.submit(lambda image: start_single_broker(image, request, CLUSTER_ID, SETTINGS))
+    response: BrokerRegistrationResponse = await node.ask(request)
+    return response
 
 
-async def create(controller: LocalController, name: str, partitions: int = 1) -> CreateTopicsResponse:
-    request = CreateTopicsRequest([CreatableTopic(name, partitions, 1)])
-    random = Random(name)
-    return await controller.submit(lambda image: create_topics(image, request, SETTINGS, random.randbytes))
+async def create(node: Node, name: str, partitions: int = 1) -> CreateTopicsResponse:
+    response: CreateTopicsResponse = await node.ask(CreateTopicsRequest([CreatableTopic(name, partitions, 1)]))
+    return response

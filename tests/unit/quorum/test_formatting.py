@@ -3,7 +3,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from controllers import NOW_MS, running
+from controllers import NOW_MS, register, running
 
 from sskafka.metadata.records import FeatureLevelRecord
 from sskafka.model.ids import parse_uuid, uuid_text
@@ -57,8 +57,9 @@ def test_an_older_release_is_begun_with_its_own_features(tmp_path: Path) -> None
     assert bootstrap_records(DISK, str(tmp_path), settings) == [FeatureLevelRecord("metadata.version", 20)]
 
     async def start() -> dict[str, int]:
-        async with running(DISK, str(tmp_path), settings) as controller:
-            return controller.image.features
+        async with running(DISK, str(tmp_path)) as node:
+            await register(node)
+            return node.plane.committed.image.features
 
     assert asyncio.run(start()) == {"metadata.version": 20}
 

@@ -1,7 +1,6 @@
 """A controller that cannot decide, because its disk is full: who asked is told so and keeps the connection."""
 
 import asyncio
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +20,7 @@ from sskafka.wire.messages.create_partitions import CreatePartitionsRequest, Cre
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from sskafka.wire.messages.delete_topics import DeleteTopicsRequest
 from sskafka.wire.messages.init_producer_id import InitProducerIdRequest
+from sskafka.wire.schema import Message
 
 FULL = ErrorCode.KAFKA_STORAGE_ERROR
 TEXT = "no room in log directory /data"
@@ -31,7 +31,7 @@ SETTINGS = Settings.resolve(overrides={"node.id": "1"})
 class FullController:
     image = ClusterImage()
 
-    async def submit(self, decide: Callable[[ClusterImage], Any]) -> Any:
+    async def ask(self, request: Message, timeout_ms: int) -> Any:
         raise StorageError(TEXT)
 
 
@@ -46,7 +46,7 @@ def request() -> Request:
 
 
 def topic_handlers() -> TopicHandlers:
-    return TopicHandlers(FullController(), SETTINGS, bytes)
+    return TopicHandlers(FullController())
 
 
 def test_topics_are_neither_made_nor_deleted_nor_grown() -> None:
@@ -82,7 +82,7 @@ def test_settings_stay_as_they_are() -> None:
 
 
 def test_topics_that_were_only_asked_about_are_left_unmade() -> None:
-    asyncio.run(TopicCreation(FullController(), SETTINGS, bytes).create_automatically(["a"]))
+    asyncio.run(TopicCreation(FullController(), SETTINGS).create_automatically(["a"]))
 
 
 def test_there_are_no_producer_ids() -> None:

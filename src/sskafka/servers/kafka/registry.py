@@ -79,8 +79,12 @@ class Registry:
         cluster_operation: Operation | None = None,
     ) -> None:
         """Serve an API with a function from decoded request to response message, plain or async."""
+        self.add(key, self.message_handler(key, handle), versions=versions, cluster_operation=cluster_operation)
+
+    def message_handler(self, key: int, handle: MessageHandler[Any]) -> Handler:
+        """The handler that decodes the request, calls `handle` and encodes what it answers."""
         wrap = self._wrap_async if inspect.iscoroutinefunction(handle) else self._wrap
-        self.add(key, wrap(key, handle), versions=versions, cluster_operation=cluster_operation)
+        return wrap(key, handle)
 
     def _wrap(self, key: int, handle: MessageHandler[Any]) -> Handler:
         schema = API_BY_KEY[key]

@@ -2,11 +2,9 @@
 
 import logging
 
-from sskafka.metadata.decision import RandomBytes
-from sskafka.metadata.topics import create_topics
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
-from sskafka.servers.kafka.controller import Controller
+from sskafka.servers.kafka.controller import ANSWER_TIMEOUT_MS, Controller
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
@@ -16,10 +14,9 @@ USE_DEFAULT = -1
 
 
 class TopicCreation:
-    def __init__(self, controller: Controller, settings: Settings, random: RandomBytes) -> None:
+    def __init__(self, controller: Controller, settings: Settings) -> None:
         self._controller = controller
         self._settings = settings
-        self._random = random
 
     @property
     def automatic(self) -> bool:
@@ -30,9 +27,7 @@ class TopicCreation:
         wanted = [CreatableTopic(name, num_partitions=USE_DEFAULT, replication_factor=USE_DEFAULT) for name in names]
         message = CreateTopicsRequest(topics=wanted)
         try:
-            response = await self._controller.submit(
-                lambda image: create_topics(image, message, self._settings, self._random)
-            )
+            response = await self._controller.ask(message, ANSWER_TIMEOUT_MS)
         except Exception as error:  # who asked is told that there is no such topic
             log.warning("topics %s could not be created: %s", ", ".join(names), error_code_of(error)[1])
             return

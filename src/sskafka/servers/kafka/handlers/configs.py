@@ -1,6 +1,5 @@
 """Settings of topics and brokers: shown with their sources, changed through the controller."""
 
-from sskafka.metadata.config_changes import alter_configs, incremental_alter_configs
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.records import RESOURCE_BROKER, RESOURCE_TOPIC
 from sskafka.model.config_description import ConfigEntry, describe_broker, describe_broker_defaults, describe_topic
@@ -52,7 +51,7 @@ class ConfigHandlers:
 
         response = await ask(
             self._controller,
-            lambda image: alter_configs(image, message, self._settings),
+            message,
             lambda code, text: full.AlterConfigsResponse(responses=[unchanged(item, code, text) for item in allowed]),
         )
         response.responses += [unchanged(resource, _refusal(resource)) for resource in refused]
@@ -71,7 +70,7 @@ class ConfigHandlers:
 
         response = await ask(
             self._controller,
-            lambda image: incremental_alter_configs(image, message, self._settings),
+            message,
             lambda code, text: incremental.IncrementalAlterConfigsResponse(
                 responses=[unchanged(item, code, text) for item in allowed]
             ),

@@ -9,6 +9,7 @@ differ in how they read (fetch_readers.py).
 
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import METADATA_TOPIC_ID
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import Timer, TimerWheel
@@ -16,6 +17,7 @@ from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.connection import ResponseSlot
 from sskafka.servers.kafka.handlers.fetch_readers import ConsumerReader, FollowerReader, Reader
 from sskafka.servers.kafka.handlers.fetch_sessions import FetchContext, FetchSessions, Target, Topic
+from sskafka.servers.kafka.registry import Handler
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.wire.fetch import FetchedPartition, FetchRequestView, decode_fetch_request, encode_fetch_response
 from sskafka.wire.leaders import NodeEndpoint
@@ -37,7 +39,10 @@ class FetchHandler:
         response_bytes_max: int,
         view: ClusterView | None = None,
         replica_selector: str | None = None,
+        fetch_metadata: Handler | None = None,
     ) -> None:
+        """`fetch_metadata` answers whoever fetches the metadata log, which is none of the replicas."""
+        self._fetch_metadata = fetch_metadata
         self._replicas = replicas
         self._view = view
         self._chooses_replica = replica_selector == RACK_AWARE_SELECTOR
@@ -48,6 +53,8 @@ class FetchHandler:
 
     def handle(self, request: Request) -> Response | None:
         fetch = decode_fetch_request(request.frame, request.position, request.version)
+        if self._fetch_metadata is not None and fetch.topics and fetch.topics[0][0] == METADATA_TOPIC_ID:
+            return self._fetch_metadata(request)
         uses_topic_ids = request.version >= TOPIC_IDS_FROM
         try:
             context = self._sessions.context_of(fetch, uses_topic_ids, self._clock.monotonic_ms())

@@ -1,12 +1,8 @@
 """Topics come, grow and go: decided by the controller, answered once that is durable."""
 
-from sskafka.metadata.decision import RandomBytes
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.partition_growth import create_partitions
-from sskafka.metadata.topics import create_topics, delete_topics
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID
-from sskafka.model.settings import Settings
 from sskafka.servers.kafka.authorization import Operation, divided
 from sskafka.servers.kafka.controller import Controller, ask
 from sskafka.servers.kafka.registry import Registry
@@ -33,10 +29,8 @@ from sskafka.wire.messages.delete_topics import (
 
 
 class TopicHandlers:
-    def __init__(self, controller: Controller, settings: Settings, random: RandomBytes) -> None:
+    def __init__(self, controller: Controller) -> None:
         self._controller = controller
-        self._settings = settings
-        self._random = random
 
     def register(self, registry: Registry) -> None:
         registry.add_message(ApiKey.CREATE_TOPICS, self.create_topics)
@@ -48,7 +42,7 @@ class TopicHandlers:
         message.topics = allowed
         response = await ask(
             self._controller,
-            lambda image: create_topics(image, message, self._settings, self._random),
+            message,
             lambda code, text: CreateTopicsResponse(topics=[_not_created(topic, code, text) for topic in allowed]),
         )
         response.topics += [_not_created(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused]
@@ -61,7 +55,7 @@ class TopicHandlers:
         message.topics, message.topic_names = allowed, []
         response = await ask(
             self._controller,
-            lambda image: delete_topics(image, message, self._settings),
+            message,
             lambda code, text: DeleteTopicsResponse(responses=[_not_deleted(state, code, text) for state in allowed]),
         )
         response.responses += [_not_deleted(state, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for state in refused]
@@ -72,7 +66,7 @@ class TopicHandlers:
         message.topics = allowed
         response = await ask(
             self._controller,
-            lambda image: create_partitions(image, message, self._random),
+            message,
             lambda code, text: CreatePartitionsResponse(results=[_not_grown(topic, code, text) for topic in allowed]),
         )
         response.results += [_not_grown(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused]

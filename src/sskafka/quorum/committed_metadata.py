@@ -1,0 +1,116 @@
+"""The cluster as the committed part of the metadata log describes it, on every node.
+
+    snapshot -> records below the high watermark, as it moves -> image and delta -> listeners
+
+The active controller has replayed its own records into a draft already; `adopt` takes that draft over once its records
+are committed. Everybody else reads them from the log.
+"""
+
+import logging
+from collections.abc import Callable
+
+from sskafka.metadata.delta import MetadataDelta
+from sskafka.metadata.features import SUPPORTED_FEATURES
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.image_changes import changes_between
+from sskafka.metadata.record_codec import UnknownRecordError, decode_record
+from sskafka.metadata.transactions import Replayer
+from sskafka.quorum.metadata_log import MetadataError, MetadataLog
+from sskafka.quorum.snapshots import StoredRecord
+from sskafka.wire.codec import MalformedMessageError
+
+_log = logging.getLogger(__name__)
+
+Listener = Callable[[MetadataDelta, ClusterImage], None]
+
+
+class CommittedMetadata:
+    def __init__(self, log: MetadataLog) -> None:
+        """Begins with the newest snapshot. Raises MetadataError when it cannot be used."""
+        self._log = log
+        self._listeners: list[Listener] = []
+        self.last_record_ms = 0
+        self.image, self._replayer = self._load_snapshot()
+
+    @property
+    def next_offset(self) -> int:
+        return self.image.next_offset
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._replayer.in_transaction
+
+    def subscribe(self, listener: Listener) -> None:
+        """`listener` is called at once with everything there is, then after every change."""
+        self._listeners.append(listener)
+        listener(MetadataDelta.of_everything(self.image), self.image)
+
+    # ---- ways forward
+
+    def advance_to(self, end_offset: int) -> None:
+        """Replays what the log holds below `end_offset`."""
+        if end_offset <= self.next_offset:
+            return
+        draft, delta = self.image.fork(), MetadataDelta()
+        self._replayer.go_on_with(draft, delta)
+        for stored in self._log.records(self.next_offset, end_offset):
+            self._replay(stored, delta)
+        self._publish(draft, delta, end_offset)
+
+    def adopt(self, image: ClusterImage, delta: MetadataDelta) -> None:
+        """The active controller's next image, whose records are committed now."""
+        assert image.next_offset >= self.next_offset, "images only move forward"
+        self._replayer = Replayer(image, delta)  # a controller leaves no transaction open
+        self._publish(image, delta, image.next_offset)
+
+    def load_snapshot(self) -> None:
+        """A snapshot has taken the place of the log."""
+        image, self._replayer = self._load_snapshot()
+        self._publish(image, changes_between(self.image, image), image.next_offset)
+
+    def _load_snapshot(self) -> tuple[ClusterImage, Replayer]:
+        image, delta = ClusterImage(), MetadataDelta()
+        self._replayer = Replayer(image, delta)
+        for stored in self._log.snapshot_records():
+            self._replay(stored, delta)
+        latest = self._log.latest_snapshot_id()
+        image.next_offset = latest.offset if latest else self._log.start_offset
+        self._check_features(image)
+        return image, self._replayer
+
+    def _publish(self, image: ClusterImage, delta: MetadataDelta, next_offset: int) -> None:
+        image.next_offset = next_offset
+        if delta.features_changed:
+            self._check_features(image)
+        self.image = image
+        for listener in self._listeners:
+            listener(delta, image)
+
+    # ---- records
+
+    def _replay(self, stored: StoredRecord, delta: MetadataDelta) -> None:
+        record, is_control = stored
+        self.last_record_ms = record.timestamp
+        if is_control:
+            return
+        try:
+            message = decode_record(record.value or b"")
+        except UnknownRecordError as error:
+            _log.warning("skipped at offset %d of the metadata log: %s", record.offset, error)
+            delta.skipped.append(str(error))
+            return
+        except MalformedMessageError as error:
+            raise MetadataError(f"offset {record.offset} of the metadata log is damaged: {error}") from error
+        try:
+            self._replayer.replay(message)
+        except (KeyError, AssertionError) as error:
+            problem = f"offset {record.offset} of the metadata log does not fit: {message!r}"
+            raise MetadataError(problem) from error
+
+    def _check_features(self, image: ClusterImage) -> None:
+        for name, level in image.features.items():
+            supported = SUPPORTED_FEATURES.get(name)
+            if supported is None or not supported.minimum <= level <= supported.maximum:
+                can = f"{supported.minimum} to {supported.maximum}" if supported else "none"
+                where = self._log.directory
+                raise MetadataError(f"{where} was written with {name} {level}; this software supports {can}")

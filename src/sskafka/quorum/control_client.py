@@ -1,0 +1,58 @@
+"""The control plane as handlers see it: asked on its own loop, or from the data loop across the threads."""
+
+from typing import Any
+
+from sskafka.metadata.image import ClusterImage
+from sskafka.quorum.control_plane import ControlPlane
+from sskafka.quorum.control_thread import ControlThread
+from sskafka.quorum.controller_link import ControllerLink
+from sskafka.quorum.metadata_feed import MetadataFeed
+from sskafka.quorum.raft_messages import WireRequest
+from sskafka.wire.schema import Message
+
+
+class DirectControl:
+    """For handlers that run on the control loop."""
+
+    def __init__(self, plane: ControlPlane, link: ControllerLink) -> None:
+        self._plane = plane
+        self._link = link
+
+    @property
+    def image(self) -> ClusterImage:
+        return self._plane.committed.image
+
+    async def ask(self, request: Message, timeout_ms: int) -> Any:
+        """The answer of the active controller, wherever it is."""
+        return await self._link.ask(request, timeout_ms)
+
+    async def decide(self, request: Message) -> Any:
+        """The answer of this node's controller; KafkaError NOT_CONTROLLER unless it is the active one."""
+        return await self._plane.decide(request)
+
+    async def answer(self, request: WireRequest) -> Message:
+        """What this node's part of the quorum says."""
+        return await self._plane.answer(request)
+
+
+class ControlClient:
+    """The same for the data loop: every call crosses over and comes back with the answer."""
+
+    def __init__(self, thread: ControlThread, direct: DirectControl, feed: MetadataFeed) -> None:
+        self._thread = thread
+        self._direct = direct
+        self._feed = feed
+
+    @property
+    def image(self) -> ClusterImage:
+        """As far as this broker has taken it in."""
+        return self._feed.image
+
+    async def ask(self, request: Message, timeout_ms: int) -> Any:
+        return await self._thread.call(self._direct.ask(request, timeout_ms))
+
+    async def decide(self, request: Message) -> Any:
+        return await self._thread.call(self._direct.decide(request))
+
+    async def answer(self, request: WireRequest) -> Message:
+        return await self._thread.call(self._direct.answer(request))

@@ -1,0 +1,272 @@
+"""A node's part in the metadata quorum, put together: log, Raft, committed metadata, and the controller when it leads.
+
+    other nodes ---- Raft requests ----> QuorumDriver ---> CommittedMetadata ---> listeners (every node)
+    this node   ---- ask(request) -----> ControllerLink -> ActiveController (the leader's node)
+
+Everything here runs on one event loop, the control loop. See control_thread for how the data loop reaches it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import Executor
+from random import Random
+from typing import Any
+
+from sskafka.client.connection import ConnectionOptions
+from sskafka.metadata.broker_sessions import BrokerSessions
+from sskafka.metadata.decision import RandomBytes
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.records import AbortTransactionRecord, MetadataRecord
+from sskafka.model.clock import Clock
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.settings import Settings
+from sskafka.quorum.active_controller import ActiveController, FirstRecords
+from sskafka.quorum.bootstrap import bootstrap_records
+from sskafka.quorum.committed_metadata import CommittedMetadata
+from sskafka.quorum.control_batches import control_batch
+from sskafka.quorum.controller_link import ControllerLink
+from sskafka.quorum.decisions import Decisions
+from sskafka.quorum.driver import QuorumDriver
+from sskafka.quorum.metadata_log import MetadataLog
+from sskafka.quorum.peer_network import PeerNetwork
+from sskafka.quorum.raft_messages import WireRequest, request_from_wire, response_to_wire
+from sskafka.quorum.voter_addresses import voter_addresses, voter_set
+from sskafka.raft.log_view import SnapshotId
+from sskafka.raft.messages import Request, Response
+from sskafka.raft.node import RaftNode
+from sskafka.raft.ready import Leadership
+from sskafka.raft.roles import Leader
+from sskafka.raft.timing import Timing
+from sskafka.raft.voters import NO_NODE
+from sskafka.storage.disk import Disk
+from sskafka.storage.loop_background import LoopBackground
+from sskafka.wire.schema import Message
+
+_log = logging.getLogger(__name__)
+
+SESSION_CHECKS_PER_TIMEOUT = 8
+SHUTDOWN_POLL_S = 0.01
+
+
+def quorum_timing(settings: Settings) -> Timing:
+    return Timing(
+        election_timeout_ms=settings["controller.quorum.election.timeout.ms"],
+        fetch_timeout_ms=settings["controller.quorum.fetch.timeout.ms"],
+        election_backoff_max_ms=settings["controller.quorum.election.backoff.max.ms"],
+        request_timeout_ms=settings["controller.quorum.request.timeout.ms"],
+        retry_backoff_ms=settings["controller.quorum.retry.backoff.ms"],
+        fetch_max_bytes=settings["controller.quorum.fetch.max.bytes"],
+        fetch_snapshot_max_bytes=settings["controller.quorum.fetch.snapshot.max.bytes"],
+    )
+
+
+class ControlPlane:
+    def __init__(
+        self,
+        settings: Settings,
+        cluster_id: str,
+        disk: Disk,
+        clock: Clock,
+        executor: Executor,
+        random_bytes: RandomBytes,
+        random: Random,
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        """On the running loop. Raises MetadataError when the metadata on the disk cannot be used."""
+        self._settings = settings
+        self._cluster_id = cluster_id
+        self._clock = clock
+        self._on_failure = on_failure
+        self._loop = asyncio.get_running_loop()
+        self.node_id: int = settings["node.id"]
+        self._log = MetadataLog.open(disk, settings.metadata_directory, settings, clock.now_ms())
+        self.committed = CommittedMetadata(self._log)
+        self.voters = voter_set(settings, self._log.setup)
+        self._addresses = voter_addresses(settings, self._log.setup)
+        self._options = ConnectionOptions(
+            f"node-{self.node_id}",
+            connect_timeout_ms=settings["controller.quorum.request.timeout.ms"],
+            request_timeout_ms=settings["controller.quorum.request.timeout.ms"],
+        )
+        self._network = PeerNetwork(cluster_id, self._addresses, self._options, self._told_of_other_cluster)
+        self._driver = self._new_driver(executor, random)
+        self._sessions = BrokerSessions(settings["broker.session.timeout.ms"])
+        self._decisions = Decisions(
+            settings,
+            cluster_id,
+            clock,
+            random_bytes,
+            self._sessions,
+            is_alone=self.voters.is_only(self.node_id),
+        )
+        self.controller = ActiveController(self._driver, self.committed, clock, self._loop, self._first_records)
+        self.controller.on_activation = self._activated
+        self._leadership = Leadership(NO_NODE, 0)
+        self._leader_changed = asyncio.Event()
+        self._session_timer: asyncio.TimerHandle | None = None
+        self._links: list[ControllerLink] = []
+        self._other_cluster: set[int] = set()
+        self._has_joined = False
+
+    def _new_driver(self, executor: Executor, random: Random) -> QuorumDriver:
+        node = RaftNode(
+            self.node_id,
+            self.voters,
+            self._log,
+            self._log.read_election(),
+            int(self._clock.monotonic_ms()),
+            random.randrange,
+            quorum_timing(self._settings),
+        )
+        background = LoopBackground(self._loop, executor)
+        return QuorumDriver(
+            node, self._log, self._network, self._clock, self._loop.call_later, background, self, self._on_failure
+        )
+
+    def start(self) -> None:
+        self._driver.start()
+
+    async def stop(self) -> None:
+        """Hands leadership over where there is somebody to take it, and leaves the log cleanly closed."""
+        if self._session_timer is not None:
+            self._session_timer.cancel()
+        self._driver.shutdown()
+        await self._told_others()
+        self._driver.stop()
+        self.controller.follow("this node is shutting down")
+        for link in self._links:
+            link.close()
+        await self._network.close()
+        self._log.close()
+
+    async def _told_others(self) -> None:
+        """Returns when the voters know that this node leads no longer, or when that takes too long."""
+        deadline_ms = self._clock.monotonic_ms() + self._settings["controller.quorum.request.timeout.ms"]
+        while not self._driver.is_shut_down and self._clock.monotonic_ms() < deadline_ms:  # noqa: ASYNC110
+            await asyncio.sleep(SHUTDOWN_POLL_S)
+
+    # ---- what this node asks of the controller
+
+    def new_link(self) -> ControllerLink:
+        link = ControllerLink(self.node_id, self, self.decide, self._addresses, self._options, self._clock)
+        self._links.append(link)
+        return link
+
+    async def decide(self, request: Message) -> Any:
+        """The answer of this node's own controller; NotControllerError unless it is the active one."""
+        return await self.controller.submit(self._decisions.for_request(request))
+
+    @property
+    def leader_id(self) -> int:
+        return self._leadership.leader_id
+
+    @property
+    def leader_epoch(self) -> int:
+        return self._leadership.epoch
+
+    async def leader_changed(self, timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._leader_changed.wait()
+        except TimeoutError:
+            pass
+
+    # ---- what other nodes ask of the quorum
+
+    async def answer(self, request: WireRequest) -> Message:
+        """Raises KafkaError for what has no place in an answer's partition."""
+        return response_to_wire(await self.ask_raft(request_from_wire(request, self._cluster_id, self.node_id)))
+
+    async def ask_raft(self, request: Request) -> Response:
+        answered: asyncio.Future[Response] = self._loop.create_future()
+
+        def reply(response: Response) -> None:
+            if not answered.done():
+                answered.set_result(response)
+
+        self._driver.ask(request, reply)
+        return await answered
+
+    # ---- what the quorum says (QuorumListener)
+
+    def snapshot_installed(self, snapshot_id: SnapshotId) -> None:
+        self.committed.load_snapshot()
+
+    def committed_up_to(self, high_watermark: int) -> None:
+        self._has_joined = True
+        self.controller.committed(high_watermark)
+        role = self._driver.node.role
+        if isinstance(role, Leader) and high_watermark > role.epoch_start_offset and not self.controller.is_active:
+            self._loop.call_soon(self._maybe_lead, self._driver.node.epoch)
+
+    def leadership_changed(self, leadership: Leadership) -> None:
+        _log.info("quorum: node %d leads epoch %d", leadership.leader_id, leadership.epoch)
+        self._leadership = leadership
+        if leadership.leader_id != self.node_id:
+            self.controller.follow()
+        self._tell_those_who_look_for_the_leader()
+
+    def _tell_those_who_look_for_the_leader(self) -> None:
+        self._leader_changed.set()
+        self._leader_changed.clear()
+
+    def _maybe_lead(self, epoch: int) -> None:
+        node = self._driver.node
+        if isinstance(node.role, Leader) and node.epoch == epoch and not self.controller.is_active:
+            self.controller.lead(epoch)
+
+    # ---- what the controller does by itself
+
+    def _first_records(self, image: ClusterImage) -> FirstRecords:
+        setup = self._log.setup
+        control, count = None, 0
+        if setup.voters is not None and not setup.is_in_log:
+            control, count = control_batch(setup.records(), now_ms=self._clock.now_ms()), len(setup.records())
+            setup.is_in_log = True
+        records: list[MetadataRecord] = []
+        if self.committed.in_transaction:
+            records.append(AbortTransactionRecord("the controller stopped in the middle of it"))
+        if not image.features:
+            records += bootstrap_records(self._log.disk, self._log.home, self._settings)
+        return FirstRecords(control, count, records)
+
+    def _activated(self) -> None:
+        self._sessions.take_over(self.committed.image, int(self._clock.monotonic_ms()))
+        if self._session_timer is not None:
+            self._session_timer.cancel()
+        self._check_sessions()
+        self._tell_those_who_look_for_the_leader()
+
+    def _check_sessions(self) -> None:
+        if not self.controller.is_active:
+            return
+        now_ms = int(self._clock.monotonic_ms())
+        if self._sessions.expired(self.committed.image, now_ms):
+            task = self._loop.create_task(self._fence_expired())
+            task.add_done_callback(_look_at)
+        interval_s = self._settings["broker.session.timeout.ms"] / SESSION_CHECKS_PER_TIMEOUT / 1000
+        self._session_timer = self._loop.call_later(interval_s, self._check_sessions)
+
+    async def _fence_expired(self) -> None:
+        try:
+            await self.controller.submit(self._decisions.fence_expired)
+        except KafkaError as error:
+            if error.code is not ErrorCode.NOT_CONTROLLER:
+                raise
+
+    # ---- other clusters
+
+    def _told_of_other_cluster(self, node_id: int) -> None:
+        """Whom too many refuse can never take part: better to end than to wait for ever."""
+        _log.error("node %d belongs to another cluster than this node's %s", node_id, self._cluster_id)
+        self._other_cluster.add(node_id)
+        if not self._has_joined and len(self._other_cluster) > len(self.voters) - self.voters.majority:
+            others = ", ".join(str(node) for node in sorted(self._other_cluster))
+            text = f"this node belongs to cluster {self._cluster_id}, but nodes {others} to another one"
+            self._on_failure(KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, text))
+
+
+def _look_at(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _log.error("a duty of the controller failed", exc_info=task.exception())

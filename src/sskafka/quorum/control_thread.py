@@ -1,0 +1,73 @@
+"""The control loop: an event loop on a thread of its own, so that quorum and heartbeats keep time under any data load.
+
+There are three ways between it and the data loop, and no other:
+
+    data -> control     `call`: a request of another node, or one to the controller; the answer returns
+    control -> data     MetadataFeed: what was committed, in order
+    both                LoopPulse: the control loop sees whether the data loop still turns
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class ControlThread:
+    def __init__(self, new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+        self._new_loop = new_loop
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._run, name="sskafka-control", daemon=True)
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        assert self._loop is not None, "the control loop has not been started"
+        return self._loop
+
+    def start(self) -> None:
+        self._loop = self._new_loop()
+        self._thread.start()
+
+    async def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs `work` on the control loop, for a caller on another one."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
+
+    async def stop(self) -> None:
+        """What still runs there is cancelled, so nobody waits for it for ever."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+            self._cancel_all()
+        finally:
+            self.loop.close()
+
+    def _cancel_all(self) -> None:
+        tasks = asyncio.all_tasks(self.loop)
+        for task in tasks:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+
+
+class LoopPulse:
+    """Whether another loop turns: it is asked for a sign of life."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, patience_ms: int) -> None:
+        self._loop = loop
+        self._patience_ms = patience_ms
+
+    async def is_beating(self) -> bool:
+        """Waits for the sign as long as a loop may take that is busy and not stuck."""
+        here, beat = asyncio.get_running_loop(), asyncio.Event()
+        self._loop.call_soon_threadsafe(lambda: here.call_soon_threadsafe(beat.set))
+        try:
+            async with asyncio.timeout(self._patience_ms / 1000):
+                await beat.wait()
+        except TimeoutError:
+            return False
+        return True

@@ -1,0 +1,253 @@
+"""Carries out what the Raft core asks for: disk, network and time around a pure machine.
+
+    event -> RaftNode -> Ready -> quorum-state synced -> log written -> sync started -> answers and requests leave
+                                                                      -> committed records and leaders told upwards
+
+Events are taken one after the other; each `Ready` is carried out completely before the next one. Only the log's sync
+goes on in a thread, one at a time: what is appended meanwhile shares the next one.
+Whatever goes wrong here ends the node: an epoch or vote that may not be on the disk must not be acted upon.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from math import ceil
+from typing import Protocol
+
+from sskafka.model.buffers import Buffer
+from sskafka.model.clock import Clock
+from sskafka.quorum.metadata_log import MetadataLog
+from sskafka.quorum.raft_messages import batches_in
+from sskafka.raft.errors import NotLeaderError
+from sskafka.raft.log_view import SnapshotId
+from sskafka.raft.messages import (
+    FetchResponse,
+    FetchSnapshotResponse,
+    PeerRequest,
+    PeerResponse,
+    Request,
+    Response,
+)
+from sskafka.raft.node import Answered, Asked, RaftNode, Unanswered
+from sskafka.raft.ready import Answer, FlushPoint, LeaderAppend, Leadership, LogRead, Ready, SnapshotRead
+from sskafka.storage.errors import LogDirectoryError, StorageError
+from sskafka.storage.flusher import Background, FlushPlan
+
+_log = logging.getLogger(__name__)
+
+Reply = Callable[[Response], None]
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+CallLater = Callable[[float, Callable[[], None]], Timer]
+"""Seconds from now, and what to call then."""
+
+
+class QuorumNetwork(Protocol):
+    def send(self, to: int, request: PeerRequest, done: Callable[[PeerResponse | None], None]) -> None:
+        """`done` is called later, once, with the answer, or with None when there will be none."""
+        ...
+
+
+class QuorumListener(Protocol):
+    """Who wants to know what the quorum agreed on. Called in the order in which it happens."""
+
+    def snapshot_installed(self, snapshot_id: SnapshotId) -> None: ...
+
+    def committed_up_to(self, high_watermark: int) -> None: ...
+
+    def leadership_changed(self, leadership: Leadership) -> None: ...
+
+
+class QuorumDriver:
+    def __init__(
+        self,
+        node: RaftNode,
+        log: MetadataLog,
+        network: QuorumNetwork,
+        clock: Clock,
+        call_later: CallLater,
+        background: Background,
+        listener: QuorumListener,
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self.node = node
+        self._log = log
+        self._network = network
+        self._clock = clock
+        self._call_later = call_later
+        self._background = background
+        self._listener = listener
+        self._on_failure = on_failure
+        self._steps: deque[Callable[[int], Ready]] = deque()
+        self._is_busy = False
+        self._is_stopped = False
+        self._timer: Timer | None = None
+        self._wanted_flush: FlushPoint | None = None
+        self._is_flushing = False
+
+    # ---- events
+
+    def start(self) -> None:
+        self._take(self.node.tick)
+
+    def ask(self, request: Request, reply: Reply) -> None:
+        """A request from another node; `reply` must be told apart from every other one."""
+        self._take(lambda now_ms: self.node.receive(Asked(request, reply), now_ms))
+
+    def propose(self, batches: Buffer, record_count: int, epoch: int) -> int:
+        """Appends records that were decided in `epoch`; gives the offset behind them.
+
+        Raises NotLeaderError when this node does not lead it, and StorageError, with nothing appended, when the disk is
+        full. Not to be called from within the listener."""
+        assert not self._is_busy, "a proposal is an event of its own"
+        if self._is_stopped:
+            raise NotLeaderError(self.node.election.leader_id, self.node.epoch)
+        ready = self.node.propose(batches, record_count, epoch, self._now_ms())
+        assert isinstance(ready.append, LeaderAppend)
+        try:
+            self._log.append(ready.append, self._clock.now_ms())
+        except LogDirectoryError as error:
+            self._fail(error)
+            raise
+        except StorageError:
+            self._take(self.node.append_refused)
+            raise
+        self._take(lambda _: replace(ready, append=None))
+        return ready.append.end_offset
+
+    def resign(self) -> None:
+        self._take(self.node.resign)
+
+    def shutdown(self) -> None:
+        """Stops campaigning and leading; `is_shut_down` says when nobody waits for this node any more."""
+        self._take(self.node.shutdown)
+
+    @property
+    def is_shut_down(self) -> bool:
+        return self._is_stopped or self.node.is_shut_down
+
+    def stop(self) -> None:
+        """Nothing more happens here."""
+        self._is_stopped = True
+        self._steps.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    # ---- one event after the other
+
+    def _take(self, step: Callable[[int], Ready]) -> None:
+        self._steps.append(step)
+        if self._is_busy or self._is_stopped:
+            return
+        self._is_busy = True
+        try:
+            while self._steps:
+                self._carry_out(self._steps.popleft()(self._now_ms()))
+        except Exception as error:  # the boundary of the node: it cannot go on
+            self._fail(error)
+        finally:
+            self._is_busy = False
+        self._set_timer()
+
+    def _fail(self, error: BaseException) -> None:
+        _log.critical("the metadata quorum cannot go on here: %s", error)
+        self.stop()
+        self._on_failure(error)
+
+    def _now_ms(self) -> int:
+        return int(self._clock.monotonic_ms())
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._is_stopped:
+            return
+        now_ms = self._clock.monotonic_ms()
+        wake_at_ms = self.node.wake_at_ms(int(now_ms))
+        if wake_at_ms is not None:
+            delay_ms = max(0, ceil(wake_at_ms - now_ms))
+            self._timer = self._call_later(delay_ms / 1000, lambda: self._take(self.node.tick))
+
+    # ---- one Ready, from top to bottom
+
+    def _carry_out(self, ready: Ready) -> None:
+        if ready.quorum_state is not None:
+            self._log.write_election(ready.quorum_state, self.node.state.voters.ids)
+        self._change_log(ready)
+        if ready.flush is not None:
+            self._wanted_flush = ready.flush
+            self._maybe_flush()
+        for answer in ready.answers:
+            self._answer(answer)
+        for send in ready.requests:
+            self._send(send.to, send.request)
+        self._tell(ready)
+
+    def _change_log(self, ready: Ready) -> None:
+        if ready.snapshot_chunk is not None:
+            self._log.write_chunk(ready.snapshot_chunk)
+        if ready.installed_snapshot is not None:
+            self._log.install_snapshot(ready.installed_snapshot)
+        if ready.truncate_to is not None:
+            self._log.truncate_to(ready.truncate_to)
+        if ready.append is not None:
+            self._log.append(ready.append, self._clock.now_ms())
+
+    def _tell(self, ready: Ready) -> None:
+        if ready.installed_snapshot is not None:
+            self._listener.snapshot_installed(ready.installed_snapshot)
+        if ready.high_watermark is not None:
+            self._listener.committed_up_to(ready.high_watermark)
+        if ready.leadership is not None:
+            self._listener.leadership_changed(ready.leadership)
+
+    def _answer(self, answer: Answer) -> None:
+        response = answer.response
+        match answer.read, response:
+            case LogRead(start_offset, max_bytes), FetchResponse():
+                batches = batches_in(self._log.read(start_offset, max_bytes))
+                response = replace(response, batches=batches)
+            case SnapshotRead(snapshot_id, position, max_bytes), FetchSnapshotResponse():
+                data = self._log.read_snapshot_chunk(snapshot_id, position, max_bytes)
+                response = replace(response, data=data)
+        reply: Reply = answer.reply_to  # type: ignore[assignment]  # what `ask` was given
+        reply(response)
+
+    def _send(self, to: int, request: PeerRequest) -> None:
+        def done(response: PeerResponse | None) -> None:
+            event = Unanswered(to, request) if response is None else Answered(to, request, response)
+            self._take(lambda now_ms: self.node.receive(event, now_ms))
+
+        self._network.send(to, request, done)
+
+    # ---- syncs
+
+    def _maybe_flush(self) -> None:
+        if self._wanted_flush is None or self._is_flushing:
+            return
+        point, self._wanted_flush = self._wanted_flush, None
+        self._is_flushing = True
+        plan = self._log.plan_flush()
+        self._background.in_thread(lambda: _sync(plan), lambda error: self._flushed(point, plan, error))
+
+    def _flushed(self, point: FlushPoint, plan: FlushPlan, error: BaseException | None) -> None:
+        self._is_flushing = False
+        if self._is_stopped:
+            return
+        if error is not None:
+            self._fail(self._log.log.log_directory.fail(error) if isinstance(error, OSError) else error)
+            return
+        self._log.complete_flush(plan)
+        self._take(lambda now_ms: self.node.flushed(point, now_ms))
+        self._maybe_flush()
+
+
+def _sync(plan: FlushPlan) -> None:
+    for file in plan.files:
+        file.sync()

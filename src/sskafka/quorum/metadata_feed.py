@@ -1,0 +1,35 @@
+"""Committed metadata on its way from the control loop to the data loop, in the order of the log.
+
+Answers of the controller cross over behind it: who is told that a topic exists finds it in `image`.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from sskafka.metadata.delta import MetadataDelta
+from sskafka.metadata.image import ClusterImage
+from sskafka.quorum.committed_metadata import Listener
+
+
+class MetadataFeed:
+    def __init__(self, data_loop: asyncio.AbstractEventLoop, on_failure: Callable[[BaseException], None]) -> None:
+        self.image = ClusterImage()
+        self._loop = data_loop
+        self._on_failure = on_failure
+        self._listeners: list[Listener] = []
+
+    def subscribe(self, listener: Listener) -> None:
+        """Before anything is published; called on the data loop."""
+        self._listeners.append(listener)
+
+    def publish(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        """Called on the control loop."""
+        self._loop.call_soon_threadsafe(self._take, delta, image)
+
+    def _take(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        self.image = image
+        try:
+            for listener in self._listeners:
+                listener(delta, image)
+        except Exception as error:  # a broker that lost track of its metadata must not go on
+            self._on_failure(error)

@@ -1,0 +1,46 @@
+"""What administrators ask of the whole cluster: elections, moves of replicas, brokers that are gone, the quorum."""
+
+from typing import Any
+
+from sskafka.metadata.reassignments import list_partition_reassignments
+from sskafka.model.errors import ErrorCode
+from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.controller import Controller, ask
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.apis import API_BY_KEY, ApiKey
+from sskafka.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+
+
+class AdministrationHandlers:
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+
+    def register(self, registry: Registry) -> None:
+        for key, operation in (
+            (ApiKey.ELECT_LEADERS, Operation.ALTER),
+            (ApiKey.ALTER_PARTITION_REASSIGNMENTS, Operation.ALTER),
+            (ApiKey.UNREGISTER_BROKER, Operation.ALTER),
+            (ApiKey.DESCRIBE_QUORUM, Operation.DESCRIBE),
+        ):
+            registry.add_message(key, self.forward, cluster_operation=operation)
+        registry.add_message(
+            ApiKey.LIST_PARTITION_REASSIGNMENTS, self.list_reassignments, cluster_operation=Operation.DESCRIBE
+        )
+
+    async def forward(self, message: Any, request: Request) -> Any:
+        def refused(code: ErrorCode, text: str | None) -> Any:
+            response = API_BY_KEY[message.SCHEMA.key].response_class()(error_code=code)
+            if hasattr(response, "error_message"):
+                response.error_message = text
+            return response
+
+        return await ask(self._controller, message, refused)
+
+    def list_reassignments(
+        self, message: ListPartitionReassignmentsRequest, request: Request
+    ) -> ListPartitionReassignmentsResponse:
+        return list_partition_reassignments(self._controller.image, message)
