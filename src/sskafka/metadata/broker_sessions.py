@@ -61,6 +61,10 @@ class BrokerSessions:
         session = self._sessions.get(broker_id)
         return session is not None and now_ms < self._deadline_ms(session)
 
+    def is_alive(self, broker_id: int, now_ms: int) -> bool:
+        """Whether this controller itself has had a heartbeat within the timeout, and does not just give it time."""
+        return self._replayed(broker_id) != NEVER_HEARD and self.may_live(broker_id, now_ms)
+
     def expired(self, image: ClusterImage, now_ms: int) -> list[int]:
         """The unfenced brokers that have been silent for too long."""
         unfenced = [broker for broker in image.brokers.values() if not broker.fenced]

@@ -15,7 +15,7 @@ from typing import Any
 
 from sskafka.client.connection import ConnectionOptions
 from sskafka.metadata.broker_sessions import BrokerSessions
-from sskafka.metadata.decision import RandomBytes
+from sskafka.metadata.decision import Decision, RandomBytes
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import AbortTransactionRecord, MetadataRecord
 from sskafka.model.clock import Clock
@@ -25,8 +25,10 @@ from sskafka.quorum.active_controller import ActiveController, FirstRecords
 from sskafka.quorum.bootstrap import bootstrap_records
 from sskafka.quorum.committed_metadata import CommittedMetadata
 from sskafka.quorum.control_batches import control_batch
+from sskafka.quorum.controller_duties import ControllerDuties
 from sskafka.quorum.controller_link import ControllerLink
 from sskafka.quorum.decisions import Decisions
+from sskafka.quorum.describe_quorum import QuorumDescriber
 from sskafka.quorum.driver import QuorumDriver
 from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.quorum.peer_network import PeerNetwork
@@ -41,11 +43,11 @@ from sskafka.raft.timing import Timing
 from sskafka.raft.voters import NO_NODE
 from sskafka.storage.disk import Disk
 from sskafka.storage.loop_background import LoopBackground
+from sskafka.wire.messages.describe_quorum import DescribeQuorumRequest
 from sskafka.wire.schema import Message
 
 _log = logging.getLogger(__name__)
 
-SESSION_CHECKS_PER_TIMEOUT = 8
 SHUTDOWN_POLL_S = 0.01
 
 
@@ -58,6 +60,7 @@ def quorum_timing(settings: Settings) -> Timing:
         retry_backoff_ms=settings["controller.quorum.retry.backoff.ms"],
         fetch_max_bytes=settings["controller.quorum.fetch.max.bytes"],
         fetch_snapshot_max_bytes=settings["controller.quorum.fetch.snapshot.max.bytes"],
+        first_election_delay_ms=settings["controller.quorum.first.election.delay.ms"],
     )
 
 
@@ -91,20 +94,22 @@ class ControlPlane:
         )
         self._network = PeerNetwork(cluster_id, self._addresses, self._options, self._told_of_other_cluster)
         self._driver = self._new_driver(executor, random)
-        self._sessions = BrokerSessions(settings["broker.session.timeout.ms"])
+        sessions = BrokerSessions(settings["broker.session.timeout.ms"])
         self._decisions = Decisions(
             settings,
             cluster_id,
             clock,
             random_bytes,
-            self._sessions,
+            sessions,
             is_alone=self.voters.is_only(self.node_id),
         )
         self.controller = ActiveController(self._driver, self.committed, clock, self._loop, self._first_records)
         self.controller.on_activation = self._activated
+        self._duties = ControllerDuties(self.controller, self.committed, self._decisions, sessions, settings, clock)
+        listener_name = next(iter(settings["controller.listener.names"]), settings.listeners[0].name)
+        self._describer = QuorumDescriber(self._driver.node, clock, self._addresses, listener_name)
         self._leadership = Leadership(NO_NODE, 0)
         self._leader_changed = asyncio.Event()
-        self._session_timer: asyncio.TimerHandle | None = None
         self._links: list[ControllerLink] = []
         self._other_cluster: set[int] = set()
         self._has_joined = False
@@ -129,8 +134,7 @@ class ControlPlane:
 
     async def stop(self) -> None:
         """Hands leadership over where there is somebody to take it, and leaves the log cleanly closed."""
-        if self._session_timer is not None:
-            self._session_timer.cancel()
+        self._duties.end()
         self._driver.shutdown()
         await self._told_others()
         self._driver.stop()
@@ -155,6 +159,8 @@ class ControlPlane:
 
     async def decide(self, request: Message) -> Any:
         """The answer of this node's own controller; NotControllerError unless it is the active one."""
+        if isinstance(request, DescribeQuorumRequest):
+            return await self.controller.submit(lambda _: Decision((), self._describer.describe(request)))
         return await self.controller.submit(self._decisions.for_request(request))
 
     @property
@@ -204,6 +210,7 @@ class ControlPlane:
         _log.info("quorum: node %d leads epoch %d", leadership.leader_id, leadership.epoch)
         self._leadership = leadership
         if leadership.leader_id != self.node_id:
+            self._duties.end()
             self.controller.follow()
         self._tell_those_who_look_for_the_leader()
 
@@ -232,28 +239,8 @@ class ControlPlane:
         return FirstRecords(control, count, records)
 
     def _activated(self) -> None:
-        self._sessions.take_over(self.committed.image, int(self._clock.monotonic_ms()))
-        if self._session_timer is not None:
-            self._session_timer.cancel()
-        self._check_sessions()
+        self._duties.begin()
         self._tell_those_who_look_for_the_leader()
-
-    def _check_sessions(self) -> None:
-        if not self.controller.is_active:
-            return
-        now_ms = int(self._clock.monotonic_ms())
-        if self._sessions.expired(self.committed.image, now_ms):
-            task = self._loop.create_task(self._fence_expired())
-            task.add_done_callback(_look_at)
-        interval_s = self._settings["broker.session.timeout.ms"] / SESSION_CHECKS_PER_TIMEOUT / 1000
-        self._session_timer = self._loop.call_later(interval_s, self._check_sessions)
-
-    async def _fence_expired(self) -> None:
-        try:
-            await self.controller.submit(self._decisions.fence_expired)
-        except KafkaError as error:
-            if error.code is not ErrorCode.NOT_CONTROLLER:
-                raise
 
     # ---- other clusters
 
@@ -265,8 +252,3 @@ class ControlPlane:
             others = ", ".join(str(node) for node in sorted(self._other_cluster))
             text = f"this node belongs to cluster {self._cluster_id}, but nodes {others} to another one"
             self._on_failure(KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, text))
-
-
-def _look_at(task: "asyncio.Task[None]") -> None:
-    if not task.cancelled() and task.exception() is not None:
-        _log.error("a duty of the controller failed", exc_info=task.exception())

@@ -20,11 +20,13 @@ from sskafka.metadata.broker_sessions import BrokerSessions
 from sskafka.metadata.config_changes import alter_configs, incremental_alter_configs
 from sskafka.metadata.decision import Decision, RandomBytes
 from sskafka.metadata.elect_leaders import elect_leaders
+from sskafka.metadata.feature_updates import update_features
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.leader_rebalance import plan_leader_rebalance
 from sskafka.metadata.partition_growth import create_partitions
 from sskafka.metadata.producer_ids import allocate_producer_ids
 from sskafka.metadata.reassignments import alter_partition_reassignments
+from sskafka.metadata.replica_directories import assign_replicas_to_dirs
 from sskafka.metadata.topics import create_topics, delete_topics
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode
@@ -68,6 +70,8 @@ class Decisions:
             ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda image, request: alter_partition_reassignments(
                 image, request, settings
             ),
+            ApiKey.UPDATE_FEATURES: lambda image, request: update_features(image, request, settings),
+            ApiKey.ASSIGN_REPLICAS_TO_DIRS: lambda image, request: assign_replicas_to_dirs(image, request, settings),
             ApiKey.BROKER_REGISTRATION: self._register,
             ApiKey.BROKER_HEARTBEAT: self._heartbeat,
             ApiKey.UNREGISTER_BROKER: self._unregister,
@@ -100,7 +104,7 @@ class Decisions:
         if self._is_only_broker(image, request.broker_id):
             decision = start_single_broker(image, request, self._cluster_id, self._settings)
         else:
-            may_live = self._sessions.may_live(request.broker_id, now_ms)
+            may_live = self._sessions.is_alive(request.broker_id, now_ms)
             decision = register_broker(image, request, self._cluster_id, self._settings, old_life_may_live=may_live)
         if decision.response.error_code == ErrorCode.NONE:
             self._sessions.touch(request.broker_id, decision.response.broker_epoch, now_ms)

@@ -128,7 +128,8 @@ class NodeControl:
     async def leave(self) -> None:
         if self._lifecycle is not None:
             others = [broker for broker in self.image.active_brokers() if broker.id != self._settings["node.id"]]
-            await self.thread.call(self._lifecycle.shut_down(hand_over=bool(others)))
+            hand_over = bool(others) and self._settings["controlled.shutdown.enable"]
+            await self.thread.call(self._lifecycle.shut_down(hand_over))
 
     async def close(self) -> None:
         assert self._plane is not None

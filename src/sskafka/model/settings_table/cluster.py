@@ -28,9 +28,9 @@ NODE = (
             "Whether a replica that is not in sync may lead when no other can, at the price of lost records."),
     Setting("auto.leader.rebalance.enable", BOOLEAN, True, None, READ_ONLY, HIGH,
             "Whether leadership goes back to the preferred replicas by itself."),
-    planned("leader.imbalance.check.interval.seconds", LONG, 300, AtLeast(1), READ_ONLY, HIGH,
+    Setting("leader.imbalance.check.interval.seconds", LONG, 300, AtLeast(1), READ_ONLY, HIGH,
             "How often the preferred leaders are looked at."),
-    planned("controlled.shutdown.enable", BOOLEAN, True, None, READ_ONLY, MEDIUM,
+    Setting("controlled.shutdown.enable", BOOLEAN, True, None, READ_ONLY, MEDIUM,
             "Whether a stopping broker hands its leaderships over first."),
 )
 

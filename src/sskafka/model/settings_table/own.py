@@ -22,7 +22,7 @@ OWN = (
             "Hash that picks the partition of a key where the broker or a bundled client does.", own=True),
     Setting("log.dir.partition.base", INT, 0, Between(0, 1), READ_ONLY, LOW,
             "Number of the first partition in directory names; fixed once a directory is formatted.", own=True),
-    planned("controller.quorum.first.election.delay.ms", INT, None, AtLeast(0), READ_ONLY, LOW,
+    Setting("controller.quorum.first.election.delay.ms", INT, None, AtLeast(0), READ_ONLY, LOW,
             "How long this voter waits before the first election of a new cluster; a random time when not set.",
             own=True),
     planned("topics.file", STRING, None, None, READ_ONLY, MEDIUM,

@@ -24,6 +24,7 @@ class AdministrationHandlers:
             (ApiKey.ELECT_LEADERS, Operation.ALTER),
             (ApiKey.ALTER_PARTITION_REASSIGNMENTS, Operation.ALTER),
             (ApiKey.UNREGISTER_BROKER, Operation.ALTER),
+            (ApiKey.UPDATE_FEATURES, Operation.ALTER),
             (ApiKey.DESCRIBE_QUORUM, Operation.DESCRIBE),
         ):
             registry.add_message(key, self.forward, cluster_operation=operation)

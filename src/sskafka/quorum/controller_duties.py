@@ -1,0 +1,102 @@
+"""What the active controller does unasked: fence silent brokers, bring leadership back to where it belongs."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from sskafka.metadata.broker_sessions import BrokerSessions
+from sskafka.metadata.decision import Decision
+from sskafka.metadata.image import ClusterImage
+from sskafka.model.clock import Clock
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.settings import Settings
+from sskafka.quorum.active_controller import ActiveController
+from sskafka.quorum.committed_metadata import CommittedMetadata
+from sskafka.quorum.decisions import Decisions
+
+_log = logging.getLogger(__name__)
+
+CHECKS_PER_SESSION = 8
+PAUSE_INTERVALS = 3
+"""Who was not called for so many intervals did not run: a stopped process, a sleeping machine."""
+
+
+class ControllerDuties:
+    def __init__(
+        self,
+        controller: ActiveController,
+        committed: CommittedMetadata,
+        decisions: Decisions,
+        sessions: BrokerSessions,
+        settings: Settings,
+        clock: Clock,
+    ) -> None:
+        self._controller = controller
+        self._committed = committed
+        self._decisions = decisions
+        self._sessions = sessions
+        self._settings = settings
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._checked_ms = 0
+
+    def begin(self) -> None:
+        """This node has become the active controller."""
+        self.end()
+        self._checked_ms = self._now_ms()
+        self._sessions.take_over(self._committed.image, self._checked_ms)
+        self._check_sessions()
+        self._rebalance_later()
+
+    def end(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _now_ms(self) -> int:
+        return int(self._clock.monotonic_ms())
+
+    # ---- silent brokers
+
+    def _check_sessions(self) -> None:
+        interval_ms = self._settings["broker.session.timeout.ms"] // CHECKS_PER_SESSION
+        now_ms = self._now_ms()
+        since_ms, self._checked_ms = now_ms - self._checked_ms, now_ms
+        if since_ms > interval_ms * PAUSE_INTERVALS:
+            _log.warning("the controller did not run for %d ms; brokers are not blamed for it", since_ms)
+            self._sessions.excuse(since_ms)
+        expired = self._sessions.expired(self._committed.image, now_ms)
+        if expired:
+            _log.warning("no heartbeat of %s within the session timeout: fenced", expired)
+            self._submit(self._decisions.fence_expired)
+        self._timers["sessions"] = self._loop.call_later(interval_ms / 1000, self._check_sessions)
+
+    # ---- preferred leaders
+
+    def _rebalance_later(self) -> None:
+        if self._settings["auto.leader.rebalance.enable"]:
+            interval_s: int = self._settings["leader.imbalance.check.interval.seconds"]
+            self._timers["leaders"] = self._loop.call_later(interval_s, self._rebalance)
+
+    def _rebalance(self) -> None:
+        self._submit(self._decisions.rebalance_leaders)
+        self._rebalance_later()
+
+    # ---- decisions that nobody waits for
+
+    def _submit(self, decide: Callable[[ClusterImage], Decision[Any]]) -> None:
+        task = self._loop.create_task(self._decide(decide))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _decide(self, decide: Callable[[ClusterImage], Decision[Any]]) -> None:
+        try:
+            await self._controller.submit(decide)
+        except KafkaError as error:
+            if error.code is not ErrorCode.NOT_CONTROLLER:
+                _log.exception("a duty of the controller was not done")
+        except Exception:  # the boundary of a task: the next round tries again
+            _log.exception("a duty of the controller was not done")
