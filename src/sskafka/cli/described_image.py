@@ -51,7 +51,8 @@ async def describe(cluster: Cluster, *, with_configs: bool) -> DescribedCluster:
     image, delta = ClusterImage(), MetadataDelta()
     for record in records:
         image.replay(record, delta)
-    return DescribedCluster(image, described.cluster_id, described.controller_id, await _controller_epoch(cluster))
+    controller_id, controller_epoch = await _controller(cluster, described.controller_id)
+    return DescribedCluster(image, described.cluster_id, controller_id, controller_epoch)
 
 
 def _broker_record(broker: DescribeClusterBroker) -> MetadataRecord:
@@ -88,11 +89,13 @@ async def _moves(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
         return {}
 
 
-async def _controller_epoch(cluster: Cluster) -> int:
+async def _controller(cluster: Cluster, named: int) -> tuple[int, int]:
+    """The quorum's leader and epoch. Brokers of Apache Kafka name any broker as controller: they all forward to it."""
     try:
-        return (await describe_quorum(cluster)).leader_epoch
+        found = await describe_quorum(cluster)
     except (UnsupportedApiError, KafkaError):
-        return -1
+        return named, -1
+    return found.leader_id, found.leader_epoch
 
 
 async def _config_records(cluster: Cluster, topics: list[TopicView], broker_ids: list[int]) -> list[MetadataRecord]:

@@ -132,10 +132,14 @@ class FollowerReader:
         return _fetched(target.index, found)
 
     def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
-        """A high watermark that the follower does not know: its readers wait for it."""
+        """Also a high watermark that the follower does not know; but first wait a little, for records to go with it."""
         if fetched.error_code != 0 or fetched.tags is not None:
             return True
-        return target.seen is not None and target.seen[0] < min(fetched.high_watermark, target.fetch_offset)
+        if target.seen is None or target.seen[0] >= min(fetched.high_watermark, target.fetch_offset):
+            return False
+        if self._is_new:
+            self._replicas.tell_followers_later(self._replicas.find(target.topic, target.index))
+        return not self._is_new
 
     def attempted(self) -> None:
         self._is_new = False

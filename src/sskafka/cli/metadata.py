@@ -1,0 +1,113 @@
+"""`sskafka metadata`: the paths that ZooKeeper's shell showed, and the quorum that took ZooKeeper's place."""
+
+import json
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+import typer
+
+from sskafka.cli.connecting import (
+    DEFAULT_BOOTSTRAP,
+    BootstrapOption,
+    PropertiesOption,
+    client_properties,
+    connected,
+    run,
+)
+from sskafka.cli.described_image import describe
+from sskafka.cli.failures import CommandError
+from sskafka.cli.metadata_quorum import quorum
+from sskafka.cli.output import Format, FormatOption, print_json
+from sskafka.metadata.zookeeper_view import NoNodeError, ZooKeeperView
+
+app = typer.Typer(
+    help="Look at the cluster as ZooKeeper's shell showed it, and at the metadata quorum.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+PathArgument = Annotated[str, typer.Argument(metavar="PATH", help="Such as /brokers/ids/1 or /controller.")]
+_INDENT = "  "
+
+T = TypeVar("T")
+
+
+def ls(
+    path: PathArgument = "/",
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """List what is below a path."""
+    names = _at(path, _view(path, bootstrap, properties).ls)
+    if output is Format.JSON:
+        print_json(names)
+    else:
+        print("".join(f"{name}\n" for name in names), end="")
+
+
+def get(
+    path: PathArgument,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Print what stands at a path; `null` where a path has only others below it."""
+    data = _at(path, _view(path, bootstrap, properties).get)
+    if output is Format.JSON:
+        print_json(_value(data))
+    else:
+        print("null" if data is None else data)
+
+
+def tree(
+    path: PathArgument = "/",
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Print everything below a path."""
+    nodes = _at(path, lambda top: list(_view(top, bootstrap, properties).walk(top)))
+    if output is Format.JSON:
+        print_json({at: _value(data) for at, data in nodes})
+        return
+    depth = nodes[0][0].rstrip("/").count("/")
+    for at, data in nodes:
+        shown = at if at == nodes[0][0] else at.rpartition("/")[2]
+        indent = _INDENT * (at.rstrip("/").count("/") - depth)
+        print(f"{indent}{shown}" if data is None else f"{indent}{shown}  {data}")
+
+
+def _view(path: str, bootstrap: str, properties: list[str] | None) -> ZooKeeperView:
+    with_configs = path.strip("/").split("/")[0] in {"", "config"}
+
+    async def work() -> ZooKeeperView:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            found = await describe(cluster, with_configs=with_configs)
+        return ZooKeeperView(
+            found.image,
+            cluster_id=found.cluster_id,
+            controller_id=found.controller_id,
+            controller_epoch=found.controller_epoch,
+        )
+
+    return run(work())
+
+
+def _at(path: str, look: Callable[[str], T]) -> T:
+    try:
+        return look(path)
+    except NoNodeError as error:
+        raise CommandError(str(error), "`sskafka metadata tree` shows every path") from error
+
+
+def _value(data: str | None) -> object:
+    """Data is JSON, but for the bare number that is the controller's epoch, which is JSON too."""
+    return None if data is None else json.loads(data)
+
+
+app.command()(ls)
+app.command()(get)
+app.command()(tree)
+app.command()(quorum)
