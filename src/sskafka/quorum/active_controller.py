@@ -68,6 +68,7 @@ class _Round(NamedTuple):
     image: ClusterImage
     delta: MetadataDelta | None
     """None: nothing was decided but answers."""
+    size_bytes: int
     answers: "list[tuple[asyncio.Future[Any], Any]]"
 
 
@@ -149,7 +150,7 @@ class ActiveController:
         while self._rounds and self._rounds[0].end_offset <= high_watermark:
             done = self._rounds.popleft()
             if done.delta is not None:
-                self._committed.adopt(done.image, done.delta)
+                self._committed.adopt(done.image, done.delta, done.size_bytes, self._clock.now_ms())
             for answer, response in done.answers:
                 if not answer.done():
                     answer.set_result(response)
@@ -201,7 +202,7 @@ class ActiveController:
         if not batches:
             self._answer_after_what_is_under_way(answers)
             return
-        self._rounds.append(_Round(draft.next_offset, draft, delta, answers))
+        self._rounds.append(_Round(draft.next_offset, draft, delta, len(batches), answers))
         try:
             end_offset = self._proposals.propose(batches, record_count, self._epoch)
         except NotLeaderError as error:
@@ -217,7 +218,7 @@ class ActiveController:
     def _answer_after_what_is_under_way(self, answers: list[tuple["asyncio.Future[Any]", Any]]) -> None:
         assert self._draft is not None
         if self._rounds:
-            self._rounds.append(_Round(self._rounds[-1].end_offset, self._draft, None, answers))
+            self._rounds.append(_Round(self._rounds[-1].end_offset, self._draft, None, 0, answers))
             return
         for answer, response in answers:
             if not answer.done():

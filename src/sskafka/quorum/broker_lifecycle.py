@@ -117,12 +117,12 @@ class BrokerLifecycle:
             await self._pause(interval_s)
 
     async def _pause(self, interval_s: float) -> None:
-        self._is_wanted.clear()
         try:
             async with asyncio.timeout(interval_s):
                 await self._is_wanted.wait()
         except TimeoutError:
-            pass
+            return
+        self._is_wanted.clear()
 
     async def _heartbeat(self) -> None:
         try:

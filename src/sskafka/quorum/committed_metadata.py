@@ -30,6 +30,8 @@ class CommittedMetadata:
         self._log = log
         self._listeners: list[Listener] = []
         self.last_record_ms = 0
+        self.replayed_bytes = 0
+        """Of the log, since this node started."""
         self.image, self._replayer = self._load_snapshot()
 
     @property
@@ -55,12 +57,15 @@ class CommittedMetadata:
         self._replayer.go_on_with(draft, delta)
         for stored in self._log.records(self.next_offset, end_offset):
             self._replay(stored, delta)
+            self.replayed_bytes += len(stored.record.value or b"")
         self._publish(draft, delta, end_offset)
 
-    def adopt(self, image: ClusterImage, delta: MetadataDelta) -> None:
-        """The active controller's next image, whose records are committed now."""
+    def adopt(self, image: ClusterImage, delta: MetadataDelta, size_bytes: int, written_ms: int) -> None:
+        """The active controller's next image, whose records, of that size, are committed now."""
         assert image.next_offset >= self.next_offset, "images only move forward"
         self._replayer = Replayer(image, delta)  # a controller leaves no transaction open
+        self.replayed_bytes += size_bytes
+        self.last_record_ms = written_ms
         self._publish(image, delta, image.next_offset)
 
     def load_snapshot(self) -> None:

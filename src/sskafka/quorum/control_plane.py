@@ -29,10 +29,11 @@ from sskafka.quorum.controller_duties import ControllerDuties
 from sskafka.quorum.controller_link import ControllerLink
 from sskafka.quorum.decisions import Decisions
 from sskafka.quorum.describe_quorum import QuorumDescriber
-from sskafka.quorum.driver import QuorumDriver
+from sskafka.quorum.driver import QuorumDriver, QuorumNetwork
 from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.quorum.peer_network import PeerNetwork
 from sskafka.quorum.raft_messages import WireRequest, request_from_wire, response_to_wire
+from sskafka.quorum.snapshot_writer import SnapshotWriter
 from sskafka.quorum.voter_addresses import voter_addresses, voter_set
 from sskafka.raft.log_view import SnapshotId
 from sskafka.raft.messages import Request, Response
@@ -75,8 +76,11 @@ class ControlPlane:
         random_bytes: RandomBytes,
         random: Random,
         on_failure: Callable[[BaseException], None],
+        network: QuorumNetwork | None = None,
     ) -> None:
-        """On the running loop. Raises MetadataError when the metadata on the disk cannot be used."""
+        """On the running loop. Raises MetadataError when the metadata on the disk cannot be used.
+
+        `network` takes the place of connections to the voters' addresses."""
         self._settings = settings
         self._cluster_id = cluster_id
         self._clock = clock
@@ -92,7 +96,8 @@ class ControlPlane:
             connect_timeout_ms=settings["controller.quorum.request.timeout.ms"],
             request_timeout_ms=settings["controller.quorum.request.timeout.ms"],
         )
-        self._network = PeerNetwork(cluster_id, self._addresses, self._options, self._told_of_other_cluster)
+        self._peers = PeerNetwork(cluster_id, self._addresses, self._options, self._told_of_other_cluster)
+        self._network = network or self._peers
         self._driver = self._new_driver(executor, random)
         sessions = BrokerSessions(settings["broker.session.timeout.ms"])
         self._decisions = Decisions(
@@ -106,6 +111,7 @@ class ControlPlane:
         self.controller = ActiveController(self._driver, self.committed, clock, self._loop, self._first_records)
         self.controller.on_activation = self._activated
         self._duties = ControllerDuties(self.controller, self.committed, self._decisions, sessions, settings, clock)
+        self._snapshots = SnapshotWriter(self._log, self.committed, settings, clock, on_failure)
         listener_name = next(iter(settings["controller.listener.names"]), settings.listeners[0].name)
         self._describer = QuorumDescriber(self._driver.node, clock, self._addresses, listener_name)
         self._leadership = Leadership(NO_NODE, 0)
@@ -131,17 +137,19 @@ class ControlPlane:
 
     def start(self) -> None:
         self._driver.start()
+        self._snapshots.start()
 
     async def stop(self) -> None:
         """Hands leadership over where there is somebody to take it, and leaves the log cleanly closed."""
         self._duties.end()
+        await self._snapshots.stop()
         self._driver.shutdown()
         await self._told_others()
         self._driver.stop()
         self.controller.follow("this node is shutting down")
         for link in self._links:
             link.close()
-        await self._network.close()
+        await self._peers.close()
         self._log.close()
 
     async def _told_others(self) -> None:

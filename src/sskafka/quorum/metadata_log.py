@@ -27,7 +27,7 @@ from sskafka.quorum.snapshots import (
 from sskafka.raft.election_state import ElectionState
 from sskafka.raft.log_view import LOG_BEGINNING, OffsetAndEpoch, SnapshotId, log_contains
 from sskafka.raft.ready import FollowerAppend, LeaderAppend, LeaderChange, SnapshotChunk
-from sskafka.records.batch import HEADER_BYTES, CorruptBatchError, read_offset_and_size
+from sskafka.records.batch import HEADER_BYTES, CorruptBatchError, read_header, read_offset_and_size
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import CorruptFileError
 from sskafka.storage.flusher import FlushPlan
@@ -37,9 +37,12 @@ from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.partition_directory import directory_name
 from sskafka.storage.partition_metadata import read_topic_id, write_topic_id
 from sskafka.storage.recovery import open_log
+from sskafka.wire.codec import decode
+from sskafka.wire.messages.control_records import SnapshotHeaderRecord
 
 _log = logging.getLogger(__name__)
 _READ_BYTES = 4 * 1024 * 1024
+_HEADER_BATCH_BYTES_MAX = 64 * 1024
 KEEP_FOR_EVER = -1
 PARTITION = TopicPartition(METADATA_TOPIC, 0)
 
@@ -161,6 +164,14 @@ class MetadataLog:
     def snapshot_size(self, snapshot_id: SnapshotId) -> int | None:
         return self.snapshots.get(snapshot_id)
 
+    def snapshot_id_at(self, end_offset: int) -> SnapshotId:
+        """The id of a snapshot of everything before `end_offset`, which the log reaches."""
+        if end_offset == self.start_offset:
+            known = self._before_the_log()
+            assert known is not None, "a log begins at a snapshot or at 0"
+            return known
+        return SnapshotId(end_offset, self.log.epochs.epoch_of(end_offset - 1))
+
     # ---- what a Ready asks
 
     def read_election(self) -> ElectionState:
@@ -253,6 +264,12 @@ class MetadataLog:
             return bytes(file.read_at(min(max_bytes, file.size() - position), position))
         finally:
             file.close()
+
+    def snapshot_time_ms(self, snapshot_id: SnapshotId) -> int:
+        """When the last record in a snapshot was written."""
+        beginning = self.read_snapshot_chunk(snapshot_id, 0, _HEADER_BATCH_BYTES_MAX)
+        header, *_ = stored_records(beginning[: read_header(beginning).size_bytes])
+        return decode(SnapshotHeaderRecord, 0, header.record.value or b"").last_contained_log_timestamp
 
     def trim_to(self, snapshot_id: SnapshotId) -> None:
         """Lets go of everything that a snapshot stands for."""

@@ -1,0 +1,126 @@
+"""Several nodes of a quorum on one event loop: disks in memory, and a network that can be cut."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+from simulated_disk import SimulatedDisk
+
+from sskafka.client.clock import SystemClock
+from sskafka.model.settings import Settings
+from sskafka.quorum.control_plane import ControlPlane
+from sskafka.quorum.raft_messages import request_from_wire, response_from_wire, response_to_wire, to_wire
+from sskafka.raft.messages import PeerRequest, PeerResponse
+from sskafka.wire.codec import decode, encode
+
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+FAST = {
+    "controller.quorum.election.timeout.ms": "100",
+    "controller.quorum.fetch.timeout.ms": "200",
+    "controller.quorum.election.backoff.max.ms": "50",
+    "controller.quorum.request.timeout.ms": "150",
+}
+Done = Callable[[PeerResponse | None], None]
+
+
+class Quorum:
+    """`disks` outlive their nodes; `cut_off` nodes hear and say nothing."""
+
+    def __init__(self, count: int = 3, observers: int = 0, settings: dict[str, str] | None = None) -> None:
+        self.voter_ids = list(range(1, count + 1))
+        self.node_ids = list(range(1, count + observers + 1))
+        self.settings = {**FAST, **(settings or {})}
+        self.disks = {node_id: SimulatedDisk() for node_id in self.node_ids}
+        self.planes: dict[int, ControlPlane] = {}
+        self.failures: dict[int, BaseException] = {}
+        self.cut_off: set[int] = set()
+        self._executor = ThreadPoolExecutor(2)
+        self._random = Random(11)
+
+    def start(self, *node_ids: int) -> None:
+        for node_id in node_ids or self.node_ids:
+            voters = ",".join(f"{voter}@127.0.0.1:{9000 + voter}" for voter in self.voter_ids)
+            settings = Settings.resolve(
+                {
+                    **self.settings,
+                    "node.id": str(node_id),
+                    "log.dirs": "/data",
+                    "controller.quorum.voters": voters,
+                    "process.roles": "broker,controller" if node_id in self.voter_ids else "broker",
+                }
+            )
+            plane = ControlPlane(
+                settings,
+                CLUSTER_ID,
+                self.disks[node_id],
+                SystemClock(),
+                self._executor,
+                self._random.randbytes,
+                self._random,
+                lambda error, node=node_id: self.failures.setdefault(node, error),
+                _Wires(self, node_id),
+            )
+            self.planes[node_id] = plane
+            plane.start()
+
+    async def stop(self) -> None:
+        await asyncio.gather(*(plane.stop() for plane in self.planes.values()))
+        self._executor.shutdown()
+
+    def crash(self, node_id: int) -> None:
+        """What was not synced is lost."""
+        plane = self.planes.pop(node_id)
+        plane._driver.stop()
+        plane.controller.follow("it crashed")
+        plane._duties.end()
+        self.disks[node_id].crash(self._random)
+
+    async def until(self, condition: Callable[[], bool], what: str, timeout_s: float = 10) -> None:
+        end_s = asyncio.get_running_loop().time() + timeout_s
+        while not condition():
+            assert asyncio.get_running_loop().time() < end_s, f"not within {timeout_s} s: {what}"
+            await asyncio.sleep(0.005)
+
+    async def controller(self, *among: int) -> ControlPlane:
+        """The active controller, as soon as there is one."""
+        found: list[ControlPlane] = []
+
+        def is_there() -> bool:
+            found[:] = [
+                plane
+                for node_id, plane in self.planes.items()
+                if plane.controller.is_active and (not among or node_id in among)
+            ]
+            return bool(found)
+
+        await self.until(is_there, "a controller is active")
+        return max(found, key=lambda plane: plane.leader_epoch)
+
+
+class _Wires:
+    """Every message is written and read as on a real wire."""
+
+    def __init__(self, quorum: Quorum, node_id: int) -> None:
+        self._quorum = quorum
+        self._node_id = node_id
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def send(self, to: int, request: PeerRequest, done: Done) -> None:
+        task = asyncio.get_running_loop().create_task(self._exchange(to, request, done))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _exchange(self, to: int, request: PeerRequest, done: Done) -> None:
+        await asyncio.sleep(0)
+        target = self._quorum.planes.get(to)
+        if target is None or {to, self._node_id} & self._quorum.cut_off:
+            await asyncio.sleep(0.01)
+            done(None)
+            return
+        sent = to_wire(request, CLUSTER_ID, to)
+        version = sent.SCHEMA.versions.last
+        received = decode(type(sent), version, encode(sent, version))
+        answer = response_to_wire(await target.ask_raft(request_from_wire(received, CLUSTER_ID, to)))
+        read = response_from_wire(decode(type(answer), version, encode(answer, version)))
+        done(None if {to, self._node_id} & self._quorum.cut_off else read)
