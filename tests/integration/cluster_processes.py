@@ -164,7 +164,7 @@ class ClusterProcesses:
                 [*self.wrapper(node_id), SSKAFKA, "start", str(home / "server.properties")], stdout=log, stderr=log
             )
         if wait:
-            self.wait_for_brokers(self.running())
+            self.wait_for_brokers(sorted({node_id, *self.running()}))
 
     def wrapper(self, node_id: int) -> Sequence[str]:
         """A command that runs the broker's command behind it."""

@@ -39,9 +39,11 @@ def load_settings(file: Path | None, overrides: list[str] | None) -> Settings:
 
 def _read(file: Path) -> dict[str, str]:
     try:
-        return parse_properties(file.read_text())
+        return parse_properties(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CommandError(f"there is no file {file}", "`sskafka start` without a file runs a single node") from None
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{file} is not a text in UTF-8: {error}") from error
 
 
 def home_of(file: Path | None) -> Path:

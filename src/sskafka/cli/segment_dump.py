@@ -115,8 +115,8 @@ def json_lines(path: Path) -> Iterator[str]:
 
 def _opening(path: Path) -> str:
     if path.suffix == SNAPSHOT_SUFFIX:
-        end_offset, _, epoch = path.stem.partition("-")
-        return f"Snapshot end offset: {int(end_offset)}, epoch: {int(epoch or 0)}"
+        named = re.fullmatch(r"(\d+)-(\d+)", path.stem)
+        return f"Snapshot end offset: {int(named[1])}, epoch: {int(named[2])}" if named else "KRaft bootstrap snapshot"
     return f"Log starting offset: {base_offset_of(path)}"
 
 

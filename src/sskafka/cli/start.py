@@ -111,11 +111,18 @@ def handle_stop_signals(stop: "asyncio.Future[signal.Signals]") -> None:
 
 @contextmanager
 def pid_file(home: Path) -> Iterator[None]:
-    """Names this process while it runs. One that fails puts back what stood there: another one may be serving."""
+    """Names this process while it runs. One that fails puts back what stood there: another one may be serving.
+
+    A broker can do without, where its properties lie in a directory that it may not write to."""
     path = home / PID_FILE
-    home.mkdir(parents=True, exist_ok=True)
-    earlier = path.read_text() if path.exists() else None
-    path.write_text(f"{os.getpid()}\n")
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        earlier = path.read_text() if path.exists() else None
+        path.write_text(f"{os.getpid()}\n")
+    except OSError as error:
+        talk(f"warning: there will be no {path}: {error.strerror}")
+        yield
+        return
     try:
         yield
     except BaseException:

@@ -195,3 +195,11 @@ def test_what_is_no_log_file(tmp_path: Path) -> None:
         assert result.exit_code == 1
         assert words in result.stderr
     assert CliRunner().invoke(sskafka, ["log", "dump"]).exit_code == 2
+
+
+def test_a_bootstrap_snapshot(tmp_path: Path) -> None:
+    path = tmp_path / "bootstrap.checkpoint"
+    path.write_bytes(build_batch([NewRecord(value=encode_record(FeatureLevelRecord("group.version", 1), 20))]))
+    lines = dump(path, "--cluster-metadata-decoder")
+    assert lines[1] == "KRaft bootstrap snapshot"
+    assert "group.version" in lines[-1]
