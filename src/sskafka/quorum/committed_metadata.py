@@ -94,9 +94,9 @@ class CommittedMetadata:
     # ---- records
 
     def _replay(self, stored: StoredRecord, delta: MetadataDelta) -> None:
-        record, is_control = stored
+        record = stored.record
         self.last_record_ms = record.timestamp
-        if is_control:
+        if stored.is_control:
             return
         try:
             message = decode_record(record.value or b"")

@@ -30,6 +30,7 @@ from sskafka.quorum.controller_link import ControllerLink
 from sskafka.quorum.decisions import Decisions
 from sskafka.quorum.describe_quorum import QuorumDescriber
 from sskafka.quorum.driver import QuorumDriver, QuorumNetwork
+from sskafka.quorum.journal_file import JournalFile, keeps_journal
 from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.quorum.peer_network import PeerNetwork
 from sskafka.quorum.raft_messages import WireRequest, request_from_wire, response_to_wire
@@ -88,6 +89,8 @@ class ControlPlane:
         self._loop = asyncio.get_running_loop()
         self.node_id: int = settings["node.id"]
         self._log = MetadataLog.open(disk, settings.metadata_directory, settings, clock.now_ms())
+        self._log.has_mirror = keeps_journal(settings)
+        self._journal = JournalFile(self._log) if keeps_journal(settings) else None
         self.committed = CommittedMetadata(self._log)
         self.voters = voter_set(settings, self._log.setup)
         self._addresses = voter_addresses(settings, self._log.setup)
@@ -136,6 +139,7 @@ class ControlPlane:
         )
 
     def start(self) -> None:
+        self._log.mirror_election(self._driver.node.election)
         self._driver.start()
         self._snapshots.start()
 
@@ -206,9 +210,13 @@ class ControlPlane:
 
     def snapshot_installed(self, snapshot_id: SnapshotId) -> None:
         self.committed.load_snapshot()
+        if self._journal is not None:
+            self._journal.snapshot_installed()
 
     def committed_up_to(self, high_watermark: int) -> None:
         self._has_joined = True
+        if self._journal is not None:
+            self._journal.advance_to(high_watermark)
         self.controller.committed(high_watermark)
         role = self._driver.node.role
         if isinstance(role, Leader) and high_watermark > role.epoch_start_offset and not self.controller.is_active:

@@ -33,7 +33,11 @@ _NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 class StoredRecord(NamedTuple):
     record: Record
-    is_control: bool
+    batch: BatchHeader
+
+    @property
+    def is_control(self) -> bool:
+        return self.batch.is_control
 
 
 def snapshot_path(directory: str, snapshot_id: SnapshotId) -> str:
@@ -94,4 +98,4 @@ def _records_of(batches: Buffer, position: int, header: BatchHeader) -> Iterator
     if not crc_matches(batches, header, position):
         raise CorruptBatchError(f"the batch at offset {header.base_offset} does not match its checksum")
     for record in decode_records(batches, header, position):
-        yield StoredRecord(record, header.is_control)
+        yield StoredRecord(record, header)

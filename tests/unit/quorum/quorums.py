@@ -8,11 +8,15 @@ from random import Random
 from simulated_disk import SimulatedDisk
 
 from sskafka.client.clock import SystemClock
+from sskafka.metadata.broker_lifecycle import supported_features
+from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_plane import ControlPlane
 from sskafka.quorum.raft_messages import request_from_wire, response_from_wire, response_to_wire, to_wire
 from sskafka.raft.messages import PeerRequest, PeerResponse
 from sskafka.wire.codec import decode, encode
+from sskafka.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 FAST = {
@@ -124,3 +128,16 @@ class _Wires:
         answer = response_to_wire(await target.ask_raft(request_from_wire(received, CLUSTER_ID, to)))
         read = response_from_wire(decode(type(answer), version, encode(answer, version)))
         done(None if {to, self._node_id} & self._quorum.cut_off else read)
+
+
+async def register_broker(controller: ControlPlane, broker_id: int = 1, incarnation: int = 1) -> int:
+    request = BrokerRegistrationRequest(
+        broker_id, CLUSTER_ID, bytes([incarnation] * 16), features=supported_features(), log_dirs=[bytes([9] * 16)]
+    )
+    """A broker that is registered and unfenced; its epoch."""
+    response = await controller.decide(request)
+    assert response.error_code == ErrorCode.NONE
+    epoch: int = response.broker_epoch
+    beat = await controller.decide(BrokerHeartbeatRequest(broker_id, epoch, epoch))
+    assert (beat.error_code, beat.is_fenced) == (ErrorCode.NONE, False)
+    return epoch

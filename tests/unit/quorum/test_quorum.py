@@ -4,14 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from quorums import CLUSTER_ID, Quorum
+from quorums import Quorum, register_broker
 
-from sskafka.metadata.broker_lifecycle import supported_features
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.quorum.active_controller import NotControllerError
 from sskafka.quorum.control_plane import ControlPlane
-from sskafka.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from sskafka.wire.messages.describe_quorum import DescribeQuorumRequest, RequestPartitionData, RequestTopicData
 
@@ -30,18 +27,6 @@ def run(quorum: Quorum, scenario: Callable[[Quorum], Awaitable[None]]) -> None:
     asyncio.run(whole())
 
 
-async def register(controller: ControlPlane, broker_id: int = 1, incarnation: int = 1) -> int:
-    request = BrokerRegistrationRequest(
-        broker_id, CLUSTER_ID, bytes([incarnation] * 16), features=supported_features(), log_dirs=[bytes([9] * 16)]
-    )
-    response = await controller.decide(request)
-    assert response.error_code == ErrorCode.NONE
-    epoch: int = response.broker_epoch
-    beat = await controller.decide(BrokerHeartbeatRequest(broker_id, epoch, epoch))
-    assert (beat.error_code, beat.is_fenced) == (ErrorCode.NONE, False)
-    return epoch
-
-
 async def create(controller: ControlPlane, name: str) -> int:
     response = await controller.decide(CreateTopicsRequest([CreatableTopic(name, 1, 1)]))
     code: int = response.topics[0].error_code
@@ -55,7 +40,7 @@ def knows(plane: ControlPlane, *names: str) -> bool:
 def test_one_leads_and_all_learn_what_it_decides() -> None:
     async def scenario(quorum: Quorum) -> None:
         controller = await quorum.controller()
-        await register(controller)
+        await register_broker(controller)
         assert await create(controller, "t") == 0
         await quorum.until(lambda: all(knows(plane, "t") for plane in quorum.planes.values()), "all know it")
         assert len({plane.leader_id for plane in quorum.planes.values()}) == 1
@@ -78,7 +63,7 @@ def test_what_was_answered_outlives_the_crash_of_the_one_that_answered() -> None
     async def scenario(quorum: Quorum) -> None:
         for number in range(3):
             controller = await quorum.controller()
-            await register(controller, incarnation=number + 1)
+            await register_broker(controller, incarnation=number + 1)
             assert await create(controller, f"t{number}") == 0
             quorum.crash(controller.node_id)
             quorum.start(controller.node_id)
@@ -92,7 +77,7 @@ def test_what_was_answered_outlives_the_crash_of_the_one_that_answered() -> None
 def test_a_leader_without_its_majority_commits_nothing_and_those_who_wait_are_sent_away() -> None:
     async def scenario(quorum: Quorum) -> None:
         old = await quorum.controller()
-        await register(old)
+        await register_broker(old)
         quorum.cut_off = {old.node_id}
         waiting = asyncio.create_task(create(old, "lost"))
         others = [node_id for node_id in quorum.node_ids if node_id != old.node_id]
@@ -113,14 +98,14 @@ def test_a_leader_without_its_majority_commits_nothing_and_those_who_wait_are_se
 def test_a_restart_of_all_forgets_nothing() -> None:
     async def scenario(quorum: Quorum) -> None:
         controller = await quorum.controller()
-        await register(controller)
+        await register_broker(controller)
         assert await create(controller, "t") == 0
         for node_id in list(quorum.planes):
             quorum.crash(node_id)
         quorum.start()
         again = await quorum.controller()
         assert knows(again, "t")
-        await register(again, incarnation=2)
+        await register_broker(again, incarnation=2)
         await quorum.until(lambda: all(knows(plane, "t") for plane in quorum.planes.values()), "all know it again")
 
     run(Quorum(), scenario)
@@ -140,7 +125,7 @@ def test_a_leaving_leader_hands_over_at_once() -> None:
 def test_snapshots_replace_the_beginning_of_the_log_and_reach_who_needs_them() -> None:
     async def scenario(quorum: Quorum) -> None:
         controller = await quorum.controller()
-        await register(controller)
+        await register_broker(controller)
         late = next(node_id for node_id in quorum.node_ids if node_id != controller.node_id)
         quorum.crash(late)
         for number in range(30):
@@ -167,7 +152,7 @@ def test_snapshots_replace_the_beginning_of_the_log_and_reach_who_needs_them() -
 def test_the_leader_describes_the_quorum() -> None:
     async def scenario(quorum: Quorum) -> None:
         controller = await quorum.controller()
-        await register(controller)
+        await register_broker(controller)
         await quorum.until(lambda: len(controller._driver.node.progress.observers) == 1, "the observer was heard of")
         (topic,) = (await controller.decide(DESCRIBE)).topics
         (partition,) = topic.partitions
@@ -182,7 +167,7 @@ def test_the_leader_describes_the_quorum() -> None:
 def test_a_silent_broker_is_fenced() -> None:
     async def scenario(quorum: Quorum) -> None:
         controller = await quorum.controller()
-        await register(controller, 1)
+        await register_broker(controller, 1)
         await quorum.until(lambda: controller.committed.image.brokers[1].fenced, "it is fenced")
 
     run(Quorum(settings={"broker.session.timeout.ms": "300"}), scenario)
