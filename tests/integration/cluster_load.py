@@ -96,7 +96,8 @@ class Load:
 
 def read_all(bootstrap: str, topic: str, partitions: int) -> dict[int, list[Read]]:
     """Everything that consumers may see now."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.partition.eof": True})
+    settings = {"group.id": "none", "enable.auto.commit": False, "enable.partition.eof": True}
+    consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
     logs: dict[int, list[Read]] = {partition: [] for partition in range(partitions)}
     try:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in logs])
