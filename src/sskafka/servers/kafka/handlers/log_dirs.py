@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import groupby
 
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import METADATA_TOPIC, TopicPartition
+from sskafka.model.ids import TopicPartition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.registry import Registry
@@ -46,8 +46,7 @@ def _describe_directory(
     if not directory.is_online:
         return DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, directory.path)
     total, usable = directory.usage
-    replicas = (key for key in directory.logs if key.topic != METADATA_TOPIC)  # the quorum's log is no topic's
-    chosen = sorted(key for key in replicas if wanted is None or key in wanted)
+    chosen = sorted(key for key in directory.logs if wanted is None or key in wanted)
     return DescribeLogDirsResult(
         ErrorCode.NONE,
         directory.path,
