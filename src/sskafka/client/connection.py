@@ -136,10 +136,6 @@ class Connection(asyncio.BufferedProtocol):
         self._write(message, self.version_for(type(message)) if version is None else version, self._next_id())
         await self._writable.wait()
 
-    async def drained(self) -> None:
-        """Returns once the socket takes more bytes."""
-        await self._writable.wait()
-
     async def close(self) -> None:
         """Requests still waiting fail with ConnectionLostError."""
         if self._transport is not None and not self._closed.is_set():
