@@ -16,7 +16,8 @@ from sskafka.model.settings_table.profiles import FAST_FAILOVER
 
 TOPIC = "numbers"
 PARTITIONS = 3
-IMPATIENT = {"socket.timeout.ms": 3000, "request.timeout.ms": 2000}
+IMPATIENT = {"socket.timeout.ms": 3000, "request.timeout.ms": 2000, "topic.metadata.refresh.interval.ms": 1000}
+"""A leader that is cut off answers its clients that time is up, which is no reason for them to look for another one."""
 
 StartNetworked = Callable[..., NetworkedCluster]
 

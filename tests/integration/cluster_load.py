@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from clients import confluent_consumer
-from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from history import PartitionHistory, Read, check_all
 from waiting import wait_until
 
@@ -97,7 +96,8 @@ class Load:
 
 def read_all(bootstrap: str, topic: str, partitions: int) -> dict[int, list[Read]]:
     """Everything that consumers may see now."""
-    consumer = confluent_consumer(bootstrap, enable_partition_eof=True)
+    settings = {"group.id": "none", "enable.auto.commit": False, "enable.partition.eof": True}
+    consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
     logs: dict[int, list[Read]] = {partition: [] for partition in range(partitions)}
     try:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in logs])

@@ -9,6 +9,7 @@ from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID
 from sskafka.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from sskafka.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from sskafka.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from sskafka.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 from sskafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
@@ -168,3 +169,13 @@ def test_descriptions_come_in_pages(connection: Connection, new_topic: Callable[
         assert pages < 10
     everything = [(name, p) for name, count in zip(names, (3, 1, 4), strict=True) for p in range(count)]
     assert seen == everything
+
+
+def test_log_directories_are_described_with_the_topics_in_them(connection: Connection, topic: str) -> None:
+    connection.create_topic(topic, partitions=2)
+    connection.produce(topic, values_batch(b"a"), partition=1)
+    (directory,) = connection.call(DescribeLogDirsRequest(topics=None), version=4).results
+    sizes = {item.name: [part.partition_size for part in item.partitions] for item in directory.topics}
+    assert sizes[topic] == [0, len(values_batch(b"a"))]
+    assert "__cluster_metadata" not in sizes
+    assert 0 < directory.usable_bytes <= directory.total_bytes

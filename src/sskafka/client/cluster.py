@@ -58,6 +58,7 @@ class Cluster:
         self._fetched_at: dict[str, float] = {}
         self._connections: dict[Address, Connection] = {}
         self._connecting: dict[Address, asyncio.Lock] = {}
+        self._failed_at: dict[Address, float] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -144,16 +145,20 @@ class Cluster:
         return await self._connection(broker.address)
 
     async def any_connection(self) -> Connection:
-        """An open connection if there is one, else the first broker or bootstrap address that answers."""
+        """An open connection if there is one, else the first broker or bootstrap address that answers.
+
+        Those that failed last are tried last: a broker may accept connections and answer nothing."""
         for connection in self._connections.values():
             if connection.is_open:
                 return connection
         known = [broker.address for broker in self._view.brokers.values()]
+        addresses = dict.fromkeys((*known, *self._bootstrap))
         failures = []
-        for address in dict.fromkeys((*known, *self._bootstrap)):
+        for address in sorted(addresses, key=lambda address: self._failed_at.get(address, 0)):
             try:
                 return await self._connection(address)
             except BrokerUnavailableError as error:
+                self._failed_at[address] = self.clock.monotonic_ms()
                 failures.append(str(error))
         raise BrokerUnavailableError("; ".join(failures))
 
@@ -170,8 +175,12 @@ class Cluster:
             connection = self._connections.get(address)
             if connection is None or not connection.is_open:
                 connection = await self._connector(address, self._options)
+                connection.on_lost = self._lost
                 self._connections[address] = connection
             return connection
+
+    def _lost(self, connection: Connection) -> None:
+        self._failed_at[connection.address] = self.clock.monotonic_ms()
 
     async def brokers(self) -> Sequence[BrokerView]:
         return tuple((await self.refresh()).brokers.values())

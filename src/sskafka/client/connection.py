@@ -2,7 +2,8 @@
 
 The connection learns the broker's API versions before it is handed out and picks, for each request, the newest version
 that both sides know. It never reconnects: when it ends, every waiting request fails with ConnectionLostError and the
-owner makes a new one.
+owner makes a new one. Answers come in the order of requests, so one that does not come in time ends the connection:
+nothing behind it would come either.
 """
 
 import asyncio
@@ -135,10 +136,6 @@ class Connection(asyncio.BufferedProtocol):
         self._write(message, self.version_for(type(message)) if version is None else version, self._next_id())
         await self._writable.wait()
 
-    async def drained(self) -> None:
-        """Returns once the socket takes more bytes."""
-        await self._writable.wait()
-
     async def close(self) -> None:
         """Requests still waiting fail with ConnectionLostError."""
         if self._transport is not None and not self._closed.is_set():
@@ -229,6 +226,7 @@ class Connection(asyncio.BufferedProtocol):
                 return await answered
         except TimeoutError:
             name = type(message).__name__.removesuffix("Request")
+            self.abort(f"{name} was not answered within {timeout_ms} ms")
             raise RequestTimeoutError(f"{self.address} did not answer {name} within {timeout_ms} ms") from None
 
     def _complete(self, frame: Buffer) -> None:

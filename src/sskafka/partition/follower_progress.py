@@ -7,6 +7,9 @@ before: a follower that is always one fetch behind a busy leader is not lagging.
     leader's end   100        150        200
     fetches        at 1s: 90  at 2s: 100 at 3s: 150
     caught up      -          1s         2s
+
+A follower that has everything and keeps fetching need not be looked at each time: as long as nothing is appended, the
+time of its last fetch (its pulse, which it shares with all partitions of the same fetch) is when it was caught up.
 """
 
 UNKNOWN_OFFSET = -1
@@ -14,12 +17,22 @@ UNKNOWN_BROKER_EPOCH = -1
 NEVER_MS = float("-inf")
 
 
+class Pulse:
+    """When a broker last fetched, for all partitions that it fetches together."""
+
+    __slots__ = ("last_fetch_ms",)
+
+    def __init__(self) -> None:
+        self.last_fetch_ms = NEVER_MS
+
+
 class FollowerProgress:
     __slots__ = (
+        "_caught_up_ms",
         "_last_fetch_ms",
         "_leader_end_at_last_fetch",
+        "_pulse",
         "broker_epoch",
-        "last_caught_up_ms",
         "log_end_offset",
         "log_start_offset",
     )
@@ -29,18 +42,36 @@ class FollowerProgress:
         self.log_end_offset = UNKNOWN_OFFSET
         self.log_start_offset = UNKNOWN_OFFSET
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
-        self.last_caught_up_ms = last_caught_up_ms
+        self._caught_up_ms = last_caught_up_ms
         self._last_fetch_ms = NEVER_MS
         self._leader_end_at_last_fetch = 0
+        self._pulse: Pulse | None = None
+
+    @property
+    def last_caught_up_ms(self) -> float:
+        return self._caught_up_ms if self._pulse is None else max(self._caught_up_ms, self._pulse.last_fetch_ms)
 
     def fetched(
-        self, fetch_offset: int, log_start_offset: int, broker_epoch: int, leader_end_offset: int, now_ms: float
+        self,
+        fetch_offset: int,
+        log_start_offset: int,
+        broker_epoch: int,
+        leader_end_offset: int,
+        now_ms: float,
+        pulse: Pulse | None = None,
     ) -> None:
-        """The follower asks for `fetch_offset`, so it has everything before."""
-        if fetch_offset >= leader_end_offset:
-            self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
+        """The follower asks for `fetch_offset`, so it has everything before.
+
+        `pulse` moves on with later fetches; a follower at the end now is taken to stay there until told otherwise."""
+        if self._pulse is not None:
+            self._caught_up_ms = self.last_caught_up_ms
+            self._last_fetch_ms = self._pulse.last_fetch_ms
+        is_at_end = fetch_offset >= leader_end_offset
+        if is_at_end:
+            self._caught_up_ms = max(self._caught_up_ms, now_ms)
         elif fetch_offset >= self._leader_end_at_last_fetch:
-            self.last_caught_up_ms = max(self.last_caught_up_ms, self._last_fetch_ms)
+            self._caught_up_ms = max(self._caught_up_ms, self._last_fetch_ms)
+        self._pulse = pulse if is_at_end else None
         self.log_end_offset = fetch_offset
         self.log_start_offset = log_start_offset
         self.broker_epoch = broker_epoch

@@ -101,10 +101,6 @@ class BatchHeader(NamedTuple):
     def is_control(self) -> bool:
         return bool(self.attributes & CONTROL)
 
-    @property
-    def has_producer_id(self) -> bool:
-        return self.producer_id > NO_PRODUCER_ID
-
 
 def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     """The header at `position`; raises struct.error when fewer than 61 bytes are left."""

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 from sskafka.model.counters import TopicCounters
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition, Uuid
+from sskafka.partition.follower_progress import Pulse
 from sskafka.partition.in_sync_replicas import IsrChange, Outcome, outcome_of
 from sskafka.partition.leader_state import LeaderState
 from sskafka.partition.leadership import Leadership
@@ -41,12 +42,22 @@ ACKS_ALL = -1
 UNKNOWN_EPOCH = -1
 
 
+class ParkedFetch(Protocol):
+    def data_arrived(self) -> None:
+        """There may be enough now; nothing happens when it has been answered meanwhile."""
+        ...
+
+
 class DataWaiter(Protocol):
-    """A parked fetch that listens to this partition."""
+    """Who wants to know of news in this partition: a parked fetch, or the session of a follower."""
 
-    def data_arrived(self) -> None: ...
+    def take_note(self) -> ParkedFetch | None:
+        """There is something new; gives the fetch that waits for it, which is told once all news are out."""
+        ...
 
-    def partition_changed(self) -> None: ...
+    def partition_changed(self) -> None:
+        """The partition has another leader epoch, or is gone: nobody may go on waiting."""
+        ...
 
 
 class PartitionRead(NamedTuple):
@@ -70,6 +81,7 @@ class FollowerPosition(NamedTuple):
     last_fetched_epoch: int
     log_start_offset: int
     current_leader_epoch: int
+    pulse: Pulse | None = None
 
 
 class PartitionHost(Protocol):
@@ -157,6 +169,9 @@ class Partition:
 
     def has_enough_in_sync(self) -> bool:
         return self._has_enough_in_sync
+
+    def has_follower_in_sync(self, replica_id: int) -> bool:
+        return self.leader is not None and replica_id in self.leader.isr.committed
 
     def is_under_replicated(self) -> bool:
         return self.leader is not None and len(self.leader.isr.committed) < len(self.leader.replicas)
@@ -317,7 +332,9 @@ class Partition:
         self._check_broker_epoch(position)
         offset, log_end_offset = position.fetch_offset, self.log.log_end_offset
         now_ms = self._host.monotonic_ms()
-        progress.fetched(offset, position.log_start_offset, position.broker_epoch, log_end_offset, now_ms)
+        progress.fetched(
+            offset, position.log_start_offset, position.broker_epoch, log_end_offset, now_ms, position.pulse
+        )
         if offset > self.watermarks.high_watermark:
             self._maybe_advance_high_watermark()
         if position.replica_id not in leader.isr.maximal:
@@ -387,6 +404,8 @@ class Partition:
         if self.leader.isr.commit(isr, partition_epoch):
             self._host.counters.count_isr_change(before, len(isr))
             self._in_sync_changed()
+            for waiter in self.follower_waiters:
+                waiter.take_note()
 
     def _in_sync_changed(self) -> None:
         leader = self.leader
@@ -476,3 +495,5 @@ class Partition:
         """DeleteRecords: the log begins later from now on."""
         self.log.increment_log_start_offset(log_start_offset)
         self.watermarks.start_at(log_start_offset)
+        if self.follower_waiters:
+            self._host.tell_followers_later(self)

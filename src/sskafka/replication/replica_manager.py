@@ -6,7 +6,7 @@ worked through in turns of a few milliseconds; `when_applied` tells when it is t
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from sskafka.metadata.delta import MetadataDelta
@@ -30,7 +30,7 @@ from sskafka.replication.errors import (
 )
 from sskafka.replication.fetchers import Fetchers
 from sskafka.replication.isr_changes import IsrChanges
-from sskafka.replication.partition import Partition
+from sskafka.replication.partition import DataWaiter, Partition
 from sskafka.replication.replica_counters import ReplicaCounters
 from sskafka.replication.replica_gauges import replica_gauges
 from sskafka.replication.work_queue import WorkQueue
@@ -173,9 +173,7 @@ class ReplicaManager:
 
     def _wake(self) -> None:
         partitions, self._to_wake = self._to_wake, {}
-        for partition in partitions:
-            for waiter in [*partition.follower_waiters, *partition.data_waiters]:
-                waiter.data_arrived()
+        _tell(waiter for partition in partitions for waiter in [*partition.follower_waiters, *partition.data_waiters])
 
     def tell_followers_later(self, partition: Partition) -> None:
         assert self._links is not None
@@ -185,9 +183,7 @@ class ReplicaManager:
 
     def _tell_followers(self) -> None:
         partitions, self._to_tell = self._to_tell, {}
-        for partition in partitions:
-            for waiter in list(partition.follower_waiters):
-                waiter.data_arrived()
+        _tell(waiter for partition in partitions for waiter in list(partition.follower_waiters))
 
     # -- followers that lag
 
@@ -334,6 +330,14 @@ class ReplicaManager:
     def _configs(self, image: ClusterImage, topic: str) -> tuple[LogConfig, int]:
         config = effective_settings(self._settings, image).topic_config(image.topic_configs(topic))
         return LogConfig.from_settings(config), config["min.insync.replicas"]
+
+
+def _tell(waiters: Iterable[DataWaiter]) -> None:
+    """Each fetch is told once, when everything that it may answer with has been noted."""
+    parked = dict.fromkeys(waiter.take_note() for waiter in waiters)
+    for fetch in parked:
+        if fetch is not None:
+            fetch.data_arrived()
 
 
 def _leadership(state: PartitionImage) -> Leadership:

@@ -142,8 +142,8 @@ T = TypeVar("T")
 def message(cls: type[T]) -> type[T]:
     """A dataclass with slots. A process makes hundreds of these when it starts, so only `__init__` is generated for
     each; comparing and showing are shared, and the text that dataclass would make of the signature is left out."""
-    if cls.__doc__ is None:
-        cls.__doc__ = ""
+    if not cls.__doc__:
+        cls.__doc__ = cls.__name__  # an empty text would not do
     made = dataclass(slots=True, repr=False, eq=False, match_args=False)(cls)
     made.__eq__ = _equals  # type: ignore[method-assign]
     made.__repr__ = _shown  # type: ignore[method-assign]

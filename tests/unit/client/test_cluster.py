@@ -71,6 +71,21 @@ def test_missing_topics_and_partitions_are_told_at_once() -> None:
     asyncio.run(scenario())
 
 
+def test_a_broker_that_hangs_is_left_for_another() -> None:
+    async def scenario() -> None:
+        config = ConnectionConfig(request_timeout_ms=30, retry_backoff_ms=1)
+        async with (
+            FakeBroker({MetadataRequest: lambda request, version: None}) as hung,
+            FakeBroker(topics={"orders": 1}) as broker,
+            Cluster(f"{hung.bootstrap},{broker.bootstrap}", config) as cluster,
+        ):
+            deadline_ms = cluster.deadline_ms(2000)
+            assert (await cluster.retrying(cluster.refresh, deadline_ms=deadline_ms)).controller_id == 1
+            assert len(hung.seen(MetadataRequest)) == 1
+
+    asyncio.run(scenario())
+
+
 def test_the_next_bootstrap_server_is_tried() -> None:
     async def scenario() -> None:
         async with FakeBroker() as gone:

@@ -1,4 +1,4 @@
-from sskafka.partition.follower_progress import NEVER_MS, UNKNOWN_OFFSET, FollowerProgress
+from sskafka.partition.follower_progress import NEVER_MS, UNKNOWN_OFFSET, FollowerProgress, Pulse
 
 EPOCH = 5
 
@@ -42,3 +42,20 @@ def test_caught_up_for_a_while_or_as_long_as_nothing_is_missing() -> None:
     assert progress.is_caught_up(200, now_ms=10_000, lag_max_ms=10_000)
     assert not progress.is_caught_up(200, now_ms=10_001, lag_max_ms=10_000)
     assert progress.is_caught_up(100, now_ms=99_999, lag_max_ms=10_000)
+
+
+def test_a_follower_at_the_end_is_caught_up_as_long_as_its_pulse_goes_on() -> None:
+    progress, pulse = FollowerProgress(), Pulse()
+    progress.fetched(100, 0, EPOCH, 100, 1000, pulse)
+    pulse.last_fetch_ms = 5000
+    assert progress.last_caught_up_ms == 5000
+
+
+def test_records_appended_after_the_last_pulse_count_from_then() -> None:
+    progress, pulse = FollowerProgress(), Pulse()
+    progress.fetched(100, 0, EPOCH, 100, 1000, pulse)
+    pulse.last_fetch_ms = 5000
+    progress.fetched(100, 0, EPOCH, 150, 6000, pulse)
+    assert progress.last_caught_up_ms == 5000
+    pulse.last_fetch_ms = 9000
+    assert progress.last_caught_up_ms == 5000, "it is not at the end any more"

@@ -94,6 +94,17 @@ def test_a_follower_that_comes_back_catches_up_and_joins(cluster: ReplicaCluster
     assert_identical(cluster)
 
 
+def test_a_follower_that_had_nothing_to_fetch_for_long_is_not_put_out_by_the_first_record(
+    cluster: ReplicaCluster,
+) -> None:
+    cluster.time.run_for(30_000)
+    send(cluster.brokers[1], b"a")
+    cluster.partition(1).check_lag()
+    leader = cluster.partition(1).leader
+    assert leader is not None
+    assert leader.isr.pending is None
+
+
 def test_too_few_in_sync_refuse_before_the_append(cluster: ReplicaCluster) -> None:
     cluster.stop(2)
     cluster.stop(3)
@@ -329,6 +340,15 @@ def test_deleted_records_go_from_the_followers_too(cluster: ReplicaCluster) -> N
     cluster.partition(1).start_at(3)
     cluster.time.run_for(1000)
     assert [cluster.partition(broker).log.log_start_offset for broker in (1, 2, 3)] == [3, 3, 3]
+
+
+def test_followers_hear_of_a_log_start_that_moved_by_itself(cluster: ReplicaCluster) -> None:
+    for number in range(5):
+        produce(cluster, b"%d" % number)
+    cluster.time.run_for(1000)
+    cluster.partition(1).log.increment_log_start_offset(3)  # as retention does
+    cluster.time.run_for(6000)
+    assert [cluster.partition(broker).log.log_start_offset for broker in (2, 3)] == [3, 3]
 
 
 def test_a_follower_behind_the_leaders_start_begins_there(cluster: ReplicaCluster) -> None:

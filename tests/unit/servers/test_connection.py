@@ -63,14 +63,21 @@ class FakeTransport(asyncio.Transport):
 class Harness:
     """A listener with two APIs: one echoes its body, the other parks until the test completes it."""
 
-    def __init__(self, *, parked_max: int = 100, memory_bytes: int = 10_000_000, authorizer: object = None) -> None:
+    def __init__(
+        self,
+        *,
+        parked_max: int = 100,
+        memory_bytes: int = 10_000_000,
+        authorizer: object = None,
+        idle_ms_max: int = 1000,
+    ) -> None:
         self.parked: list[tuple[ResponseSlot, bytes]] = []
         apis = {
             ECHO: _api(ECHO, "Echo", self._echo),
             PARK: _api(PARK, "Park", self._park),
             ASK: _api(ASK, "Ask", self._echo, Operation.DESCRIBE),
         }
-        limits = ConnectionLimits(2_000_000, 1000, 10, 10, parked_max)
+        limits = ConnectionLimits(2_000_000, idle_ms_max, 10, 10, parked_max)
         self.memory = RequestMemory(memory_bytes)
         self.listener = Listener(
             "L",
@@ -105,6 +112,9 @@ class Harness:
 class _InstantLoop:
     def call_soon(self, callback: Callable[[], None]) -> None:
         callback()
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> None:
+        pass  # seconds go by when the test says so
 
 
 def _api(key: int, name: str, handle: Callable[[Request], Response | None], operation: Operation | None = None) -> Api:
@@ -329,6 +339,19 @@ def test_a_handler_that_fails_unexpectedly_ends_only_its_connection(caplog: pyte
     feed(connection, frame(ECHO, 1))
     assert transport.closed
     assert "a bug" in caplog.text
+
+
+@pytest.mark.parametrize(("idle_ms_max", "seconds"), [(1000, 2), (3000, 4), (-1, None)])
+def test_idle_connections_are_closed(idle_ms_max: int, seconds: int | None) -> None:
+    harness = Harness(idle_ms_max=idle_ms_max)
+    connection, transport = harness.connect()
+    feed(connection, frame(ECHO, 1))
+
+    def is_closed_a_second_later() -> bool:
+        harness.listener._reap_idle()
+        return transport.closed
+
+    assert next((second for second in range(1, 10) if is_closed_a_second_later()), None) == seconds
 
 
 def test_connections_beyond_the_limit_are_refused() -> None:

@@ -27,6 +27,7 @@ REAP_INTERVAL_S = 1.0
 class ConnectionLimits:
     request_bytes_max: int
     idle_ms_max: int
+    """Negative: connections may be idle for ever."""
     connections_max: int
     connections_per_ip_max: int
     parked_max: int
@@ -143,7 +144,8 @@ class Listener:
         """A tick a second: connections note the tick they were last active in, which costs them nothing."""
         assert self._loop is not None
         self.tick += 1
-        oldest = self.tick - max(1, self._limits.idle_ms_max // 1000)
+        idle_ms_max = self._limits.idle_ms_max
+        oldest = self.tick - max(1, idle_ms_max // 1000) if idle_ms_max >= 0 else 0
         for connection in [c for c in self._connections if c.last_active_tick < oldest and not c.is_owed_answers]:
             log.debug("closing %s: idle for connections.max.idle.ms", connection.peer)
             self.counters.reaped += 1

@@ -10,7 +10,7 @@ differ in how they read (fetch_readers.py).
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import METADATA_TOPIC_ID
-from sskafka.replication.partition import Partition
+from sskafka.replication.partition import ParkedFetch, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import Timer, TimerWheel
 from sskafka.servers.kafka.cluster_view import ClusterView
@@ -62,13 +62,13 @@ class FetchHandler:
             return encode_fetch_response(request.version, request.correlation_id, 0, error.code, fetch.session_id, [])
         reader: Reader
         if fetch.replica_id >= 0:
-            reader = FollowerReader(self._replicas, request, fetch)
+            reader = FollowerReader(self._replicas, request, fetch, context.follower_session)
         else:
             reader = ConsumerReader(self._replicas, request, fetch, self._chooses_replica)
         operation = FetchOperation(
             self._replicas, request, fetch, context, reader, self._response_bytes_max, self._view
         )
-        response = operation.attempt(must_answer=fetch.max_wait_ms <= 0 or not context.targets)
+        response = operation.attempt(must_answer=fetch.max_wait_ms <= 0 or context.is_empty)
         if response is None:
             operation.park(request.park(), self._timers, fetch.max_wait_ms)
         return response
@@ -122,16 +122,17 @@ class FetchOperation:
         has_news = False
         fetched: list[tuple[Target, FetchedPartition]] = []
         reader = self._reader
-        for target in self._context.targets:
+        for target in self._context.due():
             result = reader.read(target, room, size == 0)
             fetched.append((target, result))
             size += result.records_size
             room -= result.records_size
             has_news = has_news or reader.is_news(target, result)
-        reader.attempted()
-        if size < self._min_bytes and not has_news and not must_answer:
-            return None
-        return self._encode(fetched)
+        response = None
+        if size >= self._min_bytes or has_news or must_answer:
+            response = self._encode(fetched)
+        reader.attempted(fetched)
+        return response
 
     def _encode(self, fetched: list[tuple[Target, FetchedPartition]]) -> Response:
         results: Results = []
@@ -139,7 +140,7 @@ class FetchOperation:
             if not self._context.is_worth_telling(target, result):
                 continue
             self._context.told(target, result)
-            self._count(target.topic, result)
+            self._reader.count(target, result)
             if results and results[-1][0] == target.topic:
                 results[-1][1].append(result)
             else:
@@ -166,25 +167,23 @@ class FetchOperation:
             return []
         return self._view.endpoints(leaders, self._listener_name)
 
-    def _count(self, topic: Topic, result: FetchedPartition) -> None:
-        counters = self._replicas.counters_of(topic)
-        if counters is None:
-            return
-        counters.fetch_requests += 1
-        counters.bytes_out += result.records_size
-        if result.error_code:
-            counters.failed_fetch_requests += 1
-
     # -- waiting
 
     def park(self, slot: ResponseSlot, timers: TimerWheel, max_wait_ms: int) -> None:
         self._slot = slot
-        slot.on_abandoned = self._unwatch
+        slot.on_abandoned = self._give_up
         self._timer = timers.schedule(max_wait_ms, self.partition_changed)
-        for target in self._context.targets:
+        session = self._context.follower_session
+        if session is not None:
+            session.parked = self  # the session watches its partitions by itself
+            return
+        for target in self._context.due():
             partition = self._replicas.find(target.topic, target.index)
             self._reader.waiters_of(partition)[self] = None
             self._watched.append(partition)
+
+    def take_note(self) -> ParkedFetch:
+        return self
 
     def data_arrived(self) -> None:
         self._finish(must_answer=False)
@@ -193,15 +192,24 @@ class FetchOperation:
         self._finish(must_answer=True)
 
     def _finish(self, must_answer: bool) -> None:
-        assert self._slot is not None
+        if self._slot is None:
+            return  # answered or given up
         response = self.attempt(must_answer)
         if response is not None:
-            self._unwatch()
-            self._slot.complete(response)
+            slot = self._slot
+            self._give_up()
+            slot.complete(response)
+
+    def _give_up(self) -> None:
+        self._slot = None
+        self._unwatch()
 
     def _unwatch(self) -> None:
         for partition in self._watched:
             self._reader.waiters_of(partition).pop(self, None)
         self._watched.clear()
+        session = self._context.follower_session
+        if session is not None and session.parked is self:
+            session.parked = None
         if self._timer is not None:
             self._timer.cancel()

@@ -11,7 +11,8 @@ from sskafka.replication.partition import DataWaiter, FollowerPosition, Partitio
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.error_mapping import error_code_of
-from sskafka.servers.kafka.handlers.fetch_sessions import Target
+from sskafka.servers.kafka.handlers.fetch_session import Target
+from sskafka.servers.kafka.handlers.follower_session import FollowerSession
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.fetch import EpochEnd, FetchedPartition, FetchRequestView, PartitionTags
 from sskafka.wire.leaders import CurrentLeader
@@ -23,6 +24,9 @@ READ_FROM_ANY_REPLICA_FROM = 11
 _WRONG_BROKER = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
 
 
+ReadResults = list[tuple[Target, FetchedPartition]]
+
+
 class Reader(Protocol):
     def read(self, target: Target, room: int, min_one: bool) -> FetchedPartition: ...
 
@@ -30,8 +34,12 @@ class Reader(Protocol):
         """Worth an answer even without records."""
         ...
 
-    def attempted(self) -> None:
-        """Every partition was read once."""
+    def attempted(self, results: ReadResults) -> None:
+        """Every partition was read, and its reader was told or has to wait."""
+        ...
+
+    def count(self, target: Target, fetched: FetchedPartition) -> None:
+        """It is being told."""
         ...
 
     def waiters_of(self, partition: Partition) -> dict[DataWaiter, None]: ...
@@ -72,8 +80,17 @@ class ConsumerReader:
     def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
         return fetched.error_code != 0 or fetched.tags is not None or fetched.preferred_read_replica >= 0
 
-    def attempted(self) -> None:
+    def attempted(self, results: ReadResults) -> None:
         pass
+
+    def count(self, target: Target, fetched: FetchedPartition) -> None:
+        counters = self._replicas.counters_of(target.topic)
+        if counters is None:
+            return
+        counters.fetch_requests += 1
+        counters.bytes_out += fetched.records_size
+        if fetched.error_code:
+            counters.failed_fetch_requests += 1
 
     def waiters_of(self, partition: Partition) -> dict[DataWaiter, None]:
         return partition.data_waiters
@@ -103,9 +120,13 @@ class ConsumerReader:
 class FollowerReader:
     """A fetch offset tells the leader what the follower has: it counts once, however often the fetch is attempted."""
 
-    __slots__ = ("_broker_epoch", "_is_new", "_may_replicate", "_replica_id", "_replicas")
+    __slots__ = ("_broker_epoch", "_is_new", "_may_replicate", "_pulse", "_replica_id", "_replicas", "_session")
 
-    def __init__(self, replicas: ReplicaManager, request: Request, fetch: FetchRequestView) -> None:
+    def __init__(
+        self, replicas: ReplicaManager, request: Request, fetch: FetchRequestView, session: FollowerSession | None
+    ) -> None:
+        self._session = session
+        self._pulse = session.pulse if session is not None else None
         self._replicas = replicas
         self._replica_id = fetch.replica_id
         self._broker_epoch = fetch.replica_epoch
@@ -117,6 +138,8 @@ class FollowerReader:
             if not self._may_replicate:
                 raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             partition = self._replicas.find(target.topic, target.index)
+            if self._session is not None:
+                self._session.watch(target, partition)
             position = FollowerPosition(
                 self._replica_id,
                 self._broker_epoch,
@@ -124,11 +147,11 @@ class FollowerReader:
                 target.last_fetched_epoch,
                 target.log_start_offset,
                 target.leader_epoch,
+                self._pulse,
             )
             found = partition.read_as_follower(position, max(0, min(target.max_bytes, room)), min_one, self._is_new)
         except Exception as error:  # each partition fails for itself
             return failed(self._replicas, target, error)
-        self._replicas.counters.bytes_out += found.size_bytes
         return _fetched(target.index, found)
 
     def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
@@ -141,8 +164,16 @@ class FollowerReader:
             self._replicas.tell_followers_later(self._replicas.find(target.topic, target.index))
         return not self._is_new
 
-    def attempted(self) -> None:
+    def attempted(self, results: ReadResults) -> None:
+        if self._session is not None:
+            for target, fetched in results:
+                self._session.looked_at(target, fetched, self._replica_id)
+            if self._is_new:
+                self._session.pulse.last_fetch_ms = self._replicas.monotonic_ms()
         self._is_new = False
+
+    def count(self, target: Target, fetched: FetchedPartition) -> None:
+        self._replicas.counters.bytes_out += fetched.records_size
 
     def waiters_of(self, partition: Partition) -> dict[DataWaiter, None]:
         return partition.follower_waiters

@@ -9,93 +9,46 @@ In an incremental answer a partition stands only when it has data, an error, or 
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.servers.kafka.handlers.fetch_session import EPOCH_MAX, FetchSession, Target, Topic, targets_of
+from sskafka.servers.kafka.handlers.follower_session import FollowerSession
 from sskafka.wire.fetch import FetchedPartition, FetchRequestView
+
+__all__ = ["FetchContext", "FetchSessions", "Target", "Topic"]
 
 NO_SESSION = 0
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
-EPOCH_MAX = 2**31 - 1
 EVICTABLE_AFTER_MS = 120_000
-
-Topic = str | bytes
-"""A topic's name, or from Fetch 13 on its id."""
-
-
-class Target:
-    """What one request asks of one partition, and what the client was last told about it."""
-
-    __slots__ = (
-        "fetch_offset",
-        "index",
-        "last_fetched_epoch",
-        "leader_epoch",
-        "log_start_offset",
-        "max_bytes",
-        "seen",
-        "topic",
-    )
-
-    def __init__(
-        self,
-        topic: Topic,
-        index: int,
-        leader_epoch: int,
-        fetch_offset: int,
-        last_fetched_epoch: int,
-        log_start_offset: int,
-        max_bytes: int,
-    ) -> None:
-        self.topic = topic
-        self.index = index
-        self.leader_epoch = leader_epoch
-        self.fetch_offset = fetch_offset
-        self.last_fetched_epoch = last_fetched_epoch
-        self.log_start_offset = log_start_offset
-        self.max_bytes = max_bytes
-        self.seen: tuple[int, int] | None = None  # high watermark and log start offset
-
-
-class FetchSession:
-    __slots__ = ("is_followers", "last_used_ms", "next_epoch", "session_id", "targets", "uses_topic_ids")
-
-    def __init__(
-        self, session_id: int, targets: Iterable[Target], uses_topic_ids: bool, is_followers: bool, now_ms: float
-    ) -> None:
-        self.session_id = session_id
-        self.is_followers = is_followers
-        self.targets = {(target.topic, target.index): target for target in targets}
-        self.uses_topic_ids = uses_topic_ids
-        self.next_epoch = 1
-        self.last_used_ms = now_ms
-
-    def update(self, fetch: FetchRequestView) -> None:
-        for topic, partitions in fetch.forgotten:
-            for index in partitions:
-                self.targets.pop((topic, index), None)
-        for target in targets_of(fetch):
-            known = self.targets.get((target.topic, target.index))
-            if known is not None:
-                target.seen = known.seen
-            self.targets[target.topic, target.index] = target
-        self.next_epoch = 1 if self.next_epoch == EPOCH_MAX else self.next_epoch + 1
 
 
 class FetchContext:
     """The partitions that one request is about, and how its answer is to be cut down."""
 
-    __slots__ = ("_incremental", "_session", "targets")
+    __slots__ = ("_incremental", "_targets", "session")
 
     def __init__(self, targets: list[Target], session: FetchSession | None, incremental: bool) -> None:
-        self.targets = targets
-        self._session = session
+        self._targets = targets
+        self.session = session
         self._incremental = incremental
 
     @property
     def session_id(self) -> int:
-        return self._session.session_id if self._session else NO_SESSION
+        return self.session.session_id if self.session else NO_SESSION
+
+    @property
+    def follower_session(self) -> FollowerSession | None:
+        return self.session if isinstance(self.session, FollowerSession) else None
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.session.targets if self.session else self._targets)
+
+    def due(self) -> list[Target]:
+        """The partitions to look at now; of a follower's session more may come while its fetch is parked."""
+        return self.session.due() if isinstance(self.session, FollowerSession) else self._targets
 
     def is_worth_telling(self, target: Target, fetched: FetchedPartition) -> bool:
         return (
@@ -108,14 +61,10 @@ class FetchContext:
         )
 
     def told(self, target: Target, fetched: FetchedPartition) -> None:
-        """Remember what the client now knows; partitions that gave data go last, so that all get their turn."""
-        session = self._session
-        if session is None:
-            return
-        target.seen = None if fetched.tags else (fetched.high_watermark, fetched.log_start_offset)
-        if fetched.records_size and session.targets.get((target.topic, target.index)) is target:
-            del session.targets[target.topic, target.index]
-            session.targets[target.topic, target.index] = target
+        """Remember what the client now knows."""
+        if self.session is not None:
+            target.seen = None if fetched.tags else (fetched.high_watermark, fetched.log_start_offset)
+            self.session.told(target, fetched.records_size > 0)
 
 
 class FetchSessions:
@@ -132,15 +81,16 @@ class FetchSessions:
     def context_of(self, fetch: FetchRequestView, uses_topic_ids: bool, now_ms: float) -> FetchContext:
         """Raises KafkaError when the named session does not exist or is not at that epoch."""
         if fetch.session_epoch in {FINAL_EPOCH, INITIAL_EPOCH}:
-            self._sessions.pop(fetch.session_id, None)
+            self._close(fetch.session_id)
             targets = list(targets_of(fetch))
             session = None
             if fetch.session_epoch == INITIAL_EPOCH and targets:
-                session = self._maybe_open(targets, uses_topic_ids, fetch.replica_id >= 0, now_ms)
+                session = self._maybe_open(fetch, targets, uses_topic_ids, now_ms)
             return FetchContext(targets, session, incremental=False)
         session = self._resume(fetch, uses_topic_ids, now_ms)
         session.update(fetch)
-        return FetchContext(list(session.targets.values()), session, incremental=True)
+        targets = [] if session.is_followers else session.due()
+        return FetchContext(targets, session, incremental=True)
 
     def _resume(self, fetch: FetchRequestView, uses_topic_ids: bool, now_ms: float) -> FetchSession:
         session = self._sessions.get(fetch.session_id)
@@ -155,17 +105,33 @@ class FetchSessions:
         return session
 
     def _maybe_open(
-        self, targets: list[Target], uses_topic_ids: bool, is_followers: bool, now_ms: float
+        self, fetch: FetchRequestView, targets: list[Target], uses_topic_ids: bool, now_ms: float
     ) -> FetchSession | None:
         """None when the cache is full of sessions in use: the client then goes on without one."""
-        if len(self._sessions) >= self._limit and not self._evict(is_followers, now_ms):
+        is_follower = fetch.replica_id >= 0
+        if is_follower:
+            self._close_before(fetch.replica_id, fetch.replica_epoch)
+        if len(self._sessions) >= self._limit and not self._evict(is_follower, now_ms):
             return None
         session_id = self._random_int(1, EPOCH_MAX)
         while session_id in self._sessions:
             session_id = self._random_int(1, EPOCH_MAX)
-        session = FetchSession(session_id, targets, uses_topic_ids, is_followers, now_ms)
+        session: FetchSession
+        if is_follower:
+            follower = (fetch.replica_id, fetch.replica_epoch)
+            session = FollowerSession(session_id, targets, uses_topic_ids, now_ms, follower)
+        else:
+            session = FetchSession(session_id, targets, uses_topic_ids, now_ms)
         self._sessions[session_id] = session
         return session
+
+    def _close_before(self, replica_id: int, broker_epoch: int) -> None:
+        """Sessions of a broker that has restarted since: nobody will use them, and their watches cost time."""
+        for session_id, session in list(self._sessions.items()):
+            if isinstance(session, FollowerSession):
+                of_replica, of_epoch = session.follower
+                if of_replica == replica_id and of_epoch < broker_epoch:
+                    self._close(session_id)
 
     def _evict(self, for_follower: bool, now_ms: float) -> bool:
         """The session that was not used for longest, if that is long enough; a follower takes any consumer's place."""
@@ -176,11 +142,10 @@ class FetchSessions:
                 oldest = next((session for session in self._sessions.values() if not session.is_followers), None)
         if oldest is None:
             return False
-        del self._sessions[oldest.session_id]
+        self._close(oldest.session_id)
         return True
 
-
-def targets_of(fetch: FetchRequestView) -> Iterable[Target]:
-    for topic, partitions in fetch.topics:
-        for partition in partitions:
-            yield Target(topic, *partition)
+    def _close(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.close()

@@ -1,4 +1,4 @@
-"""Metadata and its younger sister DescribeTopicPartitions: who is in the cluster and who leads what."""
+"""Metadata: who is in the cluster and who leads what."""
 
 from sskafka.metadata.image import TopicImage
 from sskafka.metadata.partition_image import PartitionImage
@@ -20,6 +20,7 @@ from sskafka.wire.messages.metadata import (
 )
 
 ALL_TOPICS_IF_EMPTY = 0  # in version 0 an empty list means every topic
+NO_NAME_FROM = 12  # requests may leave out a topic's name two versions earlier
 
 
 class MetadataHandler:
@@ -79,7 +80,8 @@ class MetadataHandler:
         if asked.name is None or (not asked.name and asked.topic_id != ZERO_UUID):
             topic = image.topics_by_id.get(asked.topic_id)
             if topic is None or not request.may_on_topic(Operation.DESCRIBE, topic.name):
-                return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, asked.name, asked.topic_id)
+                name = asked.name if request.version >= NO_NAME_FROM else ""
+                return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, name, asked.topic_id)
             return self._describe(topic, message, request)
         if not request.may_on_topic(Operation.DESCRIBE, asked.name):
             return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, asked.name)

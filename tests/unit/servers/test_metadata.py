@@ -1,0 +1,28 @@
+"""Metadata, in versions that differ in what they can say."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sskafka.metadata.image import ClusterImage
+from sskafka.model.errors import ErrorCode
+from sskafka.servers.kafka.authorization import AllowAll
+from sskafka.servers.kafka.cluster_view import ClusterView
+from sskafka.servers.kafka.handlers.metadata import MetadataHandler
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.codec import decode, encode
+from sskafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+
+@pytest.mark.parametrize(("version", "name"), [(10, ""), (11, ""), (12, None), (13, None)])
+def test_an_unknown_topic_id_is_answered_also_where_a_topic_must_have_a_name(version: int, name: str | None) -> None:
+    view = ClusterView("cluster", ClusterImage, lambda: 1)
+    handler = MetadataHandler(view, SimpleNamespace(automatic=False))  # type: ignore[arg-type]
+    connection: Any = SimpleNamespace(authorizer=AllowAll(), principal="User:me", listener_name="PLAINTEXT")
+    asked = MetadataRequest(topics=[MetadataRequestTopic(topic_id=bytes(range(16)), name=None)])
+    request = Request(connection, version, 1, None, memoryview(b""), 0, 0)
+    answer = asyncio.run(handler.metadata(asked, request))
+    (topic,) = decode(MetadataResponse, version, encode(answer, version)).topics
+    assert (topic.error_code, topic.name) == (ErrorCode.UNKNOWN_TOPIC_ID, name)
