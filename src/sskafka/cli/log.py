@@ -10,6 +10,7 @@ import typer
 from sskafka.cli import index_dump
 from sskafka.cli.failures import CommandError
 from sskafka.cli.index_dump import LEADER_EPOCHS_FILE, offset_index_problems, time_index_problems
+from sskafka.cli.output import Format, FormatOption
 from sskafka.cli.segment_dump import SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, Shape, dump_lines, json_lines, text_lines
 
 app = typer.Typer(
@@ -54,12 +55,14 @@ def dump(
     ] = False,
     max_bytes: Annotated[int | None, typer.Option("--max-bytes", help="Read so much of a segment.")] = None,
     text: Annotated[bool, typer.Option("--text", help="'offset key payload' for each record.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="A JSON object for each batch.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="A JSON object for each batch; short for --format.")] = False,
+    output: FormatOption = Format.TEXT,
 ) -> None:
     """Print what is in log files, in the words of kafka-dump-log."""
     chosen = [*(paths or ()), *(Path(name.strip()) for names in files or () for name in names.split(","))]
     if not chosen:
         raise typer.BadParameter("name a file", param_hint="FILE")
+    as_json = as_json or output is Format.JSON
     contents = print_data_log or cluster_metadata
     shape = Shape(contents or deep_iteration, contents, not skip_record_metadata, cluster_metadata)
     problems = 0

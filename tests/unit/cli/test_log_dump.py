@@ -97,8 +97,9 @@ def test_text_is_offset_key_payload_of_data(directory: Path) -> None:
     ]
 
 
-def test_json_has_a_batch_a_line(directory: Path) -> None:
-    batches = [json.loads(line) for line in dump(directory / f"{BASE}.log", "--json")]
+@pytest.mark.parametrize("option", [("--json",), ("--format", "json")])
+def test_json_has_a_batch_a_line(directory: Path, option: tuple[str, ...]) -> None:
+    batches = [json.loads(line) for line in dump(directory / f"{BASE}.log", *option)]
     assert [batch["base_offset"] for batch in batches] == [10, 13, 14]
     assert batches[0]["records"][0] == {
         "offset": 10,
