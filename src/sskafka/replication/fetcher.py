@@ -4,7 +4,8 @@
     partition, a bounded number of bytes a turn -> all of it as safe as flush.messages asks -> send again
 
 One request is under way at a time. Its fetch offsets tell the leader what this broker has, so it is sent only when
-that is true. A partition that fails pauses for replica.fetch.backoff.ms, the others go on.
+that is true. A partition that fails pauses, the others go on; pauses grow up to replica.fetch.backoff.ms. They begin
+short because most failures are races of the metadata: a new leader that does not know of its leadership yet.
 """
 
 import logging
@@ -32,6 +33,7 @@ from sskafka.wire.messages.fetch import FetchRequest, FetchResponse, PartitionDa
 
 _log = logging.getLogger(__name__)
 
+FIRST_PAUSE_MS = 20
 TURN_BYTES = 1024 * 1024
 """Appended in one turn of the loop; then the clients of this broker have theirs."""
 
@@ -77,6 +79,9 @@ class ReplicaFetcher:
         """What to ask of them may differ from what the leader knows."""
         self._paused: set[Key] = set()
         self._to_forget: set[Key] = set()
+        self._failures: dict[Key, int] = {}
+        """In a row."""
+        self._lost_requests = 0
         self._unflushed: set[Key] = set()
         self._answers: deque[tuple[Key, PartitionData]] = deque()
         self._is_busy = False
@@ -103,6 +108,7 @@ class ReplicaFetcher:
             self._to_tell.discard(key)
             self._paused.discard(key)
             self._unflushed.discard(key)
+            self._failures.pop(key, None)
             self._to_forget.add(key)
             self._soon(self._maybe_send)
 
@@ -161,11 +167,13 @@ class ReplicaFetcher:
             return
         if isinstance(answer, Exception):
             _log.info("broker %d could not be fetched from: %s", self._leader_id, answer)
-            self._begin_again(self._limits.backoff_ms)
+            self._begin_again(self._pause_ms(self._lost_requests))
+            self._lost_requests += 1
         elif answer.error_code != ErrorCode.NONE:
             _log.info("broker %d ended the fetch session: %s", self._leader_id, ErrorCode(answer.error_code).name)
             self._begin_again(0 if answer.error_code in _SESSION_IS_GONE else self._limits.backoff_ms)
         else:
+            self._lost_requests = 0
             self._session.answered(answer.session_id)
             self._answers.extend(
                 ((topic.topic_id, data.partition_index), data)
@@ -174,7 +182,7 @@ class ReplicaFetcher:
             )
             self._work_off()
 
-    def _begin_again(self, delay_ms: int) -> None:
+    def _begin_again(self, delay_ms: float) -> None:
         self._session.lost()
         self._links.call_later(delay_ms / 1000, self._go_on)
 
@@ -243,6 +251,7 @@ class ReplicaFetcher:
         if partition.log.ready_offset < partition.log.log_end_offset:
             self._unflushed.add(key)
             partition.on_flushed = self._maybe_send
+        self._failures.pop(key, None)
         return size_bytes
 
     # -- what goes wrong
@@ -254,8 +263,13 @@ class ReplicaFetcher:
 
     def _pause(self, key: Key) -> None:
         partition = self._partitions[key]
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
         self._stop_asking(key)
-        self._links.call_later(self._limits.backoff_ms / 1000, lambda: self._resume(key, partition))
+        self._links.call_later(self._pause_ms(failures) / 1000, lambda: self._resume(key, partition))
+
+    def _pause_ms(self, failures: int) -> int:
+        return min(FIRST_PAUSE_MS << min(failures, 16), self._limits.backoff_ms)
 
     def _stop_asking(self, key: Key) -> None:
         self._paused.add(key)

@@ -87,6 +87,8 @@ class ReplicaManager:
         self._to_tell: dict[Partition, None] = {}
         self._changes = WorkQueue(clock, call_soon)
         self._is_stopped = False
+        for directory in logs.directories:
+            directory.health.on_failure = self._directory_failed
         if links is not None:
             self._check_lag_later(links)
 
@@ -217,8 +219,12 @@ class ReplicaManager:
         """Called when all metadata given so far is in effect."""
         self._changes.when_done(callback)
 
-    def take_offline(self, directory: LogDirectory) -> None:
-        """A log directory has failed: its replicas can neither lead nor follow."""
+    def _directory_failed(self, directory: LogDirectory) -> None:
+        """Soon: whoever noticed is in the middle of something."""
+        self._call_soon(lambda: self._take_offline(directory))
+
+    def _take_offline(self, directory: LogDirectory) -> None:
+        """Its replicas can neither lead nor follow."""
         for replicas in self.topics():
             for index, partition in list(replicas.partitions.items()):
                 if partition.log.log_directory is directory:
@@ -255,6 +261,7 @@ class ReplicaManager:
         topic_partition = TopicPartition(topic.name, index)
         config, min_insync_replicas = self._configs(image, topic.name)
         partition_log = self._logs.open_log(topic_partition, topic.topic_id, config, self._clock.now_ms())
+        partition_log.log_directory.check_online()
         return Partition(
             topic_partition,
             topic.topic_id,

@@ -423,9 +423,7 @@ def test_a_full_disk_pauses_its_follower_and_no_other(cluster: ReplicaCluster) -
 
 def test_a_failed_directory_takes_its_replicas_offline(cluster: ReplicaCluster) -> None:
     broker = cluster.brokers[3]
-    directory = broker.partition(TOPIC_ID).log.log_directory
-    directory.on_failure = broker.replicas.take_offline
-    directory.fail(OSError("broken"))
+    broker.partition(TOPIC_ID).log.log_directory.fail(OSError("broken"))
     assert produce(cluster, b"a").error_code == 0
     samples = {sample.name: sample.value for sample in broker.replicas.samples()}
     assert samples["kafka_server_replicamanager_offlinereplicacount"] == 1
