@@ -195,6 +195,7 @@ class Broker:
         for api in self._registry:
             yield from api.counters.samples()
         if self._services is not None:
+            yield from self._services.replicas.samples()
             for topic in self._services.replicas.topics():
                 yield from topic.counters.samples(topic.name)
 
