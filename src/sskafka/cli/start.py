@@ -27,6 +27,7 @@ from sskafka.model.settings import Settings
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 PID_FILE = "broker.pid"
+SWITCH_INTERVAL_S = 0.001  # so long the control loop waits at most for its turn while the data loop is busy
 _INTERRUPTED = 130
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -43,6 +44,7 @@ def start(
     settings = load_settings(file, overrides)
     for warning in settings.warnings:
         talk(f"warning: {warning}")
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         stopped_by = runner.run(serve(settings, home_of(file), inherited_sockets(inherit)))
     if stopped_by is signal.SIGINT:
