@@ -71,17 +71,20 @@ class ClusterProcesses:
             )
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Stops the command, and brokers that were started again by themselves: the command's exit code."""
+        """Stops the command, and brokers that were started again by themselves: the highest exit code.
+
+        A command whose own brokers have all died has ended by itself, which is no failure to stop.
+        """
         assert self._parent is not None, "the cluster was not started"
-        self._parent.send_signal(number)
+        parents = [self._parent] if self._parent.poll() is None else []
+        for parent in parents:
+            parent.send_signal(number)
         for process in self._restarted.values():
             process.send_signal(signal.SIGTERM)
-        for process in self._restarted.values():
-            process.wait(STOP_TIMEOUT_S)
+        codes = [process.wait(STOP_TIMEOUT_S) for process in (*parents, *self._restarted.values())]
         self._restarted.clear()
-        exit_code = self._parent.wait(STOP_TIMEOUT_S)
         self._close_parent()
-        return exit_code
+        return max(codes)
 
     def restart(self) -> "ClusterProcesses":
         self.stop()

@@ -77,11 +77,6 @@ class LeaderState:
                 candidate = progress.log_end_offset
         return candidate
 
-    def low_watermark(self, own_log_start_offset: int, is_live: Callable[[int], bool]) -> int:
-        """Every live replica has deleted what is before."""
-        starts = [progress.log_start_offset for replica, progress in self.followers.items() if is_live(replica)]
-        return min([own_log_start_offset, *starts])
-
     # -- changes of the ISR
 
     def change_replicas(self, replicas: tuple[int, ...]) -> None:

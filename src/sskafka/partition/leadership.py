@@ -13,6 +13,3 @@ class Leadership:
 
     def is_led_by(self, broker_id: int) -> bool:
         return self.leader_id == broker_id
-
-    def has_enough_in_sync(self, min_insync_replicas: int) -> bool:
-        return len(self.isr) >= min(min_insync_replicas, len(self.replicas))

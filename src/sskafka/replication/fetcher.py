@@ -166,7 +166,8 @@ class ReplicaFetcher:
         if self._is_stopped:
             return
         if isinstance(answer, Exception):
-            _log.info("broker %d could not be fetched from: %s", self._leader_id, answer)
+            level = logging.DEBUG if self._lost_requests else logging.INFO
+            _log.log(level, "broker %d could not be fetched from: %s", self._leader_id, answer)
             self._begin_again(self._pause_ms(self._lost_requests))
             self._lost_requests += 1
         elif answer.error_code != ErrorCode.NONE:

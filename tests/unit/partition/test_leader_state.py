@@ -182,11 +182,3 @@ def test_replicas_that_stay_keep_their_progress() -> None:
     state.change_replicas((1, 2, 4))
     assert state.followers[2].log_end_offset == 80
     assert set(state.followers) == {2, 4}
-
-
-def test_low_watermark_is_of_live_replicas() -> None:
-    state = leader()
-    state.followers[2].fetched(100, 30, -1, 100, 0)
-    state.followers[3].fetched(100, 10, -1, 100, 0)
-    assert state.low_watermark(40, lambda broker: True) == 10
-    assert state.low_watermark(40, lambda broker: broker != 3) == 30
