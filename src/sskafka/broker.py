@@ -32,6 +32,7 @@ from sskafka.model.settings import Settings
 from sskafka.quorum.control_thread import ControlThread
 from sskafka.quorum.formatting import format_storage
 from sskafka.quorum.node_control import NodeControl
+from sskafka.raft.voters import NO_NODE
 from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.controller_requests import ControllerRequests
 from sskafka.replication.housekeeping import Housekeeping
@@ -68,6 +69,7 @@ from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
 from sskafka.wire.messages.broker_registration import Listener as RegisteredListener
+from sskafka.wire.messages.describe_cluster import DescribeClusterBroker
 from sskafka.wire.schema import Message
 
 log = logging.getLogger(__name__)
@@ -208,7 +210,7 @@ class Broker:
             self._stack.callback(bound.close)
         self.advertised = [
             self._reachable(listener, sockets[listener.name].getsockname()[1])
-            for listener in self.settings.advertised_listeners
+            for listener in self.settings.advertised_listeners or self.settings.controller_listeners
         ]
         return sockets
 
@@ -290,7 +292,7 @@ class Broker:
         assert control.client is not None
         registry, settings, clock, controller = self._registry, self.settings, self._clock, control.client
         logs, replicas, timers, housekeeping = self._services
-        view = ClusterView(self.cluster_id, lambda: control.image, lambda: control.leader_id)
+        view = ClusterView(self.cluster_id, lambda: control.image, lambda: _controller_for_clients(control))
         quorum = QuorumHandlers(controller)
         sessions = FetchSessions(settings["max.incremental.fetch.session.cache.slots"], random.randint)
         produce = ProduceHandler(replicas, clock, timers, view)
@@ -357,6 +359,9 @@ class Broker:
         quorum.register(registry)
         ControllerHandlers(direct).register(registry)
         AdministrationHandlers(direct).register(registry)
+        TopicHandlers(direct).register(registry)
+        ConfigHandlers(self.node_id, direct, self.settings).register(registry)
+        ClusterHandler(view, lambda: _described(direct.voter_addresses)).register(registry)
         registry.add(ApiKey.FETCH, quorum.fetch_metadata(registry))
         registry.add(ApiKey.API_VERSIONS, ApiVersionsHandler(registry, view).handle)
         for item in self.settings.controller_listeners:
@@ -405,6 +410,18 @@ class _Tasks:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _controller_for_clients(control: NodeControl) -> int:
+    """The active controller, or, where that is no broker, any broker: each passes on what only the former can do."""
+    leader_id, image = control.leader_id, control.image
+    if leader_id == NO_NODE or leader_id in image.brokers:
+        return leader_id
+    return min((broker.id for broker in image.active_brokers()), default=NO_NODE)
+
+
+def _described(voters: Mapping[int, Address]) -> list[DescribeClusterBroker]:
+    return [DescribeClusterBroker(node_id, address.host, address.port) for node_id, address in voters.items()]
 
 
 async def _stop_on(thread: ControlThread, listener: Listener) -> None:

@@ -1,7 +1,9 @@
 """The control plane as handlers see it: asked on its own loop, or from the data loop across the threads."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from sskafka.client.connection import Address
 from sskafka.metadata.image import ClusterImage
 from sskafka.quorum.control_plane import ControlPlane
 from sskafka.quorum.control_thread import ControlThread
@@ -21,6 +23,10 @@ class DirectControl:
     @property
     def image(self) -> ClusterImage:
         return self._plane.committed.image
+
+    @property
+    def voter_addresses(self) -> Mapping[int, Address]:
+        return self._plane.addresses
 
     async def ask(self, request: Message, timeout_ms: int) -> Any:
         """The answer of the active controller, wherever it is."""

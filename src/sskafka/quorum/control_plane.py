@@ -93,13 +93,13 @@ class ControlPlane:
         self._journal = JournalFile(self._log) if keeps_journal(settings) else None
         self.committed = CommittedMetadata(self._log)
         self.voters = voter_set(settings, self._log.setup)
-        self._addresses = voter_addresses(settings, self._log.setup)
+        self.addresses = voter_addresses(settings, self._log.setup)
         self._options = ConnectionOptions(
             f"node-{self.node_id}",
             connect_timeout_ms=settings["controller.quorum.request.timeout.ms"],
             request_timeout_ms=settings["controller.quorum.request.timeout.ms"],
         )
-        self._peers = PeerNetwork(cluster_id, self._addresses, self._options, self._told_of_other_cluster)
+        self._peers = PeerNetwork(cluster_id, self.addresses, self._options, self._told_of_other_cluster)
         self._network = network or self._peers
         self._driver = self._new_driver(executor, random)
         sessions = BrokerSessions(settings["broker.session.timeout.ms"])
@@ -115,8 +115,8 @@ class ControlPlane:
         self.controller.on_activation = self._activated
         self._duties = ControllerDuties(self.controller, self.committed, self._decisions, sessions, settings, clock)
         self._snapshots = SnapshotWriter(self._log, self.committed, settings, clock, on_failure)
-        listener_name = next(iter(settings["controller.listener.names"]), settings.listeners[0].name)
-        self._describer = QuorumDescriber(self._driver.node, clock, self._addresses, listener_name)
+        listeners = (*settings.controller_listeners, *settings.listeners)
+        self._describer = QuorumDescriber(self._driver.node, clock, self.addresses, listeners[0].name)
         self._leadership = Leadership(NO_NODE, 0)
         self._leader_changed = asyncio.Event()
         self._links: list[ControllerLink] = []
@@ -165,7 +165,7 @@ class ControlPlane:
     # ---- what this node asks of the controller
 
     def new_link(self) -> ControllerLink:
-        link = ControllerLink(self.node_id, self, self.decide, self._addresses, self._options, self._clock)
+        link = ControllerLink(self.node_id, self, self.decide, self.addresses, self._options, self._clock)
         self._links.append(link)
         return link
 

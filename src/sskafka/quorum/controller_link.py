@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from sskafka.client.connection import Address, ConnectionOptions
-from sskafka.client.errors import ClientError
+from sskafka.client.errors import ClientError, UnsupportedApiError
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.quorum.envelopes import open_answer, put_into_envelope
@@ -76,6 +76,8 @@ class ControllerLink:
         while (left_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
             try:
                 return await self._ask_leader(request, left_ms)
+            except UnsupportedApiError as error:
+                raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, str(error)) from error
             except ClientError as error:
                 problem = str(error)
             except TimeoutError:

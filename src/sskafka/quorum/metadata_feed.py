@@ -17,6 +17,7 @@ class MetadataFeed:
         self._loop = data_loop
         self._on_failure = on_failure
         self._listeners: list[Listener] = []
+        self._changed = asyncio.Event()
 
     def subscribe(self, listener: Listener) -> None:
         """Before anything is published; called on the data loop."""
@@ -33,3 +34,10 @@ class MetadataFeed:
                 listener(delta, image)
         except Exception as error:  # a broker that lost track of its metadata must not go on
             self._on_failure(error)
+        self._changed.set()
+        self._changed.clear()
+
+    async def until(self, condition: Callable[[ClusterImage], bool]) -> None:
+        """Waits on the data loop until the image is as wanted."""
+        while not condition(self.image):
+            await self._changed.wait()

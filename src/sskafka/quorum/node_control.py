@@ -109,8 +109,9 @@ class NodeControl:
         self._plane.start()
 
     async def join(self, request: BrokerRegistrationRequest) -> None:
-        """Returns when the broker is registered and unfenced. Raises KafkaError when it is refused."""
+        """Returns when the broker is unfenced and its own metadata says so. Raises KafkaError when it is refused."""
         await self.thread.call(self._join(request))
+        await self.feed.until(lambda image: image.is_active(request.broker_id))
 
     async def _join(self, request: BrokerRegistrationRequest) -> None:
         assert self._plane is not None

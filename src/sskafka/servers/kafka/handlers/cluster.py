@@ -1,4 +1,6 @@
-"""DescribeCluster: id, controller and brokers."""
+"""DescribeCluster: the cluster's id, and its brokers or, on a controller's listener, its controllers."""
+
+from collections.abc import Callable, Iterable
 
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.authorization import NOT_ASKED, Operation
@@ -16,27 +18,40 @@ BROKERS, CONTROLLERS = 1, 2
 
 
 class ClusterHandler:
-    def __init__(self, view: ClusterView) -> None:
+    """`controllers` makes it answer for these instead of the brokers."""
+
+    def __init__(
+        self, view: ClusterView, controllers: Callable[[], Iterable[DescribeClusterBroker]] | None = None
+    ) -> None:
         self._view = view
+        self._controllers = controllers
+        self._endpoint_type = BROKERS if controllers is None else CONTROLLERS
 
     def register(self, registry: Registry) -> None:
         registry.add_message(ApiKey.DESCRIBE_CLUSTER, self.describe_cluster, cluster_operation=Operation.DESCRIBE)
 
     def describe_cluster(self, message: DescribeClusterRequest, request: Request) -> DescribeClusterResponse:
-        if message.endpoint_type != BROKERS:
-            wrong = "MISMATCHED_ENDPOINT_TYPE" if message.endpoint_type == CONTROLLERS else "UNSUPPORTED_ENDPOINT_TYPE"
+        if message.endpoint_type != self._endpoint_type:
+            is_known = message.endpoint_type in {BROKERS, CONTROLLERS}
+            wrong = "MISMATCHED_ENDPOINT_TYPE" if is_known else "UNSUPPORTED_ENDPOINT_TYPE"
             return DescribeClusterResponse(
                 error_code=ErrorCode[wrong],
-                error_message="this listener knows brokers, not controllers",
+                error_message="this listener knows brokers or controllers, but not those that were asked for",
                 endpoint_type=message.endpoint_type,
             )
         rights = request.rights_on_cluster() if message.include_cluster_authorized_operations else NOT_ASKED
         return DescribeClusterResponse(
+            endpoint_type=self._endpoint_type,
             cluster_id=self._view.cluster_id,
             controller_id=self._view.controller_id,
-            brokers=[
-                DescribeClusterBroker(broker.broker_id, broker.host, broker.port, broker.rack, broker.fenced)
-                for broker in self._view.brokers(request.listener_name, message.include_fenced_brokers)
-            ],
+            brokers=list(self._nodes(message, request)),
             cluster_authorized_operations=rights,
         )
+
+    def _nodes(self, message: DescribeClusterRequest, request: Request) -> Iterable[DescribeClusterBroker]:
+        if self._controllers is not None:
+            return self._controllers()
+        return [
+            DescribeClusterBroker(broker.broker_id, broker.host, broker.port, broker.rack, broker.fenced)
+            for broker in self._view.brokers(request.listener_name, message.include_fenced_brokers)
+        ]
