@@ -17,9 +17,13 @@ import socket
 from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from sskafka.client import topics_file
+from sskafka.client.admin import NewTopic
 from sskafka.client.clock import SystemClock
+from sskafka.client.cluster import Cluster
 from sskafka.client.connection import Address, ConnectionOptions
 from sskafka.metadata.broker_lifecycle import supported_features
 from sskafka.metadata.delta import MetadataDelta
@@ -28,6 +32,7 @@ from sskafka.model import listeners as addresses
 from sskafka.model.clock import Clock
 from sskafka.model.counters import ConnectionCounters, Sample
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_thread import ControlThread
 from sskafka.quorum.formatting import format_storage
@@ -140,6 +145,7 @@ class Broker:
             raise
 
     async def _start(self) -> None:
+        topics = self._topics_to_create()
         sockets = self._bind_sockets()
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="sskafka-io")
         self._stack.callback(self._executor.shutdown)
@@ -157,6 +163,8 @@ class Broker:
         if self.is_broker:
             self._register_apis(control)
             await self._join_cluster(control, logs, sockets)
+            if topics:
+                self._stack.push_async_callback(_end, self._spawn_background(self._create_topics(topics)))
         else:
             await control.begin()
 
@@ -213,6 +221,19 @@ class Broker:
             for listener in self.settings.advertised_listeners or self.settings.controller_listeners
         ]
         return sockets
+
+    def _topics_to_create(self) -> list[NewTopic]:
+        path = self.settings[topics_file.SETTING]
+        if path is None:
+            return []
+        try:
+            return topics_file.parse_topics(Path(path).read_text(), path)
+        except OSError as error:
+            raise SettingError(topics_file.SETTING, path, f"cannot be read: {error.strerror}") from error
+
+    async def _create_topics(self, topics: list[NewTopic]) -> None:
+        async with Cluster(self.bootstrap_servers) as cluster:
+            await topics_file.create_missing_topics(cluster, topics, max(1, len(self.settings.voters)))
 
     def _reachable(self, listener: addresses.Listener, bound_port: int) -> addresses.Listener:
         host = listener.host

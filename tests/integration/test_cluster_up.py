@@ -141,3 +141,32 @@ def test_settings_reach_every_broker_and_stay(start_cluster: StartCluster) -> No
     began = time.monotonic()
     assert cluster.stop() == 0
     assert time.monotonic() - began < 10
+
+
+def test_topics_from_a_file_are_there_once_and_stay_as_they_are(start_cluster: StartCluster, tmp_path: Path) -> None:
+    file = tmp_path / "topics.json"
+    file.write_text('[{"name": "orders", "partitions": 3, "replication_factor": 2}, {"name": "logs"}]')
+    cluster = start_cluster(3, {"topics.file": file, "num.partitions": 2, "default.replication.factor": 3})
+    for name in ("orders", "logs"):
+        wait_until(lambda topic=name: cluster.partitions(topic), f"{name} is made")
+    orders = cluster.partitions("orders")
+    assert {len(state.replicas) for state in orders.values()} == {2}
+    assert [len(cluster.partitions(name)) for name in ("orders", "logs")] == [3, 2]
+    file.write_text('[{"name": "orders", "partitions": 9}, {"name": "later", "partitions": 1}]')
+    cluster.restart()
+    wait_until(lambda: cluster.partitions("later"), "what is new in the file is made")
+    assert [state.replicas for state in cluster.partitions("orders").values()] == [o.replicas for o in orders.values()]
+
+
+def test_a_file_of_topics_that_cannot_be_used(tmp_path: Path) -> None:
+    file = tmp_path / "topics.json"
+    file.write_text('[{"name": "no name of a topic"}]')
+    arguments = ("-n", "1", "--dir", str(tmp_path / "cluster"), "--kafka-port", "0", "--set", f"topics.file={file}")
+    assert "no name of a topic" in failure(*arguments)
+
+
+def test_broker_1_leads_a_new_cluster_of_the_lab(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(3, None, "--lab")
+    assert cluster.controller() == 1
+    cluster.create_topic("lab", partitions=1)
+    assert (cluster.home(1) / "data" / "lab-1").is_dir()

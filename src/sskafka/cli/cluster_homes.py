@@ -121,6 +121,8 @@ def write_settings(
     """Writes each broker's server.properties and answers with what is to be said about the settings in them."""
     cluster_id = uuid_text(random_uuid(os.urandom))
     voters = ",".join(f"{home.node_id}@{HOST}:{port}" for home, port in zip(cluster.homes, ports, strict=True))
+    if "topics.file" in overrides:  # a broker that is started again alone may stand in another directory
+        overrides = {**overrides, "topics.file": str(Path(overrides["topics.file"]).resolve())}
     texts = []
     for home, port in zip(cluster.homes, ports, strict=True):
         stated = {"cluster.id": cluster_id} if cluster.is_new else home.read_properties()

@@ -25,6 +25,6 @@ OWN = (
     Setting("controller.quorum.first.election.delay.ms", INT, None, AtLeast(0), READ_ONLY, LOW,
             "How long this voter waits before the first election of a new cluster; a random time when not set.",
             own=True),
-    planned("topics.file", STRING, None, None, READ_ONLY, MEDIUM,
-            "JSON file with topics that are created once all brokers are there.", own=True),
+    Setting("topics.file", STRING, None, None, READ_ONLY, MEDIUM,
+            "JSON file with topics that are created once as many brokers as voters are there.", own=True),
 )
