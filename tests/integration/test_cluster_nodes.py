@@ -84,6 +84,7 @@ def test_brokers_pass_on_what_only_the_controller_can_do(node: StartNode) -> Non
     brokers = [node(number).start() for number in (1, 2)]
     for number, broker in enumerate(brokers):
         assert create(broker, f"topic-{number}", replicas=2) == 0
+        assert knows(broker, f"topic-{number}"), "who was told that it exists finds it where it asked"
     for broker in brokers:
         for number in (0, 1):
             wait_until(lambda b=broker, n=number: knows(b, f"topic-{n}"), "every broker knows every topic")

@@ -1,6 +1,8 @@
 """The control plane as handlers see it: asked on its own loop, or from the data loop across the threads."""
 
+import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from sskafka.client.connection import Address
@@ -9,8 +11,11 @@ from sskafka.quorum.control_plane import ControlPlane
 from sskafka.quorum.control_thread import ControlThread
 from sskafka.quorum.controller_link import ControllerLink
 from sskafka.quorum.metadata_feed import MetadataFeed
+from sskafka.quorum.own_changes import shows
 from sskafka.quorum.raft_messages import WireRequest
 from sskafka.wire.schema import Message
+
+OWN_CHANGE_TIMEOUT_S = 1.0
 
 
 class DirectControl:
@@ -55,7 +60,11 @@ class ControlClient:
         return self._feed.image
 
     async def ask(self, request: Message, timeout_ms: int) -> Any:
-        return await self._thread.call(self._direct.ask(request, timeout_ms))
+        answer = await self._thread.call(self._direct.ask(request, timeout_ms))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(OWN_CHANGE_TIMEOUT_S):
+                await self._feed.until(lambda image: shows(image, request, answer))
+        return answer
 
     async def decide(self, request: Message) -> Any:
         return await self._thread.call(self._direct.decide(request))
