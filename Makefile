@@ -43,3 +43,4 @@ clean: ## Remove what the targets made
 
 include benchmarks/bench.mk
 include tests/interop/interop.mk
+include tests/chaos/chaos.mk
