@@ -77,9 +77,6 @@ class Decisions:
             ApiKey.UNREGISTER_BROKER: self._unregister,
         }
 
-    def __contains__(self, key: int) -> bool:
-        return key in self._by_key
-
     def for_request(self, request: Message) -> Decide:
         key = request.SCHEMA.key
         assert key is not None

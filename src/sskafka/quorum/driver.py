@@ -30,7 +30,16 @@ from sskafka.raft.messages import (
     Response,
 )
 from sskafka.raft.node import Answered, Asked, RaftNode, Unanswered
-from sskafka.raft.ready import Answer, FlushPoint, LeaderAppend, Leadership, LogRead, Ready, SnapshotRead
+from sskafka.raft.ready import (
+    Answer,
+    FlushPoint,
+    FollowerAppend,
+    LeaderAppend,
+    Leadership,
+    LogRead,
+    Ready,
+    SnapshotRead,
+)
 from sskafka.storage.errors import LogDirectoryError, StorageError
 from sskafka.storage.flusher import Background, FlushPlan
 
@@ -89,6 +98,7 @@ class QuorumDriver:
         self._timer: Timer | None = None
         self._wanted_flush: FlushPoint | None = None
         self._is_flushing = False
+        self._is_full = False
 
     # ---- events
 
@@ -197,7 +207,23 @@ class QuorumDriver:
         if ready.truncate_to is not None:
             self._log.truncate_to(ready.truncate_to)
         if ready.append is not None:
-            self._log.append(ready.append, self._clock.now_ms())
+            self._append(ready, ready.append)
+
+    def _append(self, ready: Ready, append: LeaderAppend | FollowerAppend) -> None:
+        """A full disk takes nothing: a follower tries again, and who cannot begin its epoch does not lead it."""
+        try:
+            self._log.append(append, self._clock.now_ms())
+            self._is_full = False
+        except LogDirectoryError:
+            raise
+        except StorageError as error:
+            if not self._is_full:
+                _log.error("the metadata log cannot grow: %s", error)
+            self._is_full = True
+            ready.flush = ready.high_watermark = None
+            self._steps.append(self.node.append_refused)
+            if isinstance(append, LeaderAppend):
+                self._steps.append(self.node.resign)
 
     def _tell(self, ready: Ready) -> None:
         if ready.installed_snapshot is not None:

@@ -162,9 +162,15 @@ class RaftNode:
         return self._finish(now_ms)
 
     def append_refused(self, now_ms: int) -> Ready:
-        """The disk had no room for what `propose` just asked to append, and took none of it."""
+        """The disk had no room for what the last `Ready` asked to append, and took none of it.
+
+        Of that `Ready` neither `flush` nor `high_watermark` may have been acted upon. A follower asks again later; a
+        leader that could not even write its first record had better resign.
+        """
         self.state.log_view.refresh()
         self.state.forget_append()
+        if isinstance(self.state.role, Follower):
+            self.state.peers.failed(self.state.role.leader_id, now_ms)
         return self._finish(now_ms)
 
     def flushed(self, point: FlushPoint, now_ms: int) -> Ready:

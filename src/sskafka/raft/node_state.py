@@ -243,8 +243,10 @@ class NodeState:
         self._ask_for_flush(append.end_offset)
 
     def forget_append(self) -> None:
-        """What was to be appended is not in the log, so no flush of it will come."""
+        """What was to be appended is not in the log: no flush of it will come, and nobody was told that it is
+        committed."""
         end_offset = self.log_view.end.offset
+        self.high_watermark = min(self.high_watermark, end_offset)
         is_flushed = self.flushed_offset >= end_offset
         self.pending_flush = None if is_flushed else FlushPoint(end_offset, self.generation)
 

@@ -1,6 +1,7 @@
 """Quorums of several nodes: what one decides all learn, whatever happens to the one."""
 
 import asyncio
+import errno
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -31,6 +32,12 @@ async def create(controller: ControlPlane, name: str) -> int:
     response = await controller.decide(CreateTopicsRequest([CreatableTopic(name, 1, 1)]))
     code: int = response.topics[0].error_code
     return code
+
+
+def full(operation: str, path: str) -> None:
+    """A disk with room for small files, not for the log."""
+    if operation == "write" and path.endswith(".log"):
+        raise OSError(errno.ENOSPC, "No space left on device", path)
 
 
 def knows(plane: ControlPlane, *names: str) -> bool:
@@ -171,3 +178,33 @@ def test_a_silent_broker_is_fenced() -> None:
         await quorum.until(lambda: controller.committed.image.brokers[1].fenced, "it is fenced")
 
     run(Quorum(settings={"broker.session.timeout.ms": "300"}), scenario)
+
+
+def test_a_follower_whose_disk_is_full_waits_for_room() -> None:
+    async def scenario(quorum: Quorum) -> None:
+        controller = await quorum.controller()
+        await register_broker(controller)
+        poor = next(node_id for node_id in quorum.node_ids if node_id != controller.node_id)
+        quorum.disks[poor].fault = full
+        assert await create(controller, "t") == 0, "the others are a majority"
+        await asyncio.sleep(0.3)
+        assert not knows(quorum.planes[poor], "t")
+        assert controller.controller.is_active
+        quorum.disks[poor].fault = None
+        await quorum.until(lambda: knows(quorum.planes[poor], "t"), "it has caught up")
+
+    run(Quorum(), scenario)
+
+
+def test_a_node_whose_disk_is_full_does_not_lead() -> None:
+    async def scenario(quorum: Quorum) -> None:
+        for _ in range(2):
+            controller = await quorum.controller()
+            poor = next(node_id for node_id in quorum.planes if node_id != controller.node_id)
+            quorum.disks[poor].fault = full
+            quorum.crash(controller.node_id)
+            assert (await quorum.controller()).node_id != poor
+            quorum.disks[poor].fault = None
+            quorum.start(controller.node_id)
+
+    run(Quorum(5), scenario)
