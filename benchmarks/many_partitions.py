@@ -13,10 +13,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from confluent_kafka import ElectionType, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -89,10 +91,26 @@ def create(cluster: Cluster, partitions: int, replicas: int) -> dict[str, float]
     new = NewTopic(TOPIC, num_partitions=partitions, replication_factor=replicas)
     cluster.admin.create_topics([new], request_timeout=TIMEOUT_S)[TOPIC].result(TIMEOUT_S)
     answered = time.monotonic() - began_at
-    seconds_until(
-        lambda: len(cluster.leaders()) == partitions and min(cluster.in_sync()) == replicas, "replicas in sync"
-    )
-    return {"create, answered s": answered, "create, all in sync s": time.monotonic() - began_at}
+    write_to_all(cluster.bootstrap, partitions)
+    return {"create, answered s": answered, "create, a record in each s": time.monotonic() - began_at}
+
+
+def write_to_all(bootstrap: str, partitions: int) -> None:
+    """A record in every partition, on every replica."""
+    failed: list[str] = []
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True})
+    for partition in range(partitions):
+        report = lambda error, _: failed.append(str(error)) if error is not None else None  # noqa: E731
+        producer.produce(TOPIC, b"record", partition=partition, on_delivery=report)
+    if producer.flush(TIMEOUT_S) or failed:
+        raise SystemExit(f"writing to every partition failed: {failed[:1]}")
+
+
+def spread_leaders(cluster: Cluster, partitions: int, brokers: int) -> None:
+    """Restarts leave leadership with whoever came up first; the preferred replicas take it back."""
+    cluster.admin.elect_leaders(ElectionType.PREFERRED).result(TIMEOUT_S)
+    fair = partitions // brokers // 2
+    seconds_until(lambda: min(Counter(cluster.leaders()).values()) > fair, "leadership is spread")
 
 
 def idle_cpu(cluster: Cluster, brokers: int) -> dict[str, float]:
@@ -105,14 +123,22 @@ def idle_cpu(cluster: Cluster, brokers: int) -> dict[str, float]:
     return {**found, "RSS of a broker MB": max(read_rss_bytes(pid) for pid in pids) / 1e6}
 
 
-def fail_over(cluster: Cluster) -> dict[str, float]:
+def fail_over(cluster: Cluster, partitions: int) -> dict[str, float]:
     """Kills the active controller, which leads a share of the partitions too."""
     victim = cluster.controller()
+    led = cluster.leaders().count(victim)
+    began_at = time.monotonic()
     os.kill(cluster.pid(victim), signal.SIGKILL)
-    seconds = seconds_until(
+    seconds_until(
         lambda: victim not in (leaders := cluster.leaders()) and -1 not in leaders, "every partition has a new leader"
     )
-    return {"failover, all led again s": seconds}
+    named = time.monotonic() - began_at
+    write_to_all(cluster.bootstrap, partitions)
+    return {
+        "failover, partitions of the dead broker": led,
+        "failover, all led again s": named,
+        "failover, a record in each s": time.monotonic() - began_at,
+    }
 
 
 def measure(directory: Path, partitions: int, brokers: int) -> dict[str, float]:
@@ -125,7 +151,8 @@ def measure(directory: Path, partitions: int, brokers: int) -> dict[str, float]:
     with running(directory, brokers) as cluster:
         figures["start, after a clean stop s"] = cluster.ready_seconds
         figures["all in sync after that s"] = seconds_until(lambda: min(cluster.in_sync()) == replicas, "in sync")
-        figures |= fail_over(cluster)
+        spread_leaders(cluster, partitions, brokers)
+        figures |= fail_over(cluster, partitions)
     with running(directory, brokers) as cluster:
         figures["start, one broker was killed s"] = cluster.ready_seconds
         figures["all in sync then s"] = seconds_until(lambda: min(cluster.in_sync()) == replicas, "in sync")

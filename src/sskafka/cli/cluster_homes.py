@@ -41,7 +41,7 @@ OWN_KEYS = frozenset(
 # What the lab's clients look for; doors that are not there yet open by these settings when they are.
 LAB_SETTINGS = {"log.dir.partition.base": "1", "lab.api": "true"}
 FIRST_ELECTION_DELAY = "controller.quorum.first.election.delay.ms"
-_LAB_ELECTION_STEP_MS = 2000
+_FIRST_ELECTION_STEP_MS = 2000
 
 
 class BrokerHome(NamedTuple):
@@ -125,13 +125,19 @@ def write_settings(
         overrides = {**overrides, "topics.file": str(Path(overrides["topics.file"]).resolve())}
     texts = []
     for home, port in zip(cluster.homes, ports, strict=True):
-        stated = {"cluster.id": cluster_id} if cluster.is_new else home.read_properties()
-        stated |= {**_own_settings(home, port, voters), **(_lab_settings(home) if lab else {}), **overrides}
+        stated = _first_settings(home, cluster_id) if cluster.is_new else home.read_properties()
+        stated |= {**_own_settings(home, port, voters), **(LAB_SETTINGS if lab else {}), **overrides}
         texts.append(stated)
     warnings = Settings.resolve(texts[0], os.environ).warnings
     for home, stated in zip(cluster.homes, texts, strict=True):
         home.write_properties(stated)
     return warnings
+
+
+def _first_settings(home: BrokerHome, cluster_id: str) -> dict[str, str]:
+    """Of a new cluster. Broker 1 stands for election at once and the others wait: it leads, and they start soon."""
+    delay_ms = (home.node_id - 1) * _FIRST_ELECTION_STEP_MS
+    return {"cluster.id": cluster_id, FIRST_ELECTION_DELAY: str(delay_ms)}
 
 
 def _own_settings(home: BrokerHome, port: int, voters: str) -> dict[str, str]:
@@ -143,9 +149,3 @@ def _own_settings(home: BrokerHome, port: int, voters: str) -> dict[str, str]:
         "log.dirs": str(home.path / "data"),
         "metadata.log.dir": str(home.path / "metadata"),
     }
-
-
-def _lab_settings(home: BrokerHome) -> dict[str, str]:
-    """Broker 1 stands for election while the others still wait, so that it leads a new cluster."""
-    delay_ms = (home.node_id - 1) * _LAB_ELECTION_STEP_MS
-    return {**LAB_SETTINGS, FIRST_ELECTION_DELAY: str(delay_ms)}

@@ -62,7 +62,7 @@ def up(
     ] = None,
     overrides: SetOption = None,
     lab: Annotated[
-        bool, typer.Option("--lab", help="Settings that the lab expects; broker 1 leads a new cluster.")
+        bool, typer.Option("--lab", help="Settings that the lab expects: directories counted from 1, its API open.")
     ] = False,
 ) -> None:
     """Start brokers on this machine as one cluster and stay with them."""

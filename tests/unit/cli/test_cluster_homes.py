@@ -75,6 +75,12 @@ def test_the_lab_gets_its_settings(tmp_path: Path) -> None:
     stated = properties_of(cluster)
     assert {text["log.dir.partition.base"] for text in stated} == {"1"}
     assert {text["lab.api"] for text in stated} == {"true"}
+
+
+def test_broker_1_waits_shortest_before_the_first_election(tmp_path: Path) -> None:
+    cluster = new_cluster(tmp_path)
+    write_settings(cluster, [7001, 7002, 7003], {}, lab=False)
+    stated = properties_of(cluster)
     delays = [int(text["controller.quorum.first.election.delay.ms"]) for text in stated]
     assert delays[0] < delays[1] < delays[2]
 
