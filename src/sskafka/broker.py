@@ -12,13 +12,12 @@ nodes alone; a node that is the whole quorum has nobody to wait for and opens th
 import asyncio
 import logging
 import os
-import random
 import socket
 from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sskafka.client import topics_file
 from sskafka.client.admin import NewTopic
@@ -31,50 +30,29 @@ from sskafka.metadata.image import ClusterImage
 from sskafka.model import listeners as addresses
 from sskafka.model.clock import Clock
 from sskafka.model.counters import ConnectionCounters, Sample
-from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_thread import ControlThread
 from sskafka.quorum.formatting import format_storage
 from sskafka.quorum.node_control import NodeControl
-from sskafka.raft.voters import NO_NODE
 from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.controller_requests import ControllerRequests
 from sskafka.replication.housekeeping import Housekeeping
 from sskafka.replication.leader_connections import LeaderConnections
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.servers.kafka.api_tables import BrokerServices, register_broker_apis, register_controller_apis
 from sskafka.servers.kafka.authorization import AllowAll
-from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.handlers.administration import AdministrationHandlers
-from sskafka.servers.kafka.handlers.api_versions import ApiVersionsHandler
-from sskafka.servers.kafka.handlers.cluster import ClusterHandler
-from sskafka.servers.kafka.handlers.configs import ConfigHandlers
-from sskafka.servers.kafka.handlers.controller_apis import ControllerHandlers
-from sskafka.servers.kafka.handlers.fetch import FetchHandler
-from sskafka.servers.kafka.handlers.fetch_sessions import FetchSessions
-from sskafka.servers.kafka.handlers.log_dirs import LogDirsHandler
-from sskafka.servers.kafka.handlers.metadata import MetadataHandler
-from sskafka.servers.kafka.handlers.offsets import OffsetHandlers
-from sskafka.servers.kafka.handlers.produce import ProduceHandler
-from sskafka.servers.kafka.handlers.producers import ProducerHandlers, ProducerIds
-from sskafka.servers.kafka.handlers.quorum import QuorumHandlers
-from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandler
-from sskafka.servers.kafka.handlers.topics import TopicHandlers
 from sskafka.servers.kafka.listener import ConnectionLimits, Listener
 from sskafka.servers.kafka.readiness import ServedApis
 from sskafka.servers.kafka.registry import Api, Registry
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.servers.kafka.sockets import bind
-from sskafka.servers.kafka.topic_creation import TopicCreation
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.loop_background import LoopBackground
-from sskafka.wire.apis import ApiKey
-from sskafka.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
 from sskafka.wire.messages.broker_registration import Listener as RegisteredListener
-from sskafka.wire.messages.describe_cluster import DescribeClusterBroker
 from sskafka.wire.schema import Message
 
 log = logging.getLogger(__name__)
@@ -82,7 +60,6 @@ log = logging.getLogger(__name__)
 THREADS = 4  # they sit in fsync and cold reads
 REQUEST_MEMORY_DEFAULT_BYTES = 256 * 1024 * 1024
 DRAIN_TIMEOUT_S = 5.0
-ALLOCATE_TIMEOUT_MS = 10_000
 EVERY_INTERFACE = {"", "0.0.0.0", "::"}
 
 
@@ -94,15 +71,6 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
         return asyncio.new_event_loop()
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
     return loop
-
-
-class Services(NamedTuple):
-    """What the handlers are made from."""
-
-    logs: LogManager
-    replicas: ReplicaManager
-    timers: TimerWheel
-    housekeeping: Housekeeping
 
 
 class Broker:
@@ -128,7 +96,7 @@ class Broker:
         self._connections = ConnectionCounters()
         self._registry = Registry(self._spawn_request)
         self._served = ServedApis()
-        self._services: Services | None = None
+        self._services: BrokerServices | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -160,8 +128,8 @@ class Broker:
         await control.open()
         self._stack.push_async_callback(control.close)
         await self._serve_quorum(control, sockets)
-        if self.is_broker:
-            self._register_apis(control)
+        if self._services is not None:
+            register_broker_apis(self._registry, self._services, control, self.settings, self._clock, self.cluster_id)
             await self._join_cluster(control, logs, sockets)
             if topics:
                 self._stack.push_async_callback(_end, self._spawn_background(self._create_topics(topics)))
@@ -241,7 +209,7 @@ class Broker:
             host = self.settings.host_name or "localhost"
         return listener._replace(host=host, port=listener.port or bound_port)
 
-    def _start_services(self, logs: LogManager, control: NodeControl) -> Services:
+    def _start_services(self, logs: LogManager, control: NodeControl) -> BrokerServices:
         """What a broker has beside its part in the quorum; it hears of the metadata once that is read."""
         loop = asyncio.get_running_loop()
         tasks = _Tasks(loop)
@@ -262,7 +230,7 @@ class Broker:
         housekeeping = Housekeeping(logs, replicas, self.settings, self._clock, self._executor)
         self._stack.callback(housekeeping.checkpoint)
         self._stack.push_async_callback(_end, self._spawn_background(housekeeping.run()))
-        return Services(logs, replicas, TimerWheel(self._clock, loop.call_later), housekeeping)
+        return BrokerServices(logs, replicas, TimerWheel(self._clock, loop.call_later), housekeeping)
 
     def _connection_options(self) -> ConnectionOptions:
         timeout_ms: int = self.settings["replica.socket.timeout.ms"]
@@ -276,7 +244,6 @@ class Broker:
         return Address(endpoint.host, endpoint.port) if endpoint is not None else None
 
     async def _ask_controller(self, request: Message, timeout_ms: int) -> Any:
-        assert self._control.client is not None
         return await self._control.client.ask(request, timeout_ms)
 
     def _open_logs(self, background: LoopBackground) -> LogManager:
@@ -308,47 +275,6 @@ class Broker:
             previous_broker_epoch=logs.previous_broker_epoch,
         )
 
-    def _register_apis(self, control: NodeControl) -> None:
-        assert self._services is not None
-        assert control.client is not None
-        registry, settings, clock, controller = self._registry, self.settings, self._clock, control.client
-        logs, replicas, timers, housekeeping = self._services
-        view = ClusterView(self.cluster_id, lambda: control.image, lambda: _controller_for_clients(control))
-        quorum = QuorumHandlers(controller)
-        sessions = FetchSessions(settings["max.incremental.fetch.session.cache.slots"], random.randint)
-        produce = ProduceHandler(replicas, clock, timers, view)
-        fetch = FetchHandler(
-            replicas,
-            sessions,
-            clock,
-            timers,
-            settings["fetch.max.bytes"],
-            view,
-            settings["replica.selector.class"],
-            quorum.fetch_metadata(registry),
-        )
-        quorum.register(registry)
-        ControllerHandlers(controller).register(registry)
-        registry.add(ApiKey.FETCH, fetch.handle)
-        registry.add(ApiKey.API_VERSIONS, ApiVersionsHandler(registry, view).handle)
-        registry.add(ApiKey.PRODUCE, produce.handle, advertised_min=0)  # older librdkafka compresses only then
-        MetadataHandler(view, TopicCreation(controller, settings)).register(registry)
-        TopicPartitionsHandler(view, settings["max.request.partition.size.limit"]).register(registry)
-        ClusterHandler(view).register(registry)
-        TopicHandlers(controller).register(registry)
-        ConfigHandlers(self.node_id, controller, settings).register(registry)
-        AdministrationHandlers(controller).register(registry)
-        OffsetHandlers(replicas, housekeeping.keep_log_starts).register(registry)
-        ProducerHandlers(replicas, ProducerIds(self._allocate_producer_ids)).register(registry)
-        LogDirsHandler(logs, replicas).register(registry)
-
-    async def _allocate_producer_ids(self) -> range:
-        request = AllocateProducerIdsRequest(self.node_id, self._control.broker_epoch)
-        response = await self._ask_controller(request, ALLOCATE_TIMEOUT_MS)
-        if response.error_code != ErrorCode.NONE:
-            raise KafkaError(ErrorCode(response.error_code), "no producer ids could be had from the controller")
-        return range(response.producer_id_start, response.producer_id_start + response.producer_id_len)
-
     def _listener(self, name: str, apis: dict[int, Api], counters: ConnectionCounters) -> Listener:
         settings = self.settings
         limits = ConnectionLimits(
@@ -372,19 +298,9 @@ class Broker:
 
     async def _serve_quorum(self, control: NodeControl, sockets: dict[str, socket.socket]) -> None:
         """Controller listeners are served by the control loop itself: no load of data reaches them."""
-        assert control.direct is not None
-        thread, direct = control.thread, control.direct
+        thread = control.thread
         registry = Registry(_Tasks(thread.loop).spawn)
-        view = ClusterView(self.cluster_id, lambda: direct.image, lambda: control.leader_id)
-        quorum = QuorumHandlers(direct)
-        quorum.register(registry)
-        ControllerHandlers(direct).register(registry)
-        AdministrationHandlers(direct).register(registry)
-        TopicHandlers(direct).register(registry)
-        ConfigHandlers(self.node_id, direct, self.settings).register(registry)
-        ClusterHandler(view, lambda: _described(direct.voter_addresses)).register(registry)
-        registry.add(ApiKey.FETCH, quorum.fetch_metadata(registry))
-        registry.add(ApiKey.API_VERSIONS, ApiVersionsHandler(registry, view).handle)
+        register_controller_apis(registry, control, self.settings, self.cluster_id)
         for item in self.settings.controller_listeners:
             listener = self._listener(item.name, registry.by_key, ConnectionCounters())
             await thread.call(listener.start(sockets[item.name], self.settings["socket.listen.backlog.size"]))
@@ -431,18 +347,6 @@ class _Tasks:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _controller_for_clients(control: NodeControl) -> int:
-    """The active controller, or, where that is no broker, any broker: each passes on what only the former can do."""
-    leader_id, image = control.leader_id, control.image
-    if leader_id == NO_NODE or leader_id in image.brokers:
-        return leader_id
-    return min((broker.id for broker in image.active_brokers()), default=NO_NODE)
-
-
-def _described(voters: Mapping[int, Address]) -> list[DescribeClusterBroker]:
-    return [DescribeClusterBroker(node_id, address.host, address.port) for node_id, address in voters.items()]
 
 
 async def _stop_on(thread: ControlThread, listener: Listener) -> None:

@@ -49,8 +49,7 @@ class NodeControl:
         self.feed = MetadataFeed(self._data_loop, on_failure)
         self._plane: ControlPlane | None = None
         self._lifecycle: BrokerLifecycle | None = None
-        self.direct: DirectControl | None = None
-        self.client: ControlClient | None = None
+        self._direct: DirectControl | None = None
 
     # ---- what anybody may ask at any time, on any thread
 
@@ -65,6 +64,17 @@ class NodeControl:
     @property
     def broker_epoch(self) -> int:
         return self._lifecycle.broker_epoch if self._lifecycle is not None else NOT_REGISTERED
+
+    @property
+    def direct(self) -> DirectControl:
+        """For handlers on the control loop."""
+        assert self._direct is not None, "the control plane has not been opened"
+        return self._direct
+
+    @property
+    def client(self) -> ControlClient:
+        """For handlers on the data loop."""
+        return ControlClient(self.thread, self.direct, self.feed)
 
     @property
     def is_alone(self) -> bool:
@@ -94,8 +104,7 @@ class NodeControl:
             Random(),
             self._fail,
         )
-        self.direct = DirectControl(plane, plane.new_link())
-        self.client = ControlClient(self.thread, self.direct, self.feed)
+        self._direct = DirectControl(plane, plane.new_link())
         plane.committed.subscribe(self.feed.publish)
 
     def _fail(self, error: BaseException) -> None:
