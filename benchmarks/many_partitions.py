@@ -29,6 +29,7 @@ from benchmarks.processes import read_cpu, read_rss_bytes
 SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
 TOPIC = "many"
 TIMEOUT_S = 120.0
+SETTLE_S = 5.0
 IDLE_S = 20.0
 POLL_S = 0.02
 
@@ -116,6 +117,7 @@ def spread_leaders(cluster: Cluster, partitions: int, brokers: int) -> None:
 def idle_cpu(cluster: Cluster, brokers: int) -> dict[str, float]:
     """Percent of a core that each broker takes with nothing to do."""
     pids = [cluster.pid(node_id) for node_id in range(1, brokers + 1)]
+    time.sleep(SETTLE_S)
     before = [read_cpu(pid).seconds for pid in pids]
     time.sleep(IDLE_S)
     spent = [read_cpu(pid).seconds - earlier for pid, earlier in zip(pids, before, strict=True)]
