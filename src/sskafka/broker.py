@@ -141,7 +141,7 @@ class Broker:
             self._served.open_to_nodes(self._registry)
             await self._serve(sockets)
         await control.begin()
-        await self._unless_failed(control.join(self._registration(logs)))
+        await self._unless_failed(control.join(self._registration(logs), lambda: logs.offline_directory_ids))
         self._served.open_to_all(self._registry)
         if control.is_alone:
             await self._serve(sockets)

@@ -7,13 +7,15 @@ Runs on the control loop. A broker whose data loop does not turn sends no heartb
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import Uuid
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_thread import LoopPulse
 from sskafka.quorum.controller_link import ControllerLink
+from sskafka.storage.errors import LogDirectoryError
 from sskafka.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
 
@@ -34,14 +36,17 @@ class BrokerLifecycle:
         settings: Settings,
         clock: Clock,
         pulse: LoopPulse,
+        offline_directories: Callable[[], Sequence[Uuid]],
         on_failure: Callable[[BaseException], None],
     ) -> None:
+        """`offline_directories`: the ids of the broker's log directories that have failed."""
         self.broker_epoch = NOT_REGISTERED
         self._link = link
         self._request = request
         self._settings = settings
         self._clock = clock
         self._pulse = pulse
+        self._offline_directories = offline_directories
         self._on_failure = on_failure
         self._next_offset = 0
         self._is_wanted = asyncio.Event()
@@ -110,11 +115,16 @@ class BrokerLifecycle:
     async def _keep_alive(self) -> None:
         interval_s = self._settings["broker.heartbeat.interval.ms"] / 1000
         while True:
+            self._check_directories()
             if await self._pulse.is_beating():
                 await self._heartbeat()
             else:
                 _log.error("the data loop is stuck: no heartbeat, lest clients wait for this broker")
             await self._pause(interval_s)
+
+    def _check_directories(self) -> None:
+        if self._request.log_dirs and len(self._offline_directories()) == len(self._request.log_dirs):
+            raise LogDirectoryError("every log directory is offline: this broker has nothing left to serve")
 
     async def _pause(self, interval_s: float) -> None:
         try:
@@ -138,7 +148,11 @@ class BrokerLifecycle:
 
     async def _send(self, timeout_ms: int, *, want_shut_down: bool) -> BrokerHeartbeatResponse:
         request = BrokerHeartbeatRequest(
-            self.broker_id, self.broker_epoch, self._next_offset - 1, want_shut_down=want_shut_down
+            self.broker_id,
+            self.broker_epoch,
+            self._next_offset - 1,
+            want_shut_down=want_shut_down,
+            offline_log_dirs=list(self._offline_directories()),
         )
         response: BrokerHeartbeatResponse = await self._link.ask(request, timeout_ms)
         error = ErrorCode(response.error_code)

@@ -9,12 +9,13 @@ close   this node leaves the quorum; the metadata log is closed
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from random import Random
 
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.clock import Clock
+from sskafka.model.ids import Uuid
 from sskafka.model.settings import Settings
 from sskafka.quorum.broker_lifecycle import NOT_REGISTERED, BrokerLifecycle
 from sskafka.quorum.control_client import ControlClient, DirectControl
@@ -117,16 +118,24 @@ class NodeControl:
         assert self._plane is not None
         self._plane.start()
 
-    async def join(self, request: BrokerRegistrationRequest) -> None:
+    async def join(self, request: BrokerRegistrationRequest, offline_directories: Callable[[], Sequence[Uuid]]) -> None:
         """Returns when the broker is unfenced and its own metadata says so. Raises KafkaError when it is refused."""
-        await self.thread.call(self._join(request))
+        await self.thread.call(self._join(request, offline_directories))
         await self.feed.until(lambda image: image.is_active(request.broker_id))
 
-    async def _join(self, request: BrokerRegistrationRequest) -> None:
+    async def _join(
+        self, request: BrokerRegistrationRequest, offline_directories: Callable[[], Sequence[Uuid]]
+    ) -> None:
         assert self._plane is not None
         pulse = LoopPulse(self._data_loop, self._settings["broker.session.timeout.ms"] // 2)
         self._lifecycle = BrokerLifecycle(
-            self._plane.new_link(), request, self._settings, self._clock, pulse, self._fail
+            self._plane.new_link(),
+            request,
+            self._settings,
+            self._clock,
+            pulse,
+            offline_directories,
+            self._fail,
         )
         await self._lifecycle.start()
 

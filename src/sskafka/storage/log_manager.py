@@ -245,6 +245,12 @@ class LogManager:
         return max(directory.high_watermark(topic_partition) for directory in self._all_directories())
 
     @property
+    def offline_directory_ids(self) -> list[Uuid]:
+        """Of the directories that have failed; any thread may ask."""
+        failed = (directory for directory in self.directories if not directory.is_online)
+        return [directory.directory_id for directory in failed if directory.directory_id is not None]
+
+    @property
     def previous_broker_epoch(self) -> int:
         """The broker's epoch when it last stopped cleanly, -1 when it did not, in every directory."""
         epochs = {directory.previous_broker_epoch for directory in self._all_directories()}

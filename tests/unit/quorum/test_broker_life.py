@@ -10,10 +10,12 @@ from sskafka.client.clock import SystemClock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
 from sskafka.quorum.broker_lifecycle import BrokerLifecycle, BrokerReplacedError
+from sskafka.storage.errors import LogDirectoryError
 from sskafka.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 
 EPOCH = 41
+FIRST, SECOND = bytes([1] * 16), bytes([2] * 16)
 FAST = {"broker.session.timeout.ms": "200", "broker.heartbeat.interval.ms": "20"}
 
 
@@ -56,12 +58,14 @@ class Broker:
     def __init__(self, controller: ScriptedController) -> None:
         self.pulse = Pulse()
         self.failures: list[BaseException] = []
+        self.offline: list[bytes] = []
         self.life = BrokerLifecycle(
             controller,  # type: ignore[arg-type]
-            BrokerRegistrationRequest(7, "cluster"),
+            BrokerRegistrationRequest(7, "cluster", log_dirs=[FIRST, SECOND]),
             Settings.resolve({"node.id": "7", **FAST}),
             SystemClock(),
             self.pulse,  # type: ignore[arg-type]
+            lambda: self.offline,
             self.failures.append,
         )
 
@@ -175,3 +179,18 @@ def test_it_leaves_without_a_controller_too() -> None:
 
     controller = ScriptedController()
     run(controller, scenario)
+
+
+def test_it_tells_of_failed_directories_and_ends_when_none_is_left() -> None:
+    async def scenario(broker: Broker) -> None:
+        await started(broker)
+        broker.offline = [FIRST]
+        await asyncio.sleep(0.05)
+        assert controller.heartbeats[-1].offline_log_dirs == [FIRST]
+        assert broker.failures == []
+        broker.offline = [FIRST, SECOND]
+        await asyncio.sleep(0.05)
+
+    controller = ScriptedController()
+    (failure,) = run(controller, scenario).failures
+    assert isinstance(failure, LogDirectoryError)
