@@ -1,0 +1,88 @@
+"""Who may join a cluster: one broker an id, of the same cluster; newcomers may, and those that leave are forgotten."""
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from clients import CONFLUENT, Message
+from cluster_processes import SSKAFKA, ClusterProcesses, StartCluster
+from waiting import wait_until
+
+from sskafka.model.properties import format_properties, parse_properties
+
+pytestmark = pytest.mark.usefixtures("_ours")
+
+TIMEOUT_S = 30
+
+
+def write_properties(cluster: ClusterProcesses, directory: Path, **changes: object) -> Path:
+    """Those of broker 1, for another process."""
+    stated = parse_properties((cluster.home(1) / "server.properties").read_text())
+    stated |= {
+        "listeners": "PLAINTEXT://localhost:0",
+        "log.dirs": str(directory / "data"),
+        "metadata.log.dir": str(directory / "metadata"),
+        "process.roles": "broker",
+    }
+    stated |= {key.replace("_", "."): str(value) for key, value in changes.items()}
+    directory.mkdir(parents=True)
+    file = directory / "server.properties"
+    file.write_text(format_properties(stated))
+    return file
+
+
+def refusal(file: Path) -> str:
+    began = time.monotonic()
+    ended = subprocess.run(
+        [SSKAFKA, "start", str(file)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert ended.stdout == ""
+    assert "Traceback" not in ended.stderr
+    assert "error" in ended.stderr
+    assert time.monotonic() - began < 20
+    return ended.stderr
+
+
+def test_a_second_broker_with_a_live_id_is_refused(start_cluster: StartCluster, tmp_path: Path) -> None:
+    cluster = start_cluster(3)
+    message = refusal(write_properties(cluster, tmp_path / "twin", node_id=2))
+    assert "2" in message
+    assert cluster.live_brokers() == {1, 2, 3}
+
+
+def test_a_broker_of_another_cluster_is_refused(start_cluster: StartCluster, tmp_path: Path) -> None:
+    cluster = start_cluster(1)
+    message = refusal(write_properties(cluster, tmp_path / "stranger", node_id=7, cluster_id="4L6g3nShT-eMCtK--X86sw"))
+    assert "4L6g3nShT-eMCtK--X86sw" in message
+    assert cluster.live_brokers() == {1}
+
+
+def test_a_broker_joins_takes_a_partition_and_leaves(start_cluster: StartCluster, tmp_path: Path) -> None:
+    cluster = start_cluster(1)
+    cluster.create_topic("moved", partitions=1, replicas=1)
+    CONFLUENT.write(cluster.bootstrap, "moved", [Message(b"value")], "none")
+    file = write_properties(cluster, tmp_path / "newcomer", node_id=4)
+    with (tmp_path / "newcomer.log").open("wb") as log:
+        newcomer = subprocess.Popen([SSKAFKA, "start", str(file)], stdout=log, stderr=log)
+    try:
+        wait_until(lambda: cluster.live_brokers() == {1, 4}, "the newcomer is seen", TIMEOUT_S)
+        run("cluster", "reassign", "moved:0=4", "-b", cluster.bootstrap)
+        wait_until(lambda: cluster.partitions("moved")[0].replicas == [4], "the partition has moved", TIMEOUT_S)
+        wait_until(lambda: cluster.partitions("moved")[0].leader == 4, "the newcomer leads it", TIMEOUT_S)
+        assert [message.value for message in CONFLUENT.read(cluster.bootstrap, "moved", 0, 1)] == [b"value"]
+        run("cluster", "reassign", "moved:0=1", "-b", cluster.bootstrap)
+        wait_until(lambda: cluster.partitions("moved")[0].leader == 1, "it is back", TIMEOUT_S)
+        newcomer.terminate()
+        assert newcomer.wait(TIMEOUT_S) == 0
+        run("cluster", "unregister", "4", "-b", cluster.bootstrap)
+        assert [message.value for message in CONFLUENT.read(cluster.bootstrap, "moved", 0, 1)] == [b"value"]
+    finally:
+        newcomer.kill()
+        newcomer.wait()
+
+
+def run(*arguments: str) -> None:
+    ended = subprocess.run([SSKAFKA, *arguments], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    assert ended.returncode == 0, ended.stderr
