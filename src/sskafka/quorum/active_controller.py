@@ -110,8 +110,10 @@ class ActiveController:
 
     # ---- what the quorum says
 
-    def lead(self, epoch: int) -> None:
-        """This node leads `epoch`; its first record is committed, and everything before it replayed."""
+    def lead(self, epoch: int) -> bool:
+        """This node leads `epoch`; its first record is committed, and everything before it replayed.
+
+        False when what has to be written first could not be: somebody else had better lead."""
         self._epoch = epoch
         draft = self._committed.image.fork()
         first = self._first_records(draft)
@@ -122,10 +124,11 @@ class ActiveController:
             self._propose_first(first.records)
         except (NotLeaderError, StorageError) as error:
             self.follow(f"it could not begin its epoch {epoch}: {error}")
-            return
+            return False
         _log.info("this node is the active controller of epoch %d", epoch)
         if self.on_activation is not None:
             self.on_activation()
+        return True
 
     def _propose_first(self, records: Sequence[MetadataRecord]) -> None:
         if records:
@@ -133,6 +136,8 @@ class ActiveController:
             answer.add_done_callback(asyncio.Future.exception)  # nobody waits for it
             self._waiting.append(_Waiting(lambda _: Decision(records, None), answer))
             self._run_round()
+            if answer.done():
+                answer.result()  # refused at once
 
     def follow(self, reason: str = "this node no longer leads the quorum") -> None:
         """Nothing that is not committed by now is believed any more."""

@@ -236,8 +236,9 @@ class ControlPlane:
 
     def _maybe_lead(self, epoch: int) -> None:
         node = self._driver.node
-        if isinstance(node.role, Leader) and node.epoch == epoch and not self.controller.is_active:
-            self.controller.lead(epoch)
+        is_leader = isinstance(node.role, Leader) and node.epoch == epoch
+        if is_leader and not self.controller.is_active and not self.controller.lead(epoch):
+            self._driver.resign()
 
     # ---- what the controller does by itself
 

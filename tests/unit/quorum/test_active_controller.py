@@ -224,6 +224,25 @@ def test_a_full_disk_refuses_the_change_and_the_controller_goes_on() -> None:
     assert [item.name for item in metadata_in(disk) if isinstance(item, TopicRecord)] == ["b"]
 
 
+def test_a_new_cluster_waits_for_room_to_write_its_first_records() -> None:
+    writes: list[str] = []
+
+    def full(operation: str, path: str) -> None:
+        """Room for the record that opens the epoch, and for no more, in the first two epochs."""
+        if operation == "write" and path.endswith(".log"):
+            writes.append(path)
+            if len(writes) in {2, 4}:
+                raise OSError(errno.ENOSPC, "No space left on device", path)
+
+    async def scenario(disk: SimulatedDisk) -> tuple[int, int]:
+        disk.fault = full
+        async with running(disk, DATA, {"controller.quorum.election.timeout.ms": "20"}) as node:
+            await register(node)
+            return node.plane.leader_epoch, len(image_of(node).features)
+
+    assert asyncio.run(scenario(SimulatedDisk())) == (3, 6)
+
+
 def test_a_failed_sync_ends_the_node_and_nothing_is_answered() -> None:
     def broken(operation: str, path: str) -> None:
         if operation == "sync":
