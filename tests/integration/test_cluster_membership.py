@@ -1,7 +1,6 @@
-"""Who may join a cluster: one broker an id, of the same cluster; newcomers may, and those that leave are forgotten."""
+"""Brokers join a running cluster, take partitions, give them back and leave for good."""
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -30,33 +29,6 @@ def write_properties(cluster: ClusterProcesses, directory: Path, **changes: obje
     file = directory / "server.properties"
     file.write_text(format_properties(stated))
     return file
-
-
-def refusal(file: Path) -> str:
-    began = time.monotonic()
-    ended = subprocess.run(
-        [SSKAFKA, "start", str(file)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-    )
-    assert ended.returncode == 1, ended.stderr
-    assert ended.stdout == ""
-    assert "Traceback" not in ended.stderr
-    assert "error" in ended.stderr
-    assert time.monotonic() - began < 20
-    return ended.stderr
-
-
-def test_a_second_broker_with_a_live_id_is_refused(start_cluster: StartCluster, tmp_path: Path) -> None:
-    cluster = start_cluster(3)
-    message = refusal(write_properties(cluster, tmp_path / "twin", node_id=2))
-    assert "2" in message
-    assert cluster.live_brokers() == {1, 2, 3}
-
-
-def test_a_broker_of_another_cluster_is_refused(start_cluster: StartCluster, tmp_path: Path) -> None:
-    cluster = start_cluster(1)
-    message = refusal(write_properties(cluster, tmp_path / "stranger", node_id=7, cluster_id="4L6g3nShT-eMCtK--X86sw"))
-    assert "4L6g3nShT-eMCtK--X86sw" in message
-    assert cluster.live_brokers() == {1}
 
 
 def test_a_broker_joins_takes_a_partition_and_leaves(start_cluster: StartCluster, tmp_path: Path) -> None:
