@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from virtual_loop import LoopClock, run_virtually
 
-from sskafka.client.clock import SystemClock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
 from sskafka.quorum.broker_lifecycle import BrokerLifecycle, BrokerReplacedError
@@ -63,7 +63,7 @@ class Broker:
             controller,  # type: ignore[arg-type]
             BrokerRegistrationRequest(7, "cluster", log_dirs=[FIRST, SECOND]),
             Settings.resolve({"node.id": "7", **FAST}),
-            SystemClock(),
+            LoopClock(),
             self.pulse,  # type: ignore[arg-type]
             lambda: self.offline,
             self.failures.append,
@@ -77,7 +77,7 @@ def run(controller: ScriptedController, scenario: Callable[[Broker], Awaitable[N
         await broker.life.shut_down(hand_over=False)
         return broker
 
-    return asyncio.run(whole())
+    return run_virtually(whole())
 
 
 async def started(broker: Broker) -> None:

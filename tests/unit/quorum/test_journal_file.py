@@ -5,6 +5,7 @@ import json
 from controllers import Node, create, register, running
 from quorums import Quorum, register_broker
 from simulated_disk import SimulatedDisk
+from virtual_loop import run_virtually
 
 from sskafka.metadata.journal import parse_line
 from sskafka.storage.disk import read_file
@@ -135,7 +136,7 @@ def test_all_nodes_number_the_lines_alike() -> None:
         )
         await quorum.stop()
 
-    asyncio.run(scenario(Quorum(settings=APART)))
+    run_virtually(scenario(Quorum(settings=APART)))
 
 
 def test_a_full_disk_stops_the_journal_and_not_the_node() -> None:

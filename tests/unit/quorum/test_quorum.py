@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from quorums import Quorum, register_broker
+from virtual_loop import run_virtually
 
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.quorum.active_controller import NotControllerError
@@ -25,7 +26,7 @@ def run(quorum: Quorum, scenario: Callable[[Quorum], Awaitable[None]]) -> None:
         finally:
             await quorum.stop()
 
-    asyncio.run(whole())
+    run_virtually(whole())
 
 
 async def create(controller: ControlPlane, name: str) -> int:
@@ -187,7 +188,7 @@ def test_a_follower_whose_disk_is_full_waits_for_room() -> None:
         poor = next(node_id for node_id in quorum.node_ids if node_id != controller.node_id)
         quorum.disks[poor].fault = full
         assert await create(controller, "t") == 0, "the others are a majority"
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1)
         assert not knows(quorum.planes[poor], "t")
         assert controller.controller.is_active
         quorum.disks[poor].fault = None

@@ -1,13 +1,12 @@
-"""Several nodes of a quorum on one event loop: disks in memory, and a network that can be cut."""
+"""Several nodes of a quorum on one loop of virtual time: disks in memory, and a network that can be cut."""
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 from simulated_disk import SimulatedDisk
+from virtual_loop import InlineExecutor, LoopClock
 
-from sskafka.client.clock import SystemClock
 from sskafka.metadata.broker_lifecycle import supported_features
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
@@ -19,28 +18,23 @@ from sskafka.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
-FAST = {
-    "controller.quorum.election.timeout.ms": "100",
-    "controller.quorum.fetch.timeout.ms": "200",
-    "controller.quorum.election.backoff.max.ms": "50",
-    "controller.quorum.request.timeout.ms": "150",
-}
 Done = Callable[[PeerResponse | None], None]
 
 
 class Quorum:
     """`disks` outlive their nodes; `cut_off` nodes hear and say nothing."""
 
-    def __init__(self, count: int = 3, observers: int = 0, settings: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, count: int = 3, observers: int = 0, settings: dict[str, str] | None = None, seed: int = 11
+    ) -> None:
         self.voter_ids = list(range(1, count + 1))
         self.node_ids = list(range(1, count + observers + 1))
-        self.settings = {**FAST, **(settings or {})}
+        self.settings = dict(settings or {})
         self.disks = {node_id: SimulatedDisk() for node_id in self.node_ids}
         self.planes: dict[int, ControlPlane] = {}
         self.failures: dict[int, BaseException] = {}
         self.cut_off: set[int] = set()
-        self._executor = ThreadPoolExecutor(2)
-        self._random = Random(11)
+        self._random = Random(seed)
 
     def start(self, *node_ids: int) -> None:
         for node_id in node_ids or self.node_ids:
@@ -58,8 +52,8 @@ class Quorum:
                 settings,
                 CLUSTER_ID,
                 self.disks[node_id],
-                SystemClock(),
-                self._executor,
+                LoopClock(),
+                InlineExecutor(),
                 self._random.randbytes,
                 self._random,
                 lambda error, node=node_id: self.failures.setdefault(node, error),
@@ -70,7 +64,6 @@ class Quorum:
 
     async def stop(self) -> None:
         await asyncio.gather(*(plane.stop() for plane in self.planes.values()))
-        self._executor.shutdown()
 
     def crash(self, node_id: int) -> None:
         """What was not synced is lost."""
@@ -80,7 +73,7 @@ class Quorum:
         plane._duties.end()
         self.disks[node_id].crash(self._random)
 
-    async def until(self, condition: Callable[[], bool], what: str, timeout_s: float = 10) -> None:
+    async def until(self, condition: Callable[[], bool], what: str, timeout_s: float = 60) -> None:
         end_s = asyncio.get_running_loop().time() + timeout_s
         while not condition():
             assert asyncio.get_running_loop().time() < end_s, f"not within {timeout_s} s: {what}"
