@@ -5,7 +5,7 @@ import itertools
 import time
 from collections.abc import Iterator
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
@@ -24,6 +24,8 @@ def fresh_topic(broker: Broker, partitions: int) -> Iterator[str]:
     admin.create_topics([new])[name].result(ADMIN_SECONDS_MAX)
     _wait_for_leaders(admin, name, broker)
     _wait_until_served(admin, name, partitions)
+    if len(broker.replicas) > 1:
+        _wait_until_followed(broker, name, partitions)
     try:
         yield name
     finally:
@@ -64,6 +66,21 @@ def _wait_until_served(admin: AdminClient, name: str, partitions: int) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
+
+
+def _wait_until_followed(broker: Broker, name: str, partitions: int) -> None:
+    """A record on every replica of each partition: followers of a new topic may take a second to find its leader."""
+    failures: list[str] = []
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "acks": "all"})
+
+    def report(error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            failures.append(str(error))
+
+    for partition in range(partitions):
+        producer.produce(name, b"first", partition=partition, on_delivery=report)
+    if producer.flush(ADMIN_SECONDS_MAX) or failures:
+        raise TimeoutError(f"topic {name} is not replicated: {failures}")
 
 
 def _wait_until_files_gone(broker: Broker, name: str) -> None:
