@@ -19,7 +19,7 @@ TOPIC = "numbers"
 PARTITIONS = 3
 GAP_DEFAULT_S = 10.0
 GAP_FAST_S = float(os.environ.get("FAILOVER_SECONDS_MAX", GAP_DEFAULT_S))
-"""`make chaos` asks for 3 s, the promise of the fast-failover settings; beside other tests a machine is too busy for it."""
+"""`make chaos` asks for the 3 s that fast failover promises; beside other tests a machine is too busy for that."""
 
 
 def start_loaded(start_cluster: StartCluster, **settings: object) -> tuple[ClusterProcesses, Load]:
