@@ -186,13 +186,13 @@ class Partition:
 
     # -- writing
 
-    def append(self, batches: memoryview, acks: int, now_ms: int) -> AppendInfo:
+    def append(self, batches: memoryview, acks: int, now_ms: int, *, from_client: bool = True) -> AppendInfo:
         leader = self.leader
         if leader is None:
             raise NotLeaderError(f"broker {self.leadership.leader_id} leads {self.topic_partition}")
         if acks == ACKS_ALL and not self._has_enough_in_sync:
             raise NotEnoughReplicasError(f"{self.topic_partition} has {len(leader.isr.committed)} replicas in sync")
-        info = self.log.append_as_leader(batches, leader.leader_epoch, now_ms)
+        info = self.log.append_as_leader(batches, leader.leader_epoch, now_ms, from_client=from_client)
         if self._leads_alone:
             self._maybe_advance_high_watermark()
         if self.follower_waiters:

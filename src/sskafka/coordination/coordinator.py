@@ -1,0 +1,115 @@
+"""The shards of one internal topic on this broker: which there are, and which of them a key belongs to.
+
+Told of metadata once it is in effect, it begins a shard for every partition that this broker has come to lead and
+stops the others. `make_machine` makes the state machine of a shard: groups for __consumer_offsets, transactions for
+__transaction_state.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
+
+from sskafka.coordination.key_partition import partition_of
+from sskafka.coordination.shard import Place, Shard, ShardRuntime, ShardState
+from sskafka.coordination.shard_log import PartitionLog
+from sskafka.metadata.delta import MetadataDelta
+from sskafka.metadata.image import ClusterImage, TopicImage
+from sskafka.model.coordination import Asker, Decision, StateMachine, TransactionalProducer
+from sskafka.model.errors import ErrorCode
+from sskafka.replication.errors import ReplicationError
+from sskafka.replication.replica_manager import ReplicaManager
+
+M = TypeVar("M", bound=StateMachine)
+
+
+class Coordinator(Generic[M]):
+    def __init__(
+        self, topic: str, replicas: ReplicaManager, make_machine: Callable[[Place], M], runtime: ShardRuntime
+    ) -> None:
+        self.topic = topic
+        self.shards: dict[int, Shard[M]] = {}
+        self._replicas = replicas
+        self._make_machine = make_machine
+        self._runtime = runtime
+        self._partition_count = 0
+
+    # -- what is asked
+
+    def partition_of(self, key: str) -> int | None:
+        """None while the internal topic does not exist."""
+        return partition_of(key, self._partition_count) if self._partition_count else None
+
+    def write(self, key: str, operation: Callable[[M, int], Decision], asker: Asker) -> None:
+        shard = self._shard_of(key, asker)
+        if shard is not None:
+            shard.write(operation, asker)
+
+    def read(self, key: str, question: Callable[[M, int], Any], asker: Asker) -> None:
+        shard = self._shard_of(key, asker)
+        if shard is not None:
+            shard.read(question, asker)
+
+    def end_transaction(
+        self,
+        partition: int,
+        producer: TransactionalProducer,
+        coordinator_epoch: int,
+        is_committed: bool,
+        asker: Asker,
+    ) -> None:
+        """For a marker that belongs into a partition of this topic."""
+        shard = self.shards.get(partition)
+        if shard is None:
+            asker.refuse(ErrorCode.NOT_COORDINATOR)
+        else:
+            shard.end_transaction(producer, coordinator_epoch, is_committed, asker)
+
+    def active_shards(self) -> Iterator[Shard[M]]:
+        return (shard for shard in list(self.shards.values()) if shard.state is ShardState.ACTIVE)
+
+    @property
+    def is_loading(self) -> bool:
+        return any(shard.state is ShardState.LOADING for shard in self.shards.values())
+
+    def _shard_of(self, key: str, asker: Asker) -> Shard[M] | None:
+        partition = self.partition_of(key)
+        shard = self.shards.get(partition) if partition is not None else None
+        if shard is None:
+            asker.refuse(ErrorCode.NOT_COORDINATOR)
+        return shard
+
+    # -- what the metadata says
+
+    def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        """Called when the replicas are as `image` has them."""
+        if any(topic.name == self.topic for topic in delta.topics_deleted.values()):
+            self.stop()
+        topic = image.topics_by_name.get(self.topic)
+        if topic is None:
+            self._partition_count = 0
+            return
+        self._partition_count = len(topic.partitions)
+        for partition in delta.partitions_changed.get(topic.topic_id, ()):
+            self._check_leadership(topic, partition)
+
+    def _check_leadership(self, topic: TopicImage, partition: int) -> None:
+        """A new leader epoch begins a new shard, even with the same leader: another may have led in between."""
+        state = topic.partitions[partition]
+        shard = self.shards.get(partition)
+        is_ours = state.leader == self._replicas.broker_id
+        if shard is not None and not (is_ours and shard.leader_epoch >= state.leader_epoch):
+            self.shards.pop(partition).stop()
+            shard = None
+        if shard is None and is_ours:
+            self._begin(topic, partition)
+
+    def _begin(self, topic: TopicImage, partition: int) -> None:
+        try:
+            replica = self._replicas.find(topic.topic_id, partition)
+        except ReplicationError:
+            return  # its log directory is offline
+        if replica.is_leader:
+            self.shards[partition] = Shard(partition, PartitionLog(replica), self._make_machine, self._runtime)
+
+    def stop(self) -> None:
+        while self.shards:
+            self.shards.popitem()[1].stop()

@@ -1,0 +1,64 @@
+"""The topics that coordinators keep their state in: made when somebody first looks for a coordinator.
+
+Kafka's defaults want three replicas. A cluster that never had as many brokers would have no coordinator at all, so the
+number is cut to the brokers there are (registered ones, up or not, and the other members of a combined quorum).
+"""
+
+from sskafka.metadata.image import ClusterImage
+from sskafka.model.settings import Settings
+from sskafka.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+TRANSACTION_STATE = "__transaction_state"
+
+
+def internal_topic(name: str, settings: Settings, image: ClusterImage) -> CreatableTopic:
+    """What to ask the controller for."""
+    if name == CONSUMER_OFFSETS:
+        return _offsets_topic(settings, image)
+    assert name == TRANSACTION_STATE, name
+    return _transactions_topic(settings, image)
+
+
+def _offsets_topic(settings: Settings, image: ClusterImage) -> CreatableTopic:
+    return _topic(
+        CONSUMER_OFFSETS,
+        settings["offsets.topic.num.partitions"],
+        _replication_factor(settings["offsets.topic.replication.factor"], settings, image),
+        {
+            "cleanup.policy": "compact",
+            "segment.bytes": str(settings["offsets.topic.segment.bytes"]),
+            "compression.type": "producer",
+        },
+    )
+
+
+def _transactions_topic(settings: Settings, image: ClusterImage) -> CreatableTopic:
+    replicas = _replication_factor(settings["transaction.state.log.replication.factor"], settings, image)
+    return _topic(
+        TRANSACTION_STATE,
+        settings["transaction.state.log.num.partitions"],
+        replicas,
+        {
+            "cleanup.policy": "compact",
+            "segment.bytes": str(settings["transaction.state.log.segment.bytes"]),
+            "compression.type": "uncompressed",
+            "min.insync.replicas": str(min(replicas, settings["transaction.state.log.min.isr"])),
+            "unclean.leader.election.enable": "false",
+        },
+    )
+
+
+def _topic(name: str, partitions: int, replicas: int, configs: dict[str, str]) -> CreatableTopic:
+    return CreatableTopic(
+        name,
+        num_partitions=partitions,
+        replication_factor=replicas,
+        configs=[CreatableTopicConfig(key, value) for key, value in configs.items()],
+    )
+
+
+def _replication_factor(wanted: int, settings: Settings, image: ClusterImage) -> int:
+    is_combined = {"broker", "controller"} <= set(settings["process.roles"])
+    expected = len(settings.voters) if is_combined else 0
+    return max(1, min(wanted, max(len(image.brokers), expected)))

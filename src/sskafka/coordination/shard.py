@@ -1,0 +1,340 @@
+"""One partition of an internal topic that this broker leads, and the machine whose state it keeps.
+
+    LOADING ──► ACTIVE ──► STOPPED        lost leadership, or the broker stops
+       ▲          │
+       └──────────┘  rolled back: an append failed, so the machine knows things that the log does not
+
+An operation is decided at once on the newest state and its records are replayed at once, so the next operation sees
+them. The records of one turn of the loop share one append. Answers leave when the high watermark has passed what they
+rest on; those that changed nothing wait for the changes before them too, so nobody is told what may yet be lost.
+
+Who comes while the log is loading hears COORDINATOR_LOAD_IN_PROGRESS, who comes when this broker does not lead
+NOT_COORDINATOR; whoever waits when that happens is told so as well.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from sskafka.coordination.shard_loader import ShardLoader
+from sskafka.coordination.shard_log import ShardLog
+from sskafka.coordination.shard_timers import Due, ShardTimers
+from sskafka.model.clock import Clock
+from sskafka.model.coordination import (
+    Answer,
+    Asker,
+    Decision,
+    StateMachine,
+    StateRecord,
+    Timers,
+    TransactionalProducer,
+)
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.records.batch import NO_PRODUCER_ID
+from sskafka.records.builder import NO_PRODUCER_EPOCH, NewRecord, build_batch
+from sskafka.records.control import ControlType, EndTransactionMarker, control_key
+from sskafka.replication.errors import NotEnoughReplicasError
+from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.storage.errors import InvalidProducerEpochError, RecordTooLargeError, TransactionCoordinatorFencedError
+from sskafka.storage.flusher import Background
+
+_log = logging.getLogger(__name__)
+
+M = TypeVar("M", bound=StateMachine)
+
+RECORD_OVERHEAD_BYTES = 32
+
+
+class ShardState(Enum):
+    LOADING = "loading"
+    ACTIVE = "active"
+    STOPPED = "stopped"
+
+
+class Place(NamedTuple):
+    """Where a machine is in charge."""
+
+    partition: int
+    leader_epoch: int
+    timers: Timers
+
+
+class ShardRuntime(NamedTuple):
+    """What all shards of a broker share."""
+
+    clock: Clock
+    wheel: TimerWheel
+    background: Background
+    commit_timeout_ms: int
+
+
+class Shard(Generic[M]):
+    machine: M
+
+    def __init__(
+        self, partition: int, log: ShardLog, make_machine: Callable[[Place], M], runtime: ShardRuntime
+    ) -> None:
+        self.partition = partition
+        self.log = log
+        self.leader_epoch = log.leader_epoch
+        self._make_machine = make_machine
+        self._runtime = runtime
+        self._timers = ShardTimers(runtime.wheel, runtime.clock, self._run_timer)
+        self._gathered = _Gathered()
+        self._end_offset = log.log_end_offset  # of what was appended last
+        self._load()
+
+    # -- what is asked of it
+
+    def write(self, operation: Callable[[M, int], Decision], asker: Asker) -> None:
+        """Run `operation` on the machine; the asker is refused when it raises KafkaError, or cannot be run here."""
+        if self._is_refused(asker):
+            return
+        try:
+            decision = operation(self.machine, self._runtime.clock.now_ms())
+        except KafkaError as error:
+            asker.refuse(error.code)
+            return
+        except Exception as error:  # the machine may be half changed
+            asker.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
+            self._roll_back(error)
+            return
+        self._take(decision)
+
+    def read(self, question: Callable[[M, int], Any], asker: Asker) -> None:
+        """As `write`, for what changes nothing."""
+        self.write(lambda machine, now_ms: Decision(answers=[Answer(asker, question(machine, now_ms))]), asker)
+
+    def end_transaction(
+        self, producer: TransactionalProducer, coordinator_epoch: int, is_committed: bool, asker: Asker
+    ) -> None:
+        """Write the marker that ends a transaction; the asker is answered with None."""
+        if self._is_refused(asker):
+            return
+        marker = EndTransactionMarker(ControlType.COMMIT if is_committed else ControlType.ABORT, coordinator_epoch)
+        record = NewRecord(control_key(marker.type), marker.value(), timestamp=self._runtime.clock.now_ms())
+        self._append_first(
+            [record],
+            [Answer(asker, None)],
+            producer,
+            lambda: self.machine.replay_end_of_transaction(producer, is_committed),
+            is_marker=True,
+        )
+
+    def stop(self) -> None:
+        """This broker is no longer in charge: everyone who waits is sent away, no timer goes off any more."""
+        if self.state is ShardState.STOPPED:
+            return
+        self._release(ErrorCode.NOT_COORDINATOR)
+        self.state = ShardState.STOPPED
+
+    # -- decisions
+
+    def _is_refused(self, asker: Asker) -> bool:
+        if self.state is ShardState.ACTIVE and self.log.is_leader:
+            return False
+        is_loading = self.state is ShardState.LOADING and self.log.is_leader
+        asker.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NOT_COORDINATOR)
+        return True
+
+    def _take(self, decision: Decision) -> None:
+        if decision.producer is not None:
+            self._take_transactional(decision, decision.producer)
+        else:
+            self._gather(decision)
+            if decision.is_replayed:
+                self._replay(decision.records, None)
+
+    def _take_transactional(self, decision: Decision, producer: TransactionalProducer) -> None:
+        """A producer's records stand in a batch of their own, and the log may refuse them for the producer's sake."""
+        records = self._stamped(decision.records)
+        self._append_first(records, decision.answers, producer, lambda: self._replay(decision.records, producer))
+
+    def _gather(self, decision: Decision) -> None:
+        if not decision.records and not self._gathered.records:
+            self._tell_at(self._end_offset, decision.answers)
+            return
+        size_bytes = sum(_size_of(record) for record in decision.records)
+        if self._gathered.size_bytes + size_bytes > self.log.batch_bytes_max // 2:
+            self.flush()
+        if not self._gathered.records:
+            self._runtime.background.soon(self.flush)
+        self._gathered.add(decision, size_bytes)
+
+    def _replay(self, records: list[StateRecord], producer: TransactionalProducer | None) -> None:
+        try:
+            for record in records:
+                self.machine.replay(record, producer)
+        except Exception as error:  # the machine is half changed
+            self._roll_back(error)
+
+    def flush(self) -> None:
+        """Append what was decided since the last time."""
+        gathered, self._gathered = self._gathered, _Gathered()
+        if not gathered.records or self.state is not ShardState.ACTIVE:
+            return
+        try:
+            self._append(self._stamped(gathered.records), None)
+        except Exception as error:  # whatever it is: the machine knows what the log does not
+            _refuse(gathered.answers, refusal_of(error))
+            self._roll_back(error)
+        else:
+            self._tell_at(self._end_offset, gathered.answers)
+
+    def _append_first(
+        self,
+        records: list[NewRecord],
+        answers: list[Answer],
+        producer: TransactionalProducer,
+        replay: Callable[[], None],
+        is_marker: bool = False,
+    ) -> None:
+        """Replay only what the log has taken: nothing is to be rolled back when it refuses."""
+        self.flush()
+        try:
+            self._append(records, producer, is_marker)
+        except Exception as error:
+            _refuse(answers, refusal_of(error))
+            return
+        replay()
+        self._tell_at(self._end_offset, answers)
+
+    def _append(self, records: list[NewRecord], producer: TransactionalProducer | None, is_marker: bool = False) -> None:
+        batch = build_batch(
+            records,
+            producer_id=producer.producer_id if producer else NO_PRODUCER_ID,
+            producer_epoch=producer.producer_epoch if producer else NO_PRODUCER_EPOCH,
+            transactional=producer is not None,
+            control=is_marker,
+        )
+        if len(batch) > self.log.batch_bytes_max:
+            raise RecordTooLargeError(f"a batch of {len(batch)} bytes, at most {self.log.batch_bytes_max} are allowed")
+        self._end_offset = self.log.append(batch, self._runtime.clock.now_ms())
+
+    def _stamped(self, records: list[StateRecord]) -> list[NewRecord]:
+        now_ms = self._runtime.clock.now_ms()
+        return [NewRecord(record.key, record.value, timestamp=now_ms) for record in records]
+
+    def _tell_at(self, end_offset: int, answers: list[Answer]) -> None:
+        if not answers:
+            return
+        if self.log.high_watermark >= end_offset:
+            _tell(answers)
+        else:
+            _Uncommitted(answers).wait(self.log, end_offset, self._runtime)
+
+    def _run_timer(self, due: Due) -> None:
+        if self.state is not ShardState.ACTIVE:
+            return
+        try:
+            decision = due(self._runtime.clock.now_ms())
+        except Exception as error:  # the machine may be half changed
+            self._roll_back(error)
+            return
+        self._take(decision)
+
+    # -- loading
+
+    def _load(self) -> None:
+        runtime = self._runtime
+        self.state = ShardState.LOADING
+        self.machine = self._make_machine(Place(self.partition, self.leader_epoch, self._timers))
+        self._loader = ShardLoader(self.log, self.machine, runtime.clock, runtime.background, self._loaded)
+        self._loader.start()
+
+    def _loaded(self, error: BaseException | None) -> None:
+        if error is not None:
+            _log.error("partition %d of an internal topic cannot be loaded", self.partition, exc_info=error)
+            self.state = ShardState.STOPPED
+            return
+        self.state = ShardState.ACTIVE
+        self._end_offset = self.log.log_end_offset
+        self._take(self.machine.start(self._runtime.clock.now_ms()))
+
+    def _roll_back(self, error: BaseException) -> None:
+        """Forget what the log does not have, by reading all of it again."""
+        _log.warning("partition %d of an internal topic is loaded anew: %s", self.partition, error, exc_info=error)
+        self._release(ErrorCode.NOT_COORDINATOR)
+        self._load()
+
+    def _release(self, error: ErrorCode) -> None:
+        self._loader.cancel()
+        self._timers.cancel_all()
+        gathered, self._gathered = self._gathered, _Gathered()
+        _refuse(gathered.answers, error)
+        for asker in self.machine.stop():
+            asker.refuse(error)
+
+
+class _Gathered:
+    """What was decided in this turn and is not appended yet."""
+
+    __slots__ = ("answers", "records", "size_bytes")
+
+    def __init__(self) -> None:
+        self.records: list[StateRecord] = []
+        self.answers: list[Answer] = []
+        self.size_bytes = 0
+
+    def add(self, decision: Decision, size_bytes: int) -> None:
+        self.records += decision.records
+        self.answers += decision.answers
+        self.size_bytes += size_bytes
+
+
+class _Uncommitted:
+    """Answers that wait for the high watermark."""
+
+    __slots__ = ("_answers",)
+
+    def __init__(self, answers: list[Answer]) -> None:
+        self._answers = answers
+
+    def wait(self, log: ShardLog, end_offset: int, runtime: ShardRuntime) -> None:
+        timer = runtime.wheel.schedule(runtime.commit_timeout_ms, self._expired)
+
+        def released(outcome: ErrorCode) -> None:
+            timer.cancel()
+            answers, self._answers = self._answers, []
+            if outcome is ErrorCode.NONE:
+                _tell(answers)
+            else:
+                _refuse(answers, ErrorCode.NOT_COORDINATOR)
+
+        log.when_committed(end_offset, released)
+
+    def _expired(self) -> None:
+        answers, self._answers = self._answers, []
+        _refuse(answers, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def refusal_of(error: BaseException) -> ErrorCode:
+    """What askers hear of an append that failed."""
+    match error:
+        case KafkaError():
+            return error.code
+        case NotEnoughReplicasError():
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        case RecordTooLargeError():
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        case InvalidProducerEpochError():
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        case TransactionCoordinatorFencedError():
+            return ErrorCode.TRANSACTION_COORDINATOR_FENCED
+        case _:
+            return ErrorCode.NOT_COORDINATOR
+
+
+def _tell(answers: Iterable[Answer]) -> None:
+    for asker, response in answers:
+        asker.answer(response)
+
+
+def _refuse(answers: Iterable[Answer], error: ErrorCode) -> None:
+    for asker, _ in answers:
+        asker.refuse(error)
+
+
+def _size_of(record: StateRecord) -> int:
+    return len(record.key) + len(record.value or b"") + RECORD_OVERHEAD_BYTES

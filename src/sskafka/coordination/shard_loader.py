@@ -1,0 +1,130 @@
+"""Replaying the log into a machine that is about to be in charge of it.
+
+A long log must not hold up the loop that serves everybody: batches are replayed for a few milliseconds a turn, and what
+is not in the page cache is read by a thread. Whoever asks meanwhile is told to come again.
+"""
+
+from collections.abc import Callable, Iterator
+
+from sskafka.coordination.shard_log import ShardLog
+from sskafka.model.buffers import Buffer
+from sskafka.model.clock import Clock
+from sskafka.model.coordination import StateMachine, StateRecord, TransactionalProducer
+from sskafka.records.batch import HEADER_BYTES, BatchHeader, iter_headers, read_offset_and_size
+from sskafka.records.control import ControlType
+from sskafka.records.record import decode_records
+from sskafka.storage.file_slice import FileSlice
+from sskafka.storage.flusher import Background
+from sskafka.storage.transaction_marker import read_marker_if_any
+
+TURN_MS = 3
+READ_BYTES = 1024 * 1024
+
+
+class ShardLoader:
+    """Calls `done` with None once the machine knows everything up to the end of the log, or with what went wrong."""
+
+    def __init__(
+        self,
+        log: ShardLog,
+        machine: StateMachine,
+        clock: Clock,
+        background: Background,
+        done: Callable[[BaseException | None], None],
+    ) -> None:
+        self._log = log
+        self._machine = machine
+        self._clock = clock
+        self._background = background
+        self._done = done
+        self._offset = log.log_start_offset
+        self._batches: Iterator[None] = iter(())
+        self._is_cancelled = False
+
+    def start(self) -> None:
+        self._background.soon(self._turn)
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+
+    def _turn(self) -> None:
+        if self._is_cancelled:
+            return
+        try:
+            is_loaded = self._replay_for_a_turn()
+        except Exception as error:  # a log that cannot be replayed must not end the broker
+            self._done(error)
+            return
+        if is_loaded:
+            self._done(None)
+
+    def _replay_for_a_turn(self) -> bool:
+        """True at the end of the log; otherwise the next turn is on its way."""
+        stop_ms = self._clock.monotonic_ms() + TURN_MS
+        while True:
+            for _ in self._batches:
+                if self._clock.monotonic_ms() >= stop_ms:
+                    self._background.soon(self._turn)
+                    return False
+            parts = self._log.read(self._offset, READ_BYTES)
+            if not parts:
+                return True
+            if not self._take_up(parts[0]):
+                return False
+
+    def _take_up(self, part: FileSlice) -> bool:
+        """False when the bytes come from the disk; the turn after that goes on with them."""
+        data = part.read_now()
+        if data is None:
+            self._read_in_thread(part)
+            return False
+        self._batches = self._replayed(data)
+        return True
+
+    def _read_in_thread(self, part: FileSlice) -> None:
+        read: list[Buffer] = []
+
+        def done(error: BaseException | None) -> None:
+            if self._is_cancelled:
+                return
+            if error is not None:
+                self._done(error)
+                return
+            self._batches = self._replayed(read[0])
+            self._turn()
+
+        self._background.in_thread(lambda: read.append(part.read()), done)
+
+    def _replayed(self, data: Buffer) -> Iterator[None]:
+        """One step a batch; the last one may be cut off and is read again."""
+        for position, header in _whole_batches(data):
+            replay_batch(self._machine, data, header, position)
+            self._offset = header.next_offset
+            yield
+
+
+def _whole_batches(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
+    end = _end_of_whole_batches(data)
+    return iter_headers(memoryview(data)[:end])
+
+
+def _end_of_whole_batches(data: Buffer) -> int:
+    position = 0
+    while len(data) - position >= HEADER_BYTES:
+        _, size_bytes = read_offset_and_size(data, position)
+        if position + size_bytes > len(data):
+            break
+        position += size_bytes
+    return position
+
+
+def replay_batch(machine: StateMachine, data: Buffer, header: BatchHeader, position: int) -> None:
+    producer = TransactionalProducer(header.producer_id, header.producer_epoch) if header.is_transactional else None
+    if header.is_control:
+        marker = read_marker_if_any(data, header, position)
+        if marker is not None and producer is not None:
+            machine.replay_end_of_transaction(producer, marker.type == ControlType.COMMIT)
+        return
+    for record in decode_records(data, header, position):
+        if record.key is not None:
+            machine.replay(StateRecord(record.key, record.value), producer)
