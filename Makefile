@@ -12,9 +12,9 @@ help: ## List the targets
 
 install: $(STAMP) ## Build .venv from the pinned constraints
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt client/requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,spark,test]' -r client/requirements.txt
 	touch $@
 
 run: $(STAMP) ## Start a broker, produce and consume, and stay up
@@ -26,12 +26,13 @@ lint: $(STAMP) ## Check style and formatting
 
 types: $(STAMP) ## Check types (mypy --strict)
 	$(BIN)/mypy
+	$(BIN)/mypy client/*.py
 
 contracts: $(STAMP) ## Check the order of layers
 	$(BIN)/lint-imports --no-cache
 
 unit: $(STAMP) ## Run the tests
-	$(BIN)/pytest -q -n 2 tests/unit tests/property tests/simulation tests/integration
+	$(BIN)/pytest -q -n 2 --dist loadgroup tests/unit tests/property tests/simulation tests/integration
 
 sim: $(STAMP) ## Simulate 10,000 quorums (SEED=123 replays one)
 	SEEDS=$${SEEDS:-10000} $(BIN)/pytest -q -n 2 tests/simulation
