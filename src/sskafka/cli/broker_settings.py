@@ -2,14 +2,13 @@
 
 import os
 import socket
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from sskafka.cli.failures import CommandError
 from sskafka.cli.pairs import key_values
 from sskafka.model.properties import parse_properties
+from sskafka.model.setting_sources import IMPLIED_BY_LAB_BROKERS, LAB_BROKERS
 from sskafka.model.settings import Settings
 
 DEFAULT_DIRECTORY = Path("sskafka-data")
@@ -19,22 +18,22 @@ SINGLE_NODE = {
     "node.id": "1",
     "process.roles": "broker,controller",
     "listeners": "PLAINTEXT://localhost:9092",
+    "http.listener": "localhost:8080",
     "log.dirs": str(DEFAULT_DIRECTORY / "data"),
 }
-
-FileArgument = Annotated[
-    Path | None,
-    typer.Argument(metavar="PROPERTIES", help="server.properties; without it a single node in ./sskafka-data."),
-]
-SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting, stronger than file and environment.")
-]
 
 
 def load_settings(file: Path | None, overrides: list[str] | None) -> Settings:
     """Raises SettingError for a value that cannot be used."""
-    stated = SINGLE_NODE if file is None else _read(file)
+    stated = _without_file(os.environ) if file is None else _read(file)
     return Settings.resolve(stated, os.environ, key_values(overrides, "--set"), host_name=socket.gethostname())
+
+
+def _without_file(environment: Mapping[str, str]) -> dict[str, str]:
+    """A single node; where BROKERS lists the nodes of a cluster, the addresses follow from that instead."""
+    if LAB_BROKERS not in environment:
+        return SINGLE_NODE
+    return {key: text for key, text in SINGLE_NODE.items() if key not in IMPLIED_BY_LAB_BROKERS}
 
 
 def _read(file: Path) -> dict[str, str]:

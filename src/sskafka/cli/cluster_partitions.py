@@ -14,7 +14,8 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.failures import Explanation, explain
-from sskafka.cli.output import Format, FormatOption, print_json, print_table, talk
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format, print_json, print_table, talk
 from sskafka.client.partition_moves import (
     Reassignment,
     alter_reassignments,

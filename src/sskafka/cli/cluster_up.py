@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sskafka.cli.broker_settings import SetOption
+from sskafka.cli.options import SetOption
 from sskafka.cli.cluster_homes import (
     HOST,
     OWN_KEYS,

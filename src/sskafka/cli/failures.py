@@ -3,6 +3,7 @@
 import sys
 from typing import NamedTuple
 
+from sskafka.cli.usage import UsageError
 from sskafka.client.errors import (
     BrokerUnavailableError,
     ClientError,
@@ -53,6 +54,8 @@ def explain(error: Exception) -> Explanation | None:
     match error:
         case CommandError():
             return Explanation(str(error), error.hint)
+        case UsageError():
+            return Explanation(str(error), "--help")
         case BrokerUnavailableError():
             return Explanation(str(error), "`sskafka start` starts a broker; -b HOST:PORT names another one")
         case UnknownTopicError():

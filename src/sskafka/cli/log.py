@@ -10,7 +10,8 @@ import typer
 from sskafka.cli import index_dump
 from sskafka.cli.failures import CommandError
 from sskafka.cli.index_dump import LEADER_EPOCHS_FILE, offset_index_problems, time_index_problems
-from sskafka.cli.output import Format, FormatOption
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format
 from sskafka.cli.segment_dump import SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, Shape, dump_lines, json_lines, text_lines
 
 app = typer.Typer(

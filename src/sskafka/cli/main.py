@@ -1,101 +1,69 @@
-"""The `sskafka` command: finds the module of a command by name and imports only that one.
+"""The entry of the `sskafka` command.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. A failure is told in a sentence with the next thing to
-try; `--debug` adds the traceback.
+A broker has half a second to start, of which the libraries of the command line would take a fifth. So a plain
+`sskafka start` is read here; every other command line, also a wrong one, is left to them (commands.py).
 """
 
-import os
+import gc
 import sys
-from importlib import import_module
+from collections.abc import Sequence
 from io import TextIOWrapper
-from typing import Annotated, Any, NamedTuple, NoReturn
-
-import typer
-from typer.core import TyperGroup
-from typer.main import get_command
-
-from sskafka.model.version import __version__
+from pathlib import Path
+from typing import NamedTuple
 
 
-class LazyCommand(NamedTuple):
-    module: str
-    help: str
-
-
-# Each module has a Typer `app` of this name; the sentences stand here so that `--help` need not import them.
-COMMANDS = {
-    "start": LazyCommand("sskafka.cli.start", "Run one broker in the foreground."),
-    "cluster": LazyCommand("sskafka.cli.cluster", "Start brokers as one cluster; move partitions and leadership."),
-    "topic": LazyCommand("sskafka.cli.topic", "Create, list, describe, alter, delete, produce to and consume topics."),
-    "metadata": LazyCommand("sskafka.cli.metadata", "The cluster as ZooKeeper's shell showed it, and its quorum."),
-    "log": LazyCommand("sskafka.cli.log", "Look into the files of a log directory."),
-    "storage": LazyCommand("sskafka.cli.storage", "Make cluster ids and format log directories."),
-    "demo": LazyCommand("sskafka.cli.demo", "Start a broker, produce and consume, and stay up for you to try."),
-}
-
-
-class LazyGroup(TyperGroup):
-    """Commands come from COMMANDS; whatever goes wrong in one of them is explained here."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
-            return None
-        command = get_command(import_module(COMMANDS[cmd_name].module).app)
-        command.name = cmd_name
-        return command
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            _leave_silently()
-        except Exception as error:
-            if ctx.params["debug"] or not import_module("sskafka.cli.failures").report(error):
-                raise
-            raise typer.Exit(1) from error
-
-
-app = typer.Typer(
-    cls=LazyGroup,
-    help="Kafka for Python people: brokers that real Kafka clients use unchanged.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"sskafka {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
-    """What comes before the command. `debug` is read where failures are explained."""
-
-
-def _leave_silently() -> NoReturn:
-    """Whoever read our output has seen enough. Python would complain once more when it flushes stdout at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise typer.Exit(0)
+class StartOptions(NamedTuple):
+    file: Path | None
+    overrides: list[str]
+    log_level: str
+    inherit: list[str]
 
 
 def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # records hold any bytes; what the terminal cannot show must not stop us
             stream.reconfigure(errors="replace")
+    plain = plain_start(sys.argv[1:])
+    if plain is not None:
+        sys.exit(_start(plain))
+    from sskafka.cli.commands import app  # noqa: PLC0415
+
     app(prog_name="sskafka")
+
+
+def plain_start(arguments: Sequence[str]) -> StartOptions | None:
+    """What a command line asks for that is nothing but `start`, a file and options with their values."""
+    if arguments[:1] != ["start"]:
+        return None
+    files: list[str] = []
+    given: dict[str, list[str]] = {"--set": [], "--log-level": [], "--inherit": []}
+    words = iter(arguments[1:])
+    for word in words:
+        value = next(words, "-") if word in given else word
+        if value.startswith("-"):
+            return None
+        given.get(word, files).append(value)
+    if len(files) > 1:
+        return None
+    return StartOptions(
+        Path(files[0]) if files else None, given["--set"], (given["--log-level"] or ["info"])[-1], given["--inherit"]
+    )
+
+
+def _start(options: StartOptions) -> int:
+    gc.disable()  # nothing that is imported is garbage, now or later
+    from sskafka.cli.failures import report  # noqa: PLC0415
+    from sskafka.cli.start import run_broker  # noqa: PLC0415
+    from sskafka.cli.usage import UsageError  # noqa: PLC0415
+
+    gc.freeze()
+    gc.enable()
+    try:
+        return run_broker(*options)
+    except UsageError as error:
+        report(error)
+        return 2
+    except Exception as error:
+        if not report(error):
+            raise
+        return 1

@@ -17,7 +17,8 @@ from sskafka.cli.connecting import (
 from sskafka.cli.described_image import describe
 from sskafka.cli.failures import CommandError
 from sskafka.cli.metadata_quorum import quorum
-from sskafka.cli.output import Format, FormatOption, print_json
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format, print_json
 from sskafka.metadata.zookeeper_view import NoNodeError, ZooKeeperView
 
 app = typer.Typer(

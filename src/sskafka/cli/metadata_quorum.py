@@ -10,7 +10,8 @@ from sskafka.cli.connecting import (
     connected,
     run,
 )
-from sskafka.cli.output import Format, FormatOption, print_json, print_table
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format, print_json, print_table
 from sskafka.client.quorum import QuorumDescription, QuorumMember, describe_quorum
 
 

@@ -5,9 +5,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
@@ -15,9 +13,6 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 class Format(StrEnum):
     TEXT = "text"
     JSON = "json"
-
-
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print.")]
 
 
 def print_json(value: Any) -> None:

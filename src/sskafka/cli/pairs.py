@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-import typer
+from sskafka.cli.usage import UsageError
 
 
 def key_values(pairs: Sequence[str] | None, option: str) -> dict[str, str]:
@@ -11,6 +11,6 @@ def key_values(pairs: Sequence[str] | None, option: str) -> dict[str, str]:
     for pair in pairs or ():
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            raise typer.BadParameter(f"{pair!r} is not key=value", param_hint=option)
+            raise UsageError(f"{option} {pair!r} is not key=value")
         values[key.strip()] = value
     return values

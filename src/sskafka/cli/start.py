@@ -1,6 +1,7 @@
 """`sskafka start`: one broker in the foreground.
 
-On stdout stands one line, when every door is open: `READY bootstrap=HOST:PORT`. Banner, warnings and logs go to stderr.
+On stdout stands one line, when every door is open: `READY bootstrap=HOST:PORT http=HOST:PORT`, the latter
+where the broker has an HTTP door. Banner, warnings and logs go to stderr.
 SIGTERM and Ctrl+C drain, flush and leave the mark of a clean stop; a second signal ends the process at once.
 """
 
@@ -10,21 +11,19 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Any
 
 from sskafka import __version__
-from sskafka.broker import Broker, new_event_loop
-from sskafka.cli.broker_settings import FileArgument, SetOption, home_of, load_settings
+from sskafka.broker import Broker
+from sskafka.cli.broker_settings import home_of, load_settings
 from sskafka.cli.output import talk
 from sskafka.cli.pairs import key_values
+from sskafka.cli.usage import UsageError
 from sskafka.model.settings import Settings
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+from sskafka.servers.event_loop import new_event_loop
 
 PID_FILE = "broker.pid"
 SWITCH_INTERVAL_S = 0.001  # so long the control loop waits at most for its turn while the data loop is busy
@@ -32,14 +31,8 @@ _INTERRUPTED = 130
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
-@app.command()
-def start(
-    file: FileArgument = None,
-    overrides: SetOption = None,
-    log_level: Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")] = "info",
-    inherit: Annotated[list[str] | None, typer.Option("--inherit", metavar="LISTENER=FD", hidden=True)] = None,
-) -> None:
-    """Run one broker in the foreground."""
+def run_broker(file: Path | None, overrides: list[str], log_level: str, inherit: list[str]) -> int:
+    """The exit code, once a signal has ended the broker."""
     configure_logging(log_level)
     settings = load_settings(file, overrides)
     for warning in settings.warnings:
@@ -47,8 +40,7 @@ def start(
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         stopped_by = runner.run(serve(settings, home_of(file), inherited_sockets(inherit)))
-    if stopped_by is signal.SIGINT:
-        raise typer.Exit(_INTERRUPTED)
+    return _INTERRUPTED if stopped_by is signal.SIGINT else 0
 
 
 def inherited_sockets(pairs: list[str] | None) -> dict[str, socket.socket]:
@@ -63,11 +55,12 @@ async def serve(settings: Settings, home: Path, inherited: Mapping[str, socket.s
     handle_stop_signals(stop)
     broker = Broker(settings, inherited=inherited)
     with pid_file(home):
-        await started(broker, stop)
+        await unless_stopped(broker.start(), stop)
         try:
+            await unless_stopped(broker.doors_open(), stop)
             if not stop.done():
                 talk(banner(settings, broker))
-                print(f"READY bootstrap={broker.bootstrap_servers}", flush=True)
+                print(ready_line(broker), flush=True)
             received = await until_stopped(broker, stop)
             talk("stopping: everything is put on the disk; a second signal ends the process at once")
         finally:
@@ -75,9 +68,9 @@ async def serve(settings: Settings, home: Path, inherited: Mapping[str, socket.s
     return received
 
 
-async def started(broker: Broker, stop: "asyncio.Future[signal.Signals]") -> None:
-    """Starts the broker; a signal ends the wait for others that a start may be."""
-    starting = asyncio.ensure_future(broker.start())
+async def unless_stopped(work: Coroutine[Any, Any, None], stop: "asyncio.Future[signal.Signals]") -> None:
+    """Does a part of the start; a signal ends the wait for others that this may be."""
+    starting = asyncio.ensure_future(work)
     await asyncio.wait((starting, stop), return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
         starting.cancel()
@@ -136,12 +129,18 @@ def pid_file(home: Path) -> Iterator[None]:
     path.unlink(missing_ok=True)
 
 
+def ready_line(broker: Broker) -> str:
+    http = f" http={broker.http_address}" if broker.http_address is not None else ""
+    return f"READY bootstrap={broker.bootstrap_servers}{http}"
+
+
 def banner(settings: Settings, broker: Broker) -> str:
     facts = {
         "cluster": broker.cluster_id,
         "node": broker.node_id,
         "listeners": ", ".join(f"{item.name}://{item.host}:{item.port}" for item in settings.listeners),
         "clients": broker.bootstrap_servers,
+        "http": broker.http_address or "off",
         "data": ", ".join(settings.data_directories),
         "metadata": settings.metadata_directory,
     }
@@ -151,7 +150,7 @@ def banner(settings: Settings, broker: Broker) -> str:
 
 def configure_logging(level: str) -> None:
     if level.upper() not in _LOG_LEVELS:
-        raise typer.BadParameter(f"{level!r} is none of {', '.join(_LOG_LEVELS).lower()}", param_hint="--log-level")
+        raise UsageError(f"--log-level {level!r} is none of {', '.join(_LOG_LEVELS).lower()}")
     logging.basicConfig(
         level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s"
     )

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from sskafka.cli.broker_settings import SetOption, load_settings
+from sskafka.cli.broker_settings import load_settings
 from sskafka.cli.failures import CommandError
-from sskafka.cli.output import Format, FormatOption, print_json, talk
+from sskafka.cli.options import FormatOption, SetOption
+from sskafka.cli.output import Format, print_json, talk
 from sskafka.client.clock import SystemClock
 from sskafka.metadata.features import LATEST_METADATA_VERSION, parse_metadata_version
 from sskafka.model.ids import uuid_text

@@ -13,7 +13,8 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.failures import Explanation, explain
-from sskafka.cli.output import Format, FormatOption, print_json, print_table, talk
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format, print_json, print_table, talk
 from sskafka.cli.pairs import key_values
 from sskafka.cli.topic_consume import consume
 from sskafka.cli.topic_describe import describe

@@ -18,7 +18,8 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.offset_range import Anchor, Bound, OffsetRange, Span, parse_offset_range, resolve
-from sskafka.cli.output import Format, FormatOption
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format
 from sskafka.cli.record_format import FormatError, RecordPrinter
 from sskafka.client.clock import SystemClock
 from sskafka.client.cluster import Cluster

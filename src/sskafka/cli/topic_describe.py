@@ -12,7 +12,8 @@ from sskafka.cli.connecting import (
     connected,
     run,
 )
-from sskafka.cli.output import Format, FormatOption, print_heading, print_json, print_table
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format, print_heading, print_json, print_table
 from sskafka.client.cluster import Cluster
 from sskafka.client.configs import ConfigEntry, ConfigSource, Resource, describe_configs
 from sskafka.client.metadata import PartitionView, TopicView

@@ -16,7 +16,8 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.failures import CommandError
-from sskafka.cli.output import Format, FormatOption, print_json, talk
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format, print_json, talk
 from sskafka.cli.record_format import FormatError, unescape
 from sskafka.cli.record_input import InputFields, RecordCutter, read_pieces
 from sskafka.client.accumulator import Delivery

@@ -4,10 +4,11 @@ A `Setting` is a row of the table in `settings_table`. It knows nothing of where
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from functools import partial
 from typing import NamedTuple, Protocol, TypeAlias
+
+from sskafka.model.values import value
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 
@@ -60,7 +61,7 @@ class Constraint(Protocol):
     def allows(self, value: Value) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AtLeast:
     minimum: float
 
@@ -71,7 +72,7 @@ class AtLeast:
         return f"at least {self.minimum}"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Between:
     minimum: float
     maximum: float
@@ -83,7 +84,7 @@ class Between:
         return f"{self.minimum} to {self.maximum}"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class BetweenOr:
     """A range and one value outside it that means "the default"."""
 
@@ -125,7 +126,7 @@ class Fallback(NamedTuple):
     factor: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Setting:
     name: str
     type: Type

@@ -9,13 +9,13 @@ computed over the maximal set: members asked to join count already, members aske
 names the partition epoch it was made from, and the controller refuses it if that is no longer the newest.
 """
 
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from sskafka.model.errors import ErrorCode
+from sskafka.model.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class IsrChange:
     """What the leader asks the controller for."""
 

@@ -1,9 +1,9 @@
 """Who leads a partition and who is in sync, as the cluster's metadata has it."""
 
-from dataclasses import dataclass
+from sskafka.model.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Leadership:
     leader_id: int
     leader_epoch: int

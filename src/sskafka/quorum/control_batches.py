@@ -5,8 +5,7 @@ KRaftVersion, KRaftVoters     the quorum's own format and its members, where tho
 SnapshotHeader, Footer        around the records of a snapshot
 """
 
-from dataclasses import dataclass
-
+from sskafka.model.values import structure
 from sskafka.raft.ready import LeaderChange
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.control import ControlType, control_key, read_control_type
@@ -31,7 +30,7 @@ _TYPE_OF: dict[type[Message], ControlType] = {
 }
 
 
-@dataclass(slots=True)
+@structure
 class QuorumSetup:
     """What control records have said so far about the quorum itself."""
 

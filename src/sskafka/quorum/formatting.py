@@ -4,7 +4,7 @@ Formatting writes meta.properties into every directory and bootstrap.checkpoint 
 cluster id is the one given, or cluster.id, or derived from the voters, so that the nodes of a new cluster agree.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 
 from sskafka.metadata.decision import RandomBytes
@@ -15,6 +15,7 @@ from sskafka.metadata.features import (
 )
 from sskafka.model.ids import METADATA_TOPIC_ID, ZERO_UUID, Uuid, uuid_text
 from sskafka.model.settings import Settings
+from sskafka.model.values import structure
 from sskafka.quorum.bootstrap import feature_records
 from sskafka.quorum.snapshots import write_bootstrap
 from sskafka.storage.disk import Disk
@@ -27,7 +28,7 @@ from sskafka.storage.meta_properties import (
 )
 
 
-@dataclass(slots=True)
+@structure
 class FormatReport:
     formatted: list[str] = field(default_factory=list)
     already_formatted: list[str] = field(default_factory=list)
@@ -35,7 +36,7 @@ class FormatReport:
     metadata_version: str = ""
 
 
-@dataclass(slots=True)
+@structure
 class StorageInfo:
     found: dict[str, MetaProperties] = field(default_factory=dict)
     unformatted: list[str] = field(default_factory=list)

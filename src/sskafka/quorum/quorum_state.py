@@ -13,9 +13,9 @@ accepted, with its epoch, and its vote. Of these the file above forgets the lead
 
 import json
 import os
-from dataclasses import dataclass
 
 from sskafka.model.ids import ZERO_UUID, Uuid, parse_uuid, uuid_text
+from sskafka.model.values import value
 from sskafka.storage.disk import Disk, read_file, replace_file
 from sskafka.storage.errors import CorruptFileError
 
@@ -23,7 +23,7 @@ FILE_NAME = "quorum-state"
 NOBODY = -1
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class QuorumState:
     leader_epoch: int = 0
     leader_id: int = NOBODY

@@ -7,10 +7,10 @@
 replaced by a snapshot, whose id is (end offset, epoch of the last record in it)
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 from sskafka.model.buffers import Buffer
+from sskafka.model.values import value
 
 
 class OffsetAndEpoch(NamedTuple):
@@ -29,7 +29,7 @@ SnapshotId: TypeAlias = OffsetAndEpoch
 LOG_BEGINNING = OffsetAndEpoch(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Batch:
     """A record batch as a leader sent it: `data` is the driver's business, the rest says where it belongs."""
 

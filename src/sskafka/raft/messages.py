@@ -5,16 +5,16 @@ id, directory ids and endpoints are the driver's: it fills them in and checks th
 Every response names the leader and epoch that its sender knows, whatever it says otherwise.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.errors import ErrorCode
+from sskafka.model.values import value
 from sskafka.raft.log_view import Batch, OffsetAndEpoch, SnapshotId
 from sskafka.raft.voters import NO_NODE
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class VoteRequest:
     """`epoch` is the one the candidate stands for; in a pre-vote the one it is in, because it has not left it yet."""
 
@@ -24,7 +24,7 @@ class VoteRequest:
     pre_vote: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class VoteResponse:
     error: ErrorCode
     leader_id: int
@@ -32,34 +32,34 @@ class VoteResponse:
     vote_granted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class BeginQuorumEpochRequest:
     leader_id: int
     leader_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class BeginQuorumEpochResponse:
     error: ErrorCode
     leader_id: int
     leader_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class EndQuorumEpochRequest:
     leader_id: int
     leader_epoch: int
     preferred_successors: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class EndQuorumEpochResponse:
     error: ErrorCode
     leader_id: int
     leader_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FetchRequest:
     """Asks for records from `fetch_offset` on, which says that everything before it is on the sender's disk."""
 
@@ -76,7 +76,7 @@ class FetchRequest:
         return OffsetAndEpoch(self.fetch_offset, self.last_fetched_epoch)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FetchResponse:
     """Records, or the place where the logs part (`diverging`), or the snapshot that replaced the log's beginning."""
 
@@ -89,7 +89,7 @@ class FetchResponse:
     batches: tuple[Batch, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FetchSnapshotRequest:
     replica_id: int
     leader_epoch: int
@@ -98,7 +98,7 @@ class FetchSnapshotRequest:
     max_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FetchSnapshotResponse:
     error: ErrorCode
     leader_id: int
@@ -109,7 +109,7 @@ class FetchSnapshotResponse:
     data: Buffer = b""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DoorVoteRequest:
     """A vote asked for at the lab's HTTP door: real and kept, but without pre-vote and without loyalty to a leader.
 
@@ -121,14 +121,14 @@ class DoorVoteRequest:
     log_is_up_to_date: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DoorVoteResponse:
     granted: bool
     leader_id: int = NO_NODE
     leader_epoch: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DoorLeaderRequest:
     """Somebody at the lab's HTTP door says who leads. Perhaps nobody elected that node: the next election heals it."""
 
@@ -136,7 +136,7 @@ class DoorLeaderRequest:
     leader_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DoorLeaderResponse:
     accepted: bool
     leader_id: int = NO_NODE

@@ -11,10 +11,10 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from sskafka.model.buffers import Buffer
+from sskafka.model.values import value
 from sskafka.raft.election_state import ElectionState
 from sskafka.raft.elections import Elections, candidate_deadline_ms
 from sskafka.raft.following import Following
@@ -48,7 +48,7 @@ _ROLE_CHANGES_MAX = 8
 """More in one event would be a loop: the longest way is from Unattached to Leader of a quorum of one."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Asked:
     """A request from another node (or the lab's door). Its answer comes in this or a later `Ready`."""
 
@@ -56,7 +56,7 @@ class Asked:
     reply_to: ReplyTo
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answered:
     """What node `source` answered to a `Send`; the driver keeps the request until then."""
 
@@ -65,7 +65,7 @@ class Answered:
     response: PeerResponse
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Unanswered:
     """A `Send` that came to nothing: no connection, or a broken one. To report it spares waiting for the time limit."""
 

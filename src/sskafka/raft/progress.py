@@ -6,15 +6,16 @@ entry of this one, never by counting their copies.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from sskafka.model.values import structure
 from sskafka.raft.voters import VoterSet
 
 OBSERVER_SESSION_MS = 300_000
 NEVER = -1
 
 
-@dataclass(slots=True)
+@structure
 class ReplicaProgress:
     log_end_offset: int = -1
     """The offset of its last valid fetch: all before it is on that replica's disk. -1: none in this epoch yet."""
@@ -34,7 +35,7 @@ class ReplicaProgress:
         self.last_fetch_ms = now_ms
 
 
-@dataclass(slots=True)
+@structure
 class Progress:
     voters: VoterSet
     leader_id: int

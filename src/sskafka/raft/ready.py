@@ -8,10 +8,11 @@ The driver carries a `Ready` out from top to bottom, completely, before it hands
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from sskafka.model.buffers import Buffer
+from sskafka.model.values import structure, value
 from sskafka.raft.election_state import ElectionState
 from sskafka.raft.log_view import Batch, SnapshotId
 from sskafka.raft.messages import PeerRequest, Response
@@ -20,7 +21,7 @@ ReplyTo: TypeAlias = Hashable
 """The driver's own handle for a request that waits for its answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LeaderChange:
     """The first record of an epoch, a control record. What older epochs left behind is committed through it alone."""
 
@@ -29,7 +30,7 @@ class LeaderChange:
     granting_voters: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LeaderAppend:
     """Records this leader adds: the driver encodes them with this base offset and epoch."""
 
@@ -43,7 +44,7 @@ class LeaderAppend:
         return self.base_offset + self.record_count
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FollowerAppend:
     """Batches of the leader, written as they are."""
 
@@ -54,7 +55,7 @@ class FollowerAppend:
         return self.batches[-1].end_offset
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FlushPoint:
     """How much of the log an fsync has to cover. `generation` counts truncations: after one, old fsyncs say nothing."""
 
@@ -62,27 +63,27 @@ class FlushPoint:
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SnapshotChunk:
     snapshot_id: SnapshotId
     position: int
     data: Buffer
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LogRead:
     start_offset: int
     max_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SnapshotRead:
     snapshot_id: SnapshotId
     position: int
     max_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answer:
     """The response to the request known as `reply_to`; with `read`, the driver puts those bytes into it first."""
 
@@ -91,7 +92,7 @@ class Answer:
     read: LogRead | SnapshotRead | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Send:
     """A request to another node. Whatever comes of it returns as `Answered` or `Unanswered`, once, or never."""
 
@@ -99,13 +100,13 @@ class Send:
     request: PeerRequest
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Leadership:
     leader_id: int
     epoch: int
 
 
-@dataclass(slots=True)
+@structure
 class Ready:
     quorum_state: ElectionState | None = None
     """Replace the stored state atomically and fsync it, file and directory, before anything below happens:

@@ -35,29 +35,30 @@ The lines above are `TRANSITIONS`; `NodeState.transition` lets nothing else pass
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import eq, ge, gt
 from typing import TypeAlias
 
+from sskafka.model.values import structure, value
 from sskafka.raft.log_view import SnapshotId
 from sskafka.raft.messages import FetchRequest
 from sskafka.raft.progress import Progress
 from sskafka.raft.ready import ReplyTo
 
 
-@dataclass(slots=True)
+@structure
 class Unattached:
     election_deadline_ms: int | None
     """None: never campaigns, being an observer or about to shut down."""
 
 
-@dataclass(slots=True)
+@structure
 class SnapshotDownload:
     snapshot_id: SnapshotId
     position: int = 0
 
 
-@dataclass(slots=True)
+@structure
 class Follower:
     leader_id: int
     fetch_deadline_ms: int
@@ -66,7 +67,7 @@ class Follower:
     download: SnapshotDownload | None = None
 
 
-@dataclass(slots=True)
+@structure
 class Tally:
     """Answers of the other voters, and the node's own yes."""
 
@@ -77,13 +78,13 @@ class Tally:
         (self.granted if granted else self.rejected).add(voter_id)
 
 
-@dataclass(slots=True)
+@structure
 class Prospective:
     election_deadline_ms: int
     tally: Tally
 
 
-@dataclass(slots=True)
+@structure
 class Candidate:
     election_deadline_ms: int
     tally: Tally
@@ -91,14 +92,14 @@ class Candidate:
     """Set when a majority refused: not worth waiting for the rest, but everybody should not try again at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ParkedFetch:
     request: FetchRequest
     reply_to: ReplyTo
     deadline_ms: int
 
 
-@dataclass(slots=True)
+@structure
 class Leader:
     epoch_start_offset: int
     progress: Progress
@@ -106,7 +107,7 @@ class Leader:
     """Fetches that wait for news: a record, a higher high watermark, or their deadline."""
 
 
-@dataclass(slots=True)
+@structure
 class Resigned:
     election_deadline_ms: int
     unacknowledged: set[int]

@@ -1,8 +1,9 @@
 """How long a node waits for what; every time here is in milliseconds on a clock that never runs backwards."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from sskafka.model.values import value
 
 RandomBelow: TypeAlias = Callable[[int], int]
 """A number from 0 up to, but not including, the argument: the machine's only source of chance."""
@@ -11,7 +12,7 @@ _BACKOFF_BASE_MS = 50
 _RETRY_DOUBLINGS_MAX = 4
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Timing:
     """Settings by Kafka's names, without their prefix `controller.quorum.`."""
 

@@ -1,12 +1,13 @@
 """The nodes whose word counts: a set as a value, so that a changed quorum is another value, never an edit in place."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from sskafka.model.values import value
 
 NO_NODE = -1
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class VoterSet:
     ids: tuple[int, ...]
 

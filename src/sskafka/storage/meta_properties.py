@@ -11,10 +11,11 @@ Version 0, which older brokers wrote, says `broker.id` instead of `node.id`. Key
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sskafka.model.ids import Uuid, parse_uuid, uuid_text
 from sskafka.model.properties import PropertiesError, format_properties, parse_properties
+from sskafka.model.values import value
 from sskafka.storage.disk import Disk, read_file, replace_file
 from sskafka.storage.errors import CorruptFileError, LogDirectoryError
 
@@ -30,7 +31,7 @@ _VERSION, _CLUSTER_ID, _NODE_ID, _BROKER_ID, _DIRECTORY_ID, _PARTITION_BASE = (
 _KNOWN = {_VERSION, _CLUSTER_ID, _NODE_ID, _BROKER_ID, _DIRECTORY_ID, _PARTITION_BASE}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MetaProperties:
     cluster_id: str | None
     node_id: int | None

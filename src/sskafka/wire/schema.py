@@ -24,11 +24,12 @@ Every field has a default and fields stand in wire order. Structs are defined be
 as objects, so message modules do without `from __future__ import annotations`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar, dataclass_transform
+from typing import Annotated, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar, dataclass_transform
 
 from sskafka.model.buffers import Buffer
+from sskafka.model.values import structure, value
 
 VERSION_MAX = 0x7FFF
 NEVER = VERSION_MAX + 1
@@ -122,7 +123,7 @@ class Kind(Enum):
     DATA = "data"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MessageSchema:
     """What holds for a message as a whole. `key` is None for data that no key announces."""
 
@@ -140,23 +141,7 @@ T = TypeVar("T")
 
 @dataclass_transform(field_specifiers=(field,))
 def message(cls: type[T]) -> type[T]:
-    """A dataclass with slots. A process makes hundreds of these when it starts, so only `__init__` is generated for
-    each; comparing and showing are shared, and the text that dataclass would make of the signature is left out."""
-    if not cls.__doc__:
-        cls.__doc__ = cls.__name__  # an empty text would not do
-    made = dataclass(slots=True, repr=False, eq=False, match_args=False)(cls)
-    made.__eq__ = _equals  # type: ignore[method-assign]
-    made.__repr__ = _shown  # type: ignore[method-assign]
-    return made
-
-
-def _equals(self: Any, other: object) -> bool:
-    names: tuple[str, ...] = self.__slots__
-    return type(other) is type(self) and all(getattr(self, name) == getattr(other, name) for name in names)
-
-
-def _shown(self: Any) -> str:
-    return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+    return structure(cls)
 
 
 class Message(Protocol):

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sskafka.cli.log import app
-from sskafka.cli.main import app as sskafka
+from sskafka.cli.commands import app as sskafka
 from sskafka.metadata.record_codec import encode_record
 from sskafka.metadata.records import FeatureLevelRecord, TopicRecord
 from sskafka.model.ids import parse_uuid

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from sskafka.cli.connecting import client_properties
 from sskafka.cli.failures import CommandError, explain
-from sskafka.cli.main import COMMANDS, app
+from sskafka.cli.commands import COMMANDS, app
 from sskafka.cli.output import print_table
 from sskafka.cli.pairs import key_values
 from sskafka.client.errors import BrokerUnavailableError, UnknownTopicError

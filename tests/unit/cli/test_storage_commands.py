@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sskafka.cli.broker_settings import home_of, load_settings
-from sskafka.cli.main import app
+from sskafka.cli.commands import app
 from sskafka.model.ids import parse_uuid
 
 

@@ -6,10 +6,10 @@ import socket
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.counters import ConnectionCounters
+from sskafka.model.values import value
 from sskafka.servers.kafka.authorization import Authorizer
 from sskafka.servers.kafka.connection import Connection
 from sskafka.servers.kafka.registry import Api
@@ -23,7 +23,7 @@ RECEIVE_BUFFER_BYTES = 256 * 1024
 REAP_INTERVAL_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ConnectionLimits:
     request_bytes_max: int
     idle_ms_max: int

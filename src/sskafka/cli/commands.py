@@ -1,0 +1,96 @@
+"""The commands of `sskafka`: finds the module of a command by name and imports only that one.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. A failure is told in a sentence with the next thing to
+try; `--debug` adds the traceback.
+"""
+
+import os
+import sys
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple, NoReturn
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from sskafka.cli.usage import UsageError
+from sskafka.model.version import __version__
+
+
+class LazyCommand(NamedTuple):
+    module: str
+    help: str
+
+
+# Each module has a Typer `app` of this name; the sentences stand here so that `--help` need not import them.
+COMMANDS = {
+    "start": LazyCommand("sskafka.cli.start_command", "Run one broker in the foreground."),
+    "cluster": LazyCommand("sskafka.cli.cluster", "Start brokers as one cluster; move partitions and leadership."),
+    "topic": LazyCommand("sskafka.cli.topic", "Create, list, describe, alter, delete, produce to and consume topics."),
+    "metadata": LazyCommand("sskafka.cli.metadata", "The cluster as ZooKeeper's shell showed it, and its quorum."),
+    "log": LazyCommand("sskafka.cli.log", "Look into the files of a log directory."),
+    "storage": LazyCommand("sskafka.cli.storage", "Make cluster ids and format log directories."),
+    "demo": LazyCommand("sskafka.cli.demo", "Start a broker, produce and consume, and stay up for you to try."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """Commands come from COMMANDS; whatever goes wrong in one of them is explained here."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        command = get_command(import_module(COMMANDS[cmd_name].module).app)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _leave_silently()
+        except UsageError as error:
+            raise typer.BadParameter(str(error)) from error
+        except Exception as error:
+            if ctx.params["debug"] or not import_module("sskafka.cli.failures").report(error):
+                raise
+            raise typer.Exit(1) from error
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    help="Kafka for Python people: brokers that real Kafka clients use unchanged.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"sskafka {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """What comes before the command. `debug` is read where failures are explained."""
+
+
+def _leave_silently() -> NoReturn:
+    """Whoever read our output has seen enough. Python would complain once more when it flushes stdout at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise typer.Exit(0)
