@@ -43,6 +43,7 @@ from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
 from sskafka.servers.kafka.api_tables import BrokerServices, register_broker_apis, register_controller_apis
 from sskafka.servers.kafka.authorization import AllowAll
+from sskafka.servers.kafka.group_services import GroupServices, Surroundings
 from sskafka.servers.kafka.listener import ConnectionLimits, Listener
 from sskafka.servers.kafka.readiness import ServedApis
 from sskafka.servers.kafka.registry import Api, Registry
@@ -222,15 +223,25 @@ class Broker:
         replicas = ReplicaManager(self.node_id, logs, self.settings, self._clock, loop.call_soon, links)
         self._stack.callback(replicas.stop)
 
+        timers = TimerWheel(self._clock, loop.call_later)
+        groups = GroupServices(
+            Surroundings(replicas, self.settings, self._clock, timers, LoopBackground(loop, self._executor))
+        )
+        self._stack.callback(groups.stop)
+
         def apply(delta: MetadataDelta, image: ClusterImage) -> None:
             replicas.apply(delta, image)
-            replicas.when_applied(lambda: control.applied(image.next_offset))
+            replicas.when_applied(lambda: applied(delta, image))
+
+        def applied(delta: MetadataDelta, image: ClusterImage) -> None:
+            groups.metadata_changed(delta, image)
+            control.applied(image.next_offset)
 
         control.feed.subscribe(apply)
         housekeeping = Housekeeping(logs, replicas, self.settings, self._clock, self._executor)
         self._stack.callback(housekeeping.checkpoint)
         self._stack.push_async_callback(_end, self._spawn_background(housekeeping.run()))
-        return BrokerServices(logs, replicas, TimerWheel(self._clock, loop.call_later), housekeeping)
+        return BrokerServices(logs, replicas, timers, housekeeping, groups)
 
     def _connection_options(self) -> ConnectionOptions:
         timeout_ms: int = self.settings["replica.socket.timeout.ms"]

@@ -71,6 +71,7 @@ class ShardRuntime(NamedTuple):
 
 class Shard(Generic[M]):
     machine: M
+    state: ShardState
 
     def __init__(
         self, partition: int, log: ShardLog, make_machine: Callable[[Place], M], runtime: ShardRuntime
@@ -200,7 +201,9 @@ class Shard(Generic[M]):
         replay()
         self._tell_at(self._end_offset, answers)
 
-    def _append(self, records: list[NewRecord], producer: TransactionalProducer | None, is_marker: bool = False) -> None:
+    def _append(
+        self, records: list[NewRecord], producer: TransactionalProducer | None, is_marker: bool = False
+    ) -> None:
         batch = build_batch(
             records,
             producer_id=producer.producer_id if producer else NO_PRODUCER_ID,

@@ -1,6 +1,6 @@
 """Consumer groups, their offsets, share and streams groups, transactions."""
 
-from sskafka.model.setting import INT_MAX, AtLeast, Between, EachOf, Importance, OneOf, Type, Update, planned
+from sskafka.model.setting import INT_MAX, AtLeast, Between, EachOf, Importance, OneOf, Setting, Type, Update, planned
 
 INT, SHORT, LONG, STRING, LIST, BOOLEAN = Type.INT, Type.SHORT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
@@ -8,13 +8,13 @@ READ_ONLY, CLUSTER_WIDE = Update.READ_ONLY, Update.CLUSTER_WIDE
 
 # fmt: off
 GROUPS = (
-    planned("group.min.session.timeout.ms", INT, 6000, None, READ_ONLY, MEDIUM,
+    Setting("group.min.session.timeout.ms", INT, 6000, None, READ_ONLY, MEDIUM,
             "Shortest session timeout that a classic member may ask for."),
-    planned("group.max.session.timeout.ms", INT, 1800000, None, READ_ONLY, MEDIUM,
+    Setting("group.max.session.timeout.ms", INT, 1800000, None, READ_ONLY, MEDIUM,
             "Longest session timeout that a classic member may ask for."),
-    planned("group.initial.rebalance.delay.ms", INT, 3000, None, READ_ONLY, MEDIUM,
+    Setting("group.initial.rebalance.delay.ms", INT, 3000, None, READ_ONLY, MEDIUM,
             "How long a new classic group waits for further members before its first assignment."),
-    planned("group.max.size", INT, INT_MAX, AtLeast(1), READ_ONLY, MEDIUM,
+    Setting("group.max.size", INT, INT_MAX, AtLeast(1), READ_ONLY, MEDIUM,
             "Most members of a classic group."),
     planned("group.coordinator.rebalance.protocols", LIST, ("classic", "consumer", "streams"),
             EachOf(("consumer", "classic", "share", "streams")), READ_ONLY, MEDIUM, "Kinds of groups that are served."),
@@ -91,23 +91,23 @@ GROUPS = (
             "Standby tasks of a streams group."),
     planned("group.streams.max.standby.replicas", INT, 2, AtLeast(0), READ_ONLY, MEDIUM,
             "Greatest value of a group's streams.num.standby.replicas."),
-    planned("offsets.topic.num.partitions", INT, 50, AtLeast(1), READ_ONLY, HIGH,
+    Setting("offsets.topic.num.partitions", INT, 50, AtLeast(1), READ_ONLY, HIGH,
             "Partitions of __consumer_offsets when it is created."),
-    planned("offsets.topic.replication.factor", SHORT, 3, AtLeast(1), READ_ONLY, HIGH,
+    Setting("offsets.topic.replication.factor", SHORT, 3, AtLeast(1), READ_ONLY, HIGH,
             "Replicas of __consumer_offsets when it is created."),
-    planned("offsets.topic.segment.bytes", INT, 104857600, AtLeast(1), READ_ONLY, HIGH,
+    Setting("offsets.topic.segment.bytes", INT, 104857600, AtLeast(1), READ_ONLY, HIGH,
             "Segment size of __consumer_offsets."),
     planned("offsets.topic.compression.codec", INT, 0, None, READ_ONLY, HIGH,
             "Compression of __consumer_offsets, as its number."),
     planned("offsets.load.buffer.size", INT, 5242880, AtLeast(1), READ_ONLY, HIGH,
             "Bytes read at once while a group's history is loaded."),
-    planned("offsets.commit.timeout.ms", INT, 5000, AtLeast(1), READ_ONLY, HIGH,
+    Setting("offsets.commit.timeout.ms", INT, 5000, AtLeast(1), READ_ONLY, HIGH,
             "Longest time that an offset commit waits for its replicas."),
-    planned("offsets.retention.minutes", INT, 10080, AtLeast(1), READ_ONLY, HIGH,
+    Setting("offsets.retention.minutes", INT, 10080, AtLeast(1), READ_ONLY, HIGH,
             "How long the offsets of an empty group are kept."),
-    planned("offsets.retention.check.interval.ms", LONG, 600000, AtLeast(1), READ_ONLY, HIGH,
+    Setting("offsets.retention.check.interval.ms", LONG, 600000, AtLeast(1), READ_ONLY, HIGH,
             "How often expired offsets are looked for."),
-    planned("offset.metadata.max.bytes", INT, 4096, None, READ_ONLY, HIGH,
+    Setting("offset.metadata.max.bytes", INT, 4096, None, READ_ONLY, HIGH,
             "Longest note that may go with a committed offset."),
 )
 
@@ -116,13 +116,13 @@ TRANSACTIONS = (
             "Longest transaction timeout that a producer may ask for."),
     planned("transactional.id.expiration.ms", INT, 604800000, AtLeast(1), READ_ONLY, HIGH,
             "How long an idle transactional id is remembered."),
-    planned("transaction.state.log.num.partitions", INT, 50, AtLeast(1), READ_ONLY, HIGH,
+    Setting("transaction.state.log.num.partitions", INT, 50, AtLeast(1), READ_ONLY, HIGH,
             "Partitions of __transaction_state when it is created."),
-    planned("transaction.state.log.replication.factor", SHORT, 3, AtLeast(1), READ_ONLY, HIGH,
+    Setting("transaction.state.log.replication.factor", SHORT, 3, AtLeast(1), READ_ONLY, HIGH,
             "Replicas of __transaction_state when it is created."),
-    planned("transaction.state.log.min.isr", INT, 2, AtLeast(1), READ_ONLY, HIGH,
+    Setting("transaction.state.log.min.isr", INT, 2, AtLeast(1), READ_ONLY, HIGH,
             "min.insync.replicas of __transaction_state."),
-    planned("transaction.state.log.segment.bytes", INT, 104857600, AtLeast(1), READ_ONLY, HIGH,
+    Setting("transaction.state.log.segment.bytes", INT, 104857600, AtLeast(1), READ_ONLY, HIGH,
             "Segment size of __transaction_state."),
     planned("transaction.state.log.load.buffer.size", INT, 5242880, AtLeast(1), READ_ONLY, HIGH,
             "Bytes read at once while transactions are loaded."),

@@ -18,6 +18,7 @@ from sskafka.replication.housekeeping import Housekeeping
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
 from sskafka.servers.kafka.cluster_view import ClusterView
+from sskafka.servers.kafka.group_services import GroupServices
 from sskafka.servers.kafka.handlers.administration import AdministrationHandlers
 from sskafka.servers.kafka.handlers.api_versions import ApiVersionsHandler
 from sskafka.servers.kafka.handlers.cluster import ClusterHandler
@@ -50,6 +51,7 @@ class BrokerServices(NamedTuple):
     replicas: ReplicaManager
     timers: TimerWheel
     housekeeping: Housekeeping
+    groups: GroupServices
 
 
 def register_broker_apis(
@@ -61,7 +63,7 @@ def register_broker_apis(
     cluster_id: str,
 ) -> None:
     controller, node_id = control.client, settings["node.id"]
-    logs, replicas, timers, housekeeping = services
+    logs, replicas, timers, housekeeping, groups = services
     view = ClusterView(cluster_id, lambda: control.image, lambda: _controller_for_clients(control))
     quorum = QuorumHandlers(controller)
     sessions = FetchSessions(settings["max.incremental.fetch.session.cache.slots"], random.randint)
@@ -90,6 +92,7 @@ def register_broker_apis(
     OffsetHandlers(replicas, housekeeping.keep_log_starts).register(registry)
     ProducerHandlers(replicas, ProducerIds(lambda: _allocate_producer_ids(control, node_id))).register(registry)
     LogDirsHandler(logs, replicas).register(registry)
+    groups.register(registry, view, controller)
 
 
 def register_controller_apis(registry: Registry, control: NodeControl, settings: Settings, cluster_id: str) -> None:

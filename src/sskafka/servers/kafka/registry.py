@@ -40,7 +40,7 @@ class Api(NamedTuple):
 
 class Registry:
     def __init__(self, spawn: Spawn) -> None:
-        self._spawn = spawn
+        self.spawn = spawn
         self.by_key: dict[int, Api] = {}
 
     def __iter__(self) -> Iterator[Api]:
@@ -110,7 +110,7 @@ class Registry:
                 except Exception as error:
                     slot.fail(error)
 
-            self._spawn(answer())
+            self.spawn(answer())
 
         return handler
 

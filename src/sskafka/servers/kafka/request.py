@@ -1,5 +1,6 @@
 """One request on its way through the broker: where it came from, what it is, and where its answer goes."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from sskafka.servers.kafka.authorization import (
@@ -49,6 +50,14 @@ class Request:
     def park(self) -> "ResponseSlot":
         """Keep this request's place in the order of answers; the handler returns None and completes the slot later."""
         return self.connection.reserve(self)
+
+    def may(self, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+        connection = self.connection
+        return connection.authorizer.allows(connection.principal, operation, resource_type, name)
+
+    def rights(self, resource_type: ResourceType, name: str, operations: Iterable[Operation]) -> int:
+        """Which of the operations are allowed, as a field of bits numbered by operation."""
+        return sum(1 << operation for operation in operations if self.may(operation, resource_type, name))
 
     def may_on_topic(self, operation: Operation, topic: str) -> bool:
         connection = self.connection

@@ -1,0 +1,209 @@
+"""Groups as the servers ask for them: each request goes to the shard that keeps its group.
+
+Answers come through the asker: response messages where the request concerns one group, and what the docstring says
+elsewhere. Nothing here waits.
+"""
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from sskafka.coordination.coordinator import Coordinator
+from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
+from sskafka.coordination.shard import Place, ShardRuntime
+from sskafka.groups.classic_group import ClassicGroup
+from sskafka.groups.classic_member import Client
+from sskafka.groups.classic_requests import Joining
+from sskafka.groups.group import Committer, Group
+from sskafka.groups.group_settings import GroupSettings
+from sskafka.groups.machine import GroupMachine
+from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
+from sskafka.groups.subscription import CONSUMER_PROTOCOL
+from sskafka.groups.timeline import GroupEvent
+from sskafka.metadata.delta import MetadataDelta
+from sskafka.metadata.image import ClusterImage
+from sskafka.model.coordination import Answer, Asker, Decision, TransactionalProducer
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.wire.messages.heartbeat import HeartbeatRequest
+from sskafka.wire.messages.join_group import JoinGroupRequest
+from sskafka.wire.messages.leave_group import LeaveGroupRequest
+from sskafka.wire.messages.sync_group import SyncGroupRequest
+
+FetchedOffsets = Mapping[TopicPartition, FetchedOffset]
+
+
+class GroupCoordinator:
+    def __init__(
+        self,
+        replicas: ReplicaManager,
+        settings: GroupSettings,
+        runtime: ShardRuntime,
+        new_uuid: Callable[[], str] = lambda: str(uuid.uuid4()),
+    ) -> None:
+        self._settings = settings
+        self._new_uuid = new_uuid
+        self.shards: Coordinator[GroupMachine] = Coordinator(CONSUMER_OFFSETS, replicas, self._make_machine, runtime)
+
+    def _make_machine(self, place: Place) -> GroupMachine:
+        return GroupMachine(self._settings, place.timers, self._new_uuid)
+
+    def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        self.shards.metadata_changed(delta, image)
+        deleted = [topic.name for topic in delta.topics_deleted.values() if topic.name not in image.topics_by_name]
+        if deleted:
+            for shard in self.shards.active_shards():
+                shard.write(lambda machine, now_ms: machine.topics_deleted(deleted), NOBODY)
+
+    def stop(self) -> None:
+        self.shards.stop()
+
+    # -- classic groups
+
+    def join(self, request: JoinGroupRequest, version: int, client: Client, asker: Asker) -> None:
+        joining = Joining(request, version, client, asker)
+        self._write(request.group_id, lambda machine, now_ms: machine.classic.join(joining, now_ms), asker)
+
+    def sync(self, request: SyncGroupRequest, asker: Asker) -> None:
+        self._write(request.group_id, lambda machine, now_ms: machine.classic.sync(request, asker, now_ms), asker)
+
+    def heartbeat(self, request: HeartbeatRequest, asker: Asker) -> None:
+        self._write(request.group_id, lambda machine, now_ms: machine.classic.heartbeat(request, asker), asker)
+
+    def leave(self, request: LeaveGroupRequest, version: int, asker: Asker) -> None:
+        self._write(
+            request.group_id, lambda machine, now_ms: machine.classic.leave(request, version, asker, now_ms), asker
+        )
+
+    # -- groups of any kind
+
+    def list_groups(self, states: Iterable[str], types: Iterable[str]) -> Iterator[Group]:
+        """Those of the shards that are loaded here."""
+        for shard in self.shards.active_shards():
+            yield from shard.machine.listed(states, types)
+
+    @property
+    def is_loading(self) -> bool:
+        return self.shards.is_loading
+
+    def describe_classic(self, group_id: str, describe: Callable[[ClassicGroup], Any], asker: Asker) -> None:
+        """Answered with what `describe` makes of the group."""
+
+        def question(machine: GroupMachine, now_ms: int) -> Any:
+            group = machine.groups.get(group_id)
+            if not isinstance(group, ClassicGroup):
+                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+            return describe(group)
+
+        self._read(group_id, question, asker)
+
+    def delete_group(self, group_id: str, asker: Asker) -> None:
+        """Answered with NONE."""
+        self._write(group_id, lambda machine, now_ms: machine.delete_group(group_id, asker), asker)
+
+    def timeline(self, group_id: str) -> list[GroupEvent]:
+        """What happened in the group since it came to this broker; empty when it is not here."""
+        partition = self.shards.partition_of(group_id)
+        shard = self.shards.shards.get(partition) if partition is not None else None
+        group = shard.machine.groups.get(group_id) if shard is not None else None
+        return list(group.timeline) if group is not None else []
+
+    # -- offsets
+
+    def commit_offsets(
+        self, group_id: str, committer: Committer, commits: list[OffsetCommit], retention_ms: int, asker: Asker
+    ) -> None:
+        """Answered with the outcomes, in the order of the commits."""
+
+        def operation(machine: GroupMachine, now_ms: int) -> Decision:
+            group = machine.offset_requests.check_committer(group_id, committer, now_ms)
+            records, outcomes = machine.offset_requests.commit(group_id, commits, retention_ms, now_ms)
+            if isinstance(group, ClassicGroup):
+                machine.classic.renew_session_of(group, committer.member_id)
+            return Decision(records, [Answer(asker, outcomes)])
+
+        self._write(group_id, operation, asker)
+
+    def commit_offsets_in_transaction(
+        self,
+        group_id: str,
+        committer: Committer,
+        commits: list[OffsetCommit],
+        producer: TransactionalProducer,
+        asker: Asker,
+    ) -> None:
+        """As `commit_offsets`; they count once the marker of the producer's transaction says so."""
+
+        def operation(machine: GroupMachine, now_ms: int) -> Decision:
+            machine.offset_requests.check_committer(group_id, committer._replace(is_transactional=True), now_ms)
+            records, outcomes = machine.offset_requests.commit(group_id, commits, -1, now_ms)
+            return Decision(records, [Answer(asker, outcomes)], producer=producer if records else None)
+
+        self._write(group_id, operation, asker)
+
+    def end_transaction(
+        self,
+        partition: int,
+        producer: TransactionalProducer,
+        coordinator_epoch: int,
+        is_committed: bool,
+        asker: Asker,
+    ) -> None:
+        """A marker for a partition of __consumer_offsets; answered with None once it is committed."""
+        self.shards.end_transaction(partition, producer, coordinator_epoch, is_committed, asker)
+
+    def fetch_offsets(
+        self,
+        group_id: str,
+        partitions: list[TopicPartition] | None,
+        require_stable: bool,
+        member: tuple[str | None, int],
+        asker: Asker,
+    ) -> None:
+        """Answered with FetchedOffsets; `partitions` None asks for all, `member` is a member's id and epoch."""
+
+        def question(machine: GroupMachine, now_ms: int) -> FetchedOffsets:
+            group = machine.groups.get(group_id)
+            if group is not None:
+                group.check_offset_fetch(*member)
+            return machine.offset_requests.fetch(group_id, partitions, require_stable)
+
+        self._read(group_id, question, asker)
+
+    def delete_offsets(self, group_id: str, partitions: list[TopicPartition], asker: Asker) -> None:
+        """Answered with the outcomes, in the order of the partitions."""
+
+        def operation(machine: GroupMachine, now_ms: int) -> Decision:
+            group = machine.find(group_id)
+            if not group.is_empty and group.protocol_type != CONSUMER_PROTOCOL:
+                raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+            records, outcomes = machine.offset_requests.delete(group, partitions)
+            return Decision(records, [Answer(asker, outcomes)])
+
+        self._write(group_id, operation, asker)
+
+    # -- the way to the shard
+
+    def _write(self, group_id: str, operation: Callable[[GroupMachine, int], Decision], asker: Asker) -> None:
+        if not group_id:
+            asker.refuse(ErrorCode.INVALID_GROUP_ID)
+        else:
+            self.shards.write(group_id, operation, asker)
+
+    def _read(self, group_id: str, question: Callable[[GroupMachine, int], Any], asker: Asker) -> None:
+        """The empty name is no group's, but some have asked about it for ages: they are told that it has nothing."""
+        self.shards.read(group_id, question, asker)
+
+
+class _Nobody:
+    """Waits for no answer."""
+
+    def answer(self, response: Any) -> None:
+        pass
+
+    def refuse(self, error: ErrorCode) -> None:
+        pass
+
+
+NOBODY = _Nobody()

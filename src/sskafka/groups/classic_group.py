@@ -1,0 +1,310 @@
+"""A classic group: its members, its generation, and where it is in a rebalance.
+
+    from                     to                    when
+    ───────────────────────  ────────────────────  ─────────────────────────────────────────────────────────────
+    Empty                    PreparingRebalance    the first member joins; further ones are waited for
+    Stable, Completing       PreparingRebalance    a member joins, leaves, dies or says something new
+    PreparingRebalance       CompletingRebalance   all have joined again, or the time for that is over: a new
+                                                   generation begins and its leader is asked to assign
+    PreparingRebalance       Empty                 nobody is left
+    CompletingRebalance      Stable                the leader has brought the assignment
+    any                      Dead                  the group was deleted
+
+This file owns the state; what happens over time (who is waited for, who has died) is in classic_rebalance.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from enum import StrEnum
+
+from sskafka.groups.classic_member import ClassicMember, Client, Protocols
+from sskafka.groups.group import CLASSIC, UNKNOWN_MEMBER, Committer
+from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
+from sskafka.groups.subscription import CONSUMER_PROTOCOL, subscribed_topics
+from sskafka.groups.timeline import Timeline
+from sskafka.model.coordination import Asker
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.wire.messages.group_records import GroupMetadataValue, MemberMetadata
+
+
+class State(StrEnum):
+    EMPTY = "Empty"
+    PREPARING = "PreparingRebalance"
+    COMPLETING = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+_MAY_COME_FROM = {
+    State.EMPTY: {State.PREPARING},
+    State.PREPARING: {State.EMPTY, State.STABLE, State.COMPLETING},
+    State.COMPLETING: {State.PREPARING},
+    State.STABLE: {State.COMPLETING},
+    State.DEAD: {State.EMPTY, State.PREPARING, State.COMPLETING, State.STABLE},
+}
+
+
+class ClassicGroup:
+    def __init__(self, group_id: str, now_ms: int = NO_TIMESTAMP) -> None:
+        self.group_id = group_id
+        self.state = State.EMPTY
+        self.previous_state = State.EMPTY
+        self.state_timestamp_ms = now_ms
+        self.generation = 0
+        self.protocol_type = ""
+        self.protocol_name: str | None = None
+        self.leader_id: str | None = None
+        self.members: dict[str, ClassicMember] = {}
+        self.static_members: dict[str, str] = {}
+        """Member ids by instance id."""
+        self.pending_members: set[str] = set()
+        """Ids that were given out; their members have not come back with them yet."""
+        self.pending_sync: set[str] = set()
+        """Members that have not asked for their assignment in this generation yet."""
+        self.was_joined_lately = False
+        """During the first rebalance: somebody came since it was last put off."""
+        self.timeline = Timeline()
+        self._protocol_counts: Counter[str] = Counter()
+        self._topics: frozenset[str] | None = None
+
+    def __repr__(self) -> str:
+        return f"ClassicGroup({self.group_id!r}, {self.state}, {len(self.members)} members)"
+
+    # -- what kinds of groups have in common
+
+    @property
+    def type_name(self) -> str:
+        return CLASSIC
+
+    @property
+    def state_name(self) -> str:
+        return self.state.value
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state in {State.EMPTY, State.DEAD} and not self.pending_members
+
+    def check_commit(self, committer: Committer) -> None:
+        is_alone = committer.generation < 0 and committer.member_id == UNKNOWN_MEMBER and committer.instance_id is None
+        if committer.generation < 0 and self.state is State.EMPTY:
+            return  # an administrator, or a consumer that picks its partitions itself
+        if not is_alone:
+            self.check_member(committer.member_id, committer.instance_id)
+            self.check_generation(committer.generation)
+        elif not committer.is_transactional:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if not committer.is_transactional and self.state is State.COMPLETING:
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Anybody may ask."""
+
+    def is_subscribed(self, topic: str) -> bool:
+        return self._topics is None or topic in self._topics
+
+    def expires_offset(self, topic: str, offset: CommittedOffset, now_ms: int, retention_ms: int) -> bool:
+        if offset.expire_timestamp_ms != NO_TIMESTAMP:
+            return now_ms >= offset.expire_timestamp_ms and self.state is State.EMPTY
+        since_ms = self._unneeded_since_ms(topic, offset)
+        return since_ms is not None and now_ms - since_ms >= retention_ms
+
+    def _unneeded_since_ms(self, topic: str, offset: CommittedOffset) -> int | None:
+        """None: somebody may still need it."""
+        if not self.protocol_type and self.state is State.EMPTY:
+            return offset.commit_timestamp_ms  # it never had members: only its commits tell when it was used
+        if self.state is State.EMPTY:
+            return max(self.state_timestamp_ms, offset.commit_timestamp_ms)
+        is_unread = self.protocol_type == CONSUMER_PROTOCOL and not self.is_subscribed(topic)
+        return offset.commit_timestamp_ms if self.state is State.STABLE and is_unread else None
+
+    def waiting(self) -> list[Asker]:
+        found: list[Asker] = []
+        for member in self.members.values():
+            found += [asker for asker in (member.awaiting_join, member.awaiting_sync) if asker is not None]
+        return found
+
+    # -- checks
+
+    def check_member(self, member_id: str, instance_id: str | None) -> None:
+        """A static member's id must be the one that its instance id stands for now."""
+        if instance_id is not None:
+            known = self.static_members.get(instance_id)
+            if known is None:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            if known != member_id:
+                raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
+        if member_id not in self.members:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+
+    def check_generation(self, generation: int) -> None:
+        if generation != self.generation:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+
+    def supports(self, protocol_type: str, protocols: Protocols) -> bool:
+        """Whether somebody who speaks these can join: all members must have one in common."""
+        if self.state is State.EMPTY:
+            return bool(protocol_type and protocols)
+        if not self.members:
+            return bool(protocols) and protocol_type == (self.protocol_type or protocol_type)
+        is_common = any(self._protocol_counts[name] == len(self.members) for name, _ in protocols)
+        return protocol_type == self.protocol_type and is_common
+
+    def accepts(self, member_id: str, size_max: int) -> bool:
+        """Who did not come back in a rebalance is dropped at its end, so only those who did count while it lasts."""
+        if self.state is State.PREPARING:
+            member = self.members.get(member_id)
+            is_in_it = member is not None and member.awaiting_join is not None
+            return is_in_it or self.awaiting_join_count < size_max
+        is_counted = self.state in {State.COMPLETING, State.STABLE}
+        return not is_counted or member_id in self.members or len(self.members) < size_max
+
+    # -- questions
+
+    @property
+    def awaiting_join_count(self) -> int:
+        return sum(member.awaiting_join is not None for member in self.members.values())
+
+    @property
+    def have_all_joined(self) -> bool:
+        return not self.pending_members and all(member.awaiting_join for member in self.members.values())
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    def is_leader(self, member_id: str) -> bool:
+        return member_id == self.leader_id
+
+    # -- changes
+
+    def transition_to(self, state: State, now_ms: int) -> None:
+        assert self.state in _MAY_COME_FROM[state], f"{self.group_id}: from {self.state} to {state}"
+        self.previous_state, self.state = self.state, state
+        self.state_timestamp_ms = now_ms
+
+    def add_member(self, member: ClassicMember, protocol_type: str) -> None:
+        assert member.member_id not in self.members
+        if not self.members:
+            self.protocol_type = protocol_type
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        self.pending_members.discard(member.member_id)
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+        self._count(member.protocols, 1)
+
+    def remove_member(self, member_id: str) -> ClassicMember:
+        member = self.members.pop(member_id)
+        if member.instance_id is not None:
+            del self.static_members[member.instance_id]
+        self._count(member.protocols, -1)
+        self.pending_sync.discard(member_id)
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+        return member
+
+    def replace_static_member(self, instance_id: str, new_id: str) -> ClassicMember:
+        """The instance has come back under another id; it keeps its place and its assignment."""
+        old_id = self.static_members[instance_id]
+        member = self.members[old_id]
+        was_leader = self.leader_id == old_id
+        self.remove_member(old_id)
+        member.member_id = new_id
+        self.add_member(member, self.protocol_type)
+        if was_leader:
+            self.leader_id = new_id
+        return member
+
+    def change_protocols(self, member: ClassicMember, protocols: Protocols) -> None:
+        self._count(member.protocols, -1)
+        member.protocols = protocols
+        self._count(protocols, 1)
+
+    def _count(self, protocols: Protocols, by: int) -> None:
+        for name, _ in protocols:
+            self._protocol_counts[name] += by
+
+    def elect_joined_leader(self) -> bool:
+        """The leader stays if it has come back; otherwise the first who has. False when nobody has."""
+        leader = self.members.get(self.leader_id or UNKNOWN_MEMBER)
+        if leader is not None and leader.awaiting_join is not None:
+            return True
+        joined = next((member for member in self.members.values() if member.awaiting_join is not None), None)
+        if joined is not None:
+            self.leader_id = joined.member_id
+        return joined is not None
+
+    def begin_generation(self, now_ms: int) -> None:
+        self.generation = self.generation % (2**31 - 1) + 1
+        self.pending_sync = set()
+        if self.members:
+            self.protocol_name = self.select_protocol()
+            self.transition_to(State.COMPLETING, now_ms)
+        else:
+            self.protocol_name = None
+            self.transition_to(State.EMPTY, now_ms)
+        self._note_topics()
+
+    def select_protocol(self) -> str:
+        """Each member votes for what it wants most among what all support; ties go to what was counted first."""
+        candidates = {name for name, count in self._protocol_counts.items() if count == len(self.members)}
+        assert candidates, f"{self.group_id}: members without a common protocol"
+        votes = Counter(member.vote(candidates) for member in self.members.values())
+        return votes.most_common(1)[0][0]
+
+    def _note_topics(self) -> None:
+        if self.protocol_type != CONSUMER_PROTOCOL:
+            self._topics = None
+        else:
+            self._topics = subscribed_topics(self._subscriptions())
+
+    def _subscriptions(self) -> Iterable[bytes]:
+        return (member.metadata(self.protocol_name) for member in self.members.values())
+
+    # -- what is written down
+
+    def to_value(self) -> GroupMetadataValue:
+        return GroupMetadataValue(
+            protocol_type=self.protocol_type,
+            generation=self.generation,
+            protocol=self.protocol_name,
+            leader=self.leader_id,
+            current_state_timestamp=self.state_timestamp_ms,
+            members=[self._described(member) for member in self.members.values()],
+        )
+
+    def _described(self, member: ClassicMember) -> MemberMetadata:
+        return MemberMetadata(
+            member_id=member.member_id,
+            group_instance_id=member.instance_id,
+            client_id=member.client.client_id,
+            client_host=member.client.host,
+            rebalance_timeout=member.rebalance_timeout_ms,
+            session_timeout=member.session_timeout_ms,
+            subscription=member.metadata(self.protocol_name),
+            assignment=member.assignment,
+        )
+
+    @classmethod
+    def from_value(cls, group_id: str, value: GroupMetadataValue) -> "ClassicGroup":
+        group = cls(group_id, value.current_state_timestamp)
+        group.generation = value.generation
+        group.protocol_type = value.protocol_type
+        group.protocol_name = value.protocol
+        for stored in value.members:
+            rebalance_timeout_ms = stored.rebalance_timeout if stored.rebalance_timeout >= 0 else stored.session_timeout
+            member = ClassicMember(
+                stored.member_id,
+                stored.group_instance_id,
+                Client(stored.client_id, stored.client_host),
+                stored.session_timeout,
+                rebalance_timeout_ms,
+                ((value.protocol or "", stored.subscription),),
+                stored.assignment,
+            )
+            group.add_member(member, value.protocol_type)
+        group.leader_id = value.leader if value.leader in group.members else group.leader_id
+        group.state = State.STABLE if group.members else State.EMPTY
+        group._note_topics()
+        return group

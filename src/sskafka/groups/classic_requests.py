@@ -1,0 +1,328 @@
+"""What clients ask of classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
+
+A JoinGroup or SyncGroup that has to wait for others is parked with its member and answered by a later decision. Errors
+that concern one member are raised as KafkaError; the asker is refused with their code.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sskafka.groups.classic_group import ClassicGroup, State
+from sskafka.groups.classic_member import ClassicMember, Client, Protocols
+from sskafka.groups.classic_rebalance import (
+    ClassicRebalance,
+    answer_join,
+    joined_members,
+    joined_response,
+    note_member,
+    refuse_parked,
+    synced_response,
+)
+from sskafka.groups.group import UNKNOWN_MEMBER
+from sskafka.groups.group_settings import GroupSettings
+from sskafka.groups.log_records import group_record
+from sskafka.groups.timeline import EventKind
+from sskafka.model.coordination import Answer, Asker, Decision
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from sskafka.wire.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
+from sskafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+MEMBER_ID_REQUIRED_FROM = 4
+SKIPS_ASSIGNMENT_FROM = 9
+REASON_LENGTH_MAX = 255
+NO_REASON = "no reason given"
+
+
+class Joining(NamedTuple):
+    """A JoinGroup request and where it came from."""
+
+    request: JoinGroupRequest
+    version: int
+    client: Client
+    asker: Asker
+
+    @property
+    def protocols(self) -> Protocols:
+        return tuple((protocol.name, bytes(protocol.metadata)) for protocol in self.request.protocols)
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """The first version had none: the session timeout stood for both."""
+        timeout_ms = self.request.rebalance_timeout_ms
+        return timeout_ms if timeout_ms >= 0 else self.request.session_timeout_ms
+
+    @property
+    def reason(self) -> str:
+        return (self.request.reason or NO_REASON)[:REASON_LENGTH_MAX]
+
+
+class ClassicRequests:
+    """`find` gives a classic group or None; `create` makes one."""
+
+    def __init__(
+        self,
+        find: Callable[[str], ClassicGroup | None],
+        create: Callable[[str, int], ClassicGroup],
+        rebalance: ClassicRebalance,
+        settings: GroupSettings,
+        new_uuid: Callable[[], str],
+    ) -> None:
+        self._find = find
+        self._create = create
+        self._rebalance = rebalance
+        self._settings = settings
+        self._new_uuid = new_uuid
+
+    # -- JoinGroup
+
+    def join(self, joining: Joining, now_ms: int) -> Decision:
+        request, settings = joining.request, self._settings
+        if not settings.session_timeout_min_ms <= request.session_timeout_ms <= settings.session_timeout_max_ms:
+            raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
+        group = self._find(request.group_id)
+        if group is None:
+            if request.member_id != UNKNOWN_MEMBER:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            group = self._create(request.group_id, now_ms)
+        if not group.accepts(request.member_id, settings.group_size_max):
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
+        if not group.supports(request.protocol_type, joining.protocols):
+            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        decision = Decision(is_replayed=False)
+        if request.member_id == UNKNOWN_MEMBER:
+            self._join_new(group, joining, decision, now_ms)
+        else:
+            self._join_known(group, joining, decision, now_ms)
+        return decision
+
+    def _join_new(self, group: ClassicGroup, joining: Joining, decision: Decision, now_ms: int) -> None:
+        instance_id = joining.request.group_instance_id
+        prefix = instance_id if instance_id is not None else joining.client.client_id
+        member_id = f"{prefix}-{self._new_uuid()}"
+        if instance_id is not None:
+            if instance_id in group.static_members:
+                self._replace_static(group, joining, member_id, decision, now_ms)
+            else:
+                self._add(group, joining, member_id, decision, now_ms)
+        elif joining.version >= MEMBER_ID_REQUIRED_FROM:
+            self._rebalance.expect_pending(group, member_id, joining.request.session_timeout_ms)
+            refusal = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
+            decision.answers.append(Answer(joining.asker, refusal))
+        else:
+            self._add(group, joining, member_id, decision, now_ms)
+
+    def _join_known(self, group: ClassicGroup, joining: Joining, decision: Decision, now_ms: int) -> None:
+        member_id = joining.request.member_id
+        if member_id in group.pending_members and joining.request.group_instance_id is None:
+            self._add(group, joining, member_id, decision, now_ms)
+            return
+        group.check_member(member_id, joining.request.group_instance_id)
+        member = group.members[member_id]
+        is_unchanged = member.protocols == joining.protocols
+        if group.state is State.COMPLETING and is_unchanged:
+            self._repeat_joined(group, member, joining, decision)  # the first answer did not reach it
+        elif group.state is State.STABLE and is_unchanged and not group.is_leader(member_id):
+            self._repeat_joined(group, member, joining, decision)
+        else:
+            self._update(group, member, joining, decision)
+            note_member(group, member, EventKind.REJOINED, joining.reason, now_ms)
+            reason = f"{member.client.client_id} joined again: {joining.reason}"
+            self._rebalance.prepare_or_complete(group, reason, decision, now_ms)
+
+    def _repeat_joined(self, group: ClassicGroup, member: ClassicMember, joining: Joining, decision: Decision) -> None:
+        decision.answers.append(Answer(joining.asker, joined_response(group, member)))
+        self._rebalance.renew_session(group, member)
+
+    def _add(self, group: ClassicGroup, joining: Joining, member_id: str, decision: Decision, now_ms: int) -> None:
+        request = joining.request
+        member = ClassicMember(
+            member_id,
+            request.group_instance_id,
+            joining.client,
+            request.session_timeout_ms,
+            joining.rebalance_timeout_ms,
+            joining.protocols,
+        )
+        member.is_new = True
+        member.awaiting_join = joining.asker
+        group.add_member(member, request.protocol_type)
+        if group.state is State.PREPARING and group.previous_state is State.EMPTY:
+            group.was_joined_lately = True
+        self._rebalance.renew_session(group, member)
+        note_member(group, member, EventKind.JOINED, joining.reason, now_ms)
+        reason = f"{member.client.client_id} joined: {joining.reason}"
+        self._rebalance.prepare_or_complete(group, reason, decision, now_ms)
+
+    def _update(self, group: ClassicGroup, member: ClassicMember, joining: Joining, decision: Decision) -> None:
+        """A repeated request takes the place of the one that is parked already."""
+        answer_join(member, JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS), decision)
+        group.change_protocols(member, joining.protocols)
+        member.session_timeout_ms = joining.request.session_timeout_ms
+        member.rebalance_timeout_ms = joining.rebalance_timeout_ms
+        member.client = joining.client
+        member.awaiting_join = joining.asker
+        self._rebalance.renew_session(group, member)
+
+    def _replace_static(
+        self, group: ClassicGroup, joining: Joining, new_id: str, decision: Decision, now_ms: int
+    ) -> None:
+        """The instance was restarted, or there are two of it: the newest counts, the other is fenced."""
+        instance_id = joining.request.group_instance_id
+        assert instance_id is not None
+        old_leader_id = group.leader_id
+        old_id = group.static_members[instance_id]
+        replaced = group.members[old_id]
+        note_member(group, replaced, EventKind.FENCED, "its instance id was taken over", now_ms)
+        refuse_parked(replaced, ErrorCode.FENCED_INSTANCE_ID, decision)
+        protocol_before = group.protocol_name
+        member = group.replace_static_member(instance_id, new_id)
+        self._rebalance.renew_session(group, member)
+        self._update(group, member, joining, decision)
+        note_member(group, member, EventKind.JOINED, f"static member is back: {joining.reason}", now_ms)
+        if group.state is State.STABLE and group.select_protocol() == protocol_before:
+            self._answer_replaced(group, member, joining, old_leader_id, decision)
+        else:
+            reason = f"static member {instance_id} is back: {joining.reason}"
+            self._rebalance.prepare_or_complete(group, reason, decision, now_ms)
+
+    def _answer_replaced(
+        self,
+        group: ClassicGroup,
+        member: ClassicMember,
+        joining: Joining,
+        old_leader_id: str | None,
+        decision: Decision,
+    ) -> None:
+        """No rebalance: it goes on with the assignment it had. Told that it leads, an old client would assign anew."""
+        response = joined_response(group, member)
+        if joining.version >= SKIPS_ASSIGNMENT_FROM:
+            response.skip_assignment = group.is_leader(member.member_id)
+            response.members = joined_members(group) if response.skip_assignment else []
+        else:
+            response.leader = old_leader_id or ""
+            response.members = []
+        decision.records.append(group_record(group.group_id, group.to_value()))
+        answer_join(member, response, decision)
+
+    # -- SyncGroup
+
+    def sync(self, request: SyncGroupRequest, asker: Asker, now_ms: int) -> Decision:
+        group = self._known_group(request.group_id)
+        group.check_member(request.member_id, request.group_instance_id)
+        group.check_generation(request.generation_id)
+        _check_same(request.protocol_type, group.protocol_type)
+        _check_same(request.protocol_name, group.protocol_name)
+        member = group.members[request.member_id]
+        decision = Decision(is_replayed=False)
+        match group.state:
+            case State.PREPARING:
+                raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+            case State.COMPLETING:
+                self._sync_generation(group, member, request, asker, decision, now_ms)
+            case State.STABLE:
+                self._rebalance.synced(group, member)
+                self._rebalance.renew_session(group, member)
+                decision.answers.append(Answer(asker, synced_response(group, member)))
+            case _:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        return decision
+
+    def _sync_generation(
+        self,
+        group: ClassicGroup,
+        member: ClassicMember,
+        request: SyncGroupRequest,
+        asker: Asker,
+        decision: Decision,
+        now_ms: int,
+    ) -> None:
+        if member.awaiting_sync is not None:
+            repeated = SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+            decision.answers.append(Answer(member.awaiting_sync, repeated))
+        member.awaiting_sync = asker
+        self._rebalance.synced(group, member)
+        if group.is_leader(member.member_id):
+            assignments = {item.member_id: bytes(item.assignment) for item in request.assignments}
+            self._rebalance.complete_sync(group, assignments, decision, now_ms)
+
+    # -- Heartbeat
+
+    def heartbeat(self, request: HeartbeatRequest, asker: Asker) -> Decision:
+        group = self._known_group(request.group_id)
+        group.check_member(request.member_id, request.group_instance_id)
+        group.check_generation(request.generation_id)
+        member = group.members[request.member_id]
+        self._rebalance.renew_session(group, member)
+        is_rebalancing = group.state is State.PREPARING
+        code = ErrorCode.REBALANCE_IN_PROGRESS if is_rebalancing else ErrorCode.NONE
+        return Decision(answers=[Answer(asker, HeartbeatResponse(error_code=code))])
+
+    def renew_session_of(self, group: ClassicGroup, member_id: str) -> None:
+        """Committing offsets is a sign of life too."""
+        member = group.members.get(member_id)
+        if member is not None and group.state in {State.STABLE, State.PREPARING}:
+            self._rebalance.renew_session(group, member)
+
+    # -- LeaveGroup
+
+    def leave(self, request: LeaveGroupRequest, version: int, asker: Asker, now_ms: int) -> Decision:
+        identities = request.members if version >= 3 else [MemberIdentity(request.member_id)]
+        group = self._find(request.group_id)
+        decision = Decision(is_replayed=False)
+        results = [self._leave_one(group, identity, decision, now_ms) for identity in identities]
+        left = [identity for identity, result in zip(identities, results, strict=True) if not result.error_code]
+        if group is not None and left:
+            reason = f"{left[0].member_id or left[0].group_instance_id} left: {_reason_of(left[0])}"
+            self._rebalance.after_removal(group, reason, decision, now_ms)
+        response = LeaveGroupResponse(members=results)
+        if version < 3:
+            response = LeaveGroupResponse(error_code=results[0].error_code)
+        decision.answers.append(Answer(asker, response))
+        return decision
+
+    def _leave_one(
+        self, group: ClassicGroup | None, identity: MemberIdentity, decision: Decision, now_ms: int
+    ) -> MemberResponse:
+        code = ErrorCode.NONE
+        try:
+            self._end_membership(group, identity, decision, now_ms)
+        except KafkaError as error:
+            code = error.code
+        return MemberResponse(identity.member_id, identity.group_instance_id, code)
+
+    def _end_membership(
+        self, group: ClassicGroup | None, identity: MemberIdentity, decision: Decision, now_ms: int
+    ) -> None:
+        if group is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        member_id, instance_id = identity.member_id, identity.group_instance_id
+        if member_id == UNKNOWN_MEMBER and instance_id is not None:
+            member_id = group.static_members.get(instance_id, UNKNOWN_MEMBER)  # an administrator knows no more
+        if member_id in group.pending_members:
+            self._rebalance.forget_pending(group, member_id)
+            return
+        group.check_member(member_id, instance_id)
+        reason = _reason_of(identity)
+        self._rebalance.remove(group, group.members[member_id], EventKind.LEFT, reason, decision, now_ms)
+
+    def _known_group(self, group_id: str) -> ClassicGroup:
+        group = self._find(group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        return group
+
+
+def _check_same(asked: str | None, known: str | None) -> None:
+    if asked is not None and known is not None and asked != known:
+        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+
+
+def _reason_of(identity: MemberIdentity) -> str:
+    return (identity.reason or NO_REASON)[:REASON_LENGTH_MAX]

@@ -1,0 +1,30 @@
+"""The settings that groups act on, read once."""
+
+from typing import NamedTuple
+
+from sskafka.model.settings import Settings
+
+NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
+"""How long a new member may be held in a rebalance: it cannot heartbeat before it knows its id."""
+
+
+class GroupSettings(NamedTuple):
+    session_timeout_min_ms: int = 6_000
+    session_timeout_max_ms: int = 1_800_000
+    initial_rebalance_delay_ms: int = 3_000
+    group_size_max: int = 2**31 - 1
+    offset_metadata_bytes_max: int = 4096
+    offsets_retention_ms: int = 7 * 24 * 3_600_000
+    retention_check_interval_ms: int = 600_000
+
+    @classmethod
+    def of(cls, settings: Settings) -> "GroupSettings":
+        return cls(
+            session_timeout_min_ms=settings["group.min.session.timeout.ms"],
+            session_timeout_max_ms=settings["group.max.session.timeout.ms"],
+            initial_rebalance_delay_ms=settings["group.initial.rebalance.delay.ms"],
+            group_size_max=settings["group.max.size"],
+            offset_metadata_bytes_max=settings["offset.metadata.max.bytes"],
+            offsets_retention_ms=settings["offsets.retention.minutes"] * 60_000,
+            retention_check_interval_ms=settings["offsets.retention.check.interval.ms"],
+        )

@@ -1,0 +1,128 @@
+"""What clients ask about offsets of groups of any kind: commit, fetch, delete; and which of them have expired.
+
+Requests come with topic names: who gives topic ids has them resolved, and answered in kind, by the server.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from sskafka.groups.group import Committer, Group
+from sskafka.groups.group_settings import GroupSettings
+from sskafka.groups.log_records import offset_record, offset_tombstone
+from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset, OffsetStore
+from sskafka.model.coordination import Decision, StateRecord
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+
+
+class OffsetCommit(NamedTuple):
+    partition: TopicPartition
+    offset: int
+    leader_epoch: int
+    metadata: str | None
+
+
+class FetchedOffset(NamedTuple):
+    offset: CommittedOffset | None
+    error: ErrorCode = ErrorCode.NONE
+
+
+class OffsetRequests:
+    """`find` gives a group of any kind; `create` makes one that never has members."""
+
+    def __init__(
+        self,
+        offsets: OffsetStore,
+        find: Callable[[str], Group | None],
+        create: Callable[[str, int], Group],
+        settings: GroupSettings,
+    ) -> None:
+        self._offsets = offsets
+        self._find = find
+        self._create = create
+        self._settings = settings
+
+    # -- commit
+
+    def check_committer(self, group_id: str, committer: Committer, now_ms: int) -> Group:
+        group = self._find(group_id)
+        if group is None:
+            if committer.generation >= 0:
+                raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+            group = self._create(group_id, now_ms)
+        group.check_commit(committer)
+        return group
+
+    def commit(
+        self, group_id: str, commits: Iterable[OffsetCommit], retention_ms: int, now_ms: int
+    ) -> tuple[list[StateRecord], list[ErrorCode]]:
+        """The records, and the outcome of each commit, in order; the committer has been checked."""
+        expire_ms = NO_TIMESTAMP if retention_ms < 0 else now_ms + retention_ms
+        records: list[StateRecord] = []
+        outcomes: list[ErrorCode] = []
+        for commit in commits:
+            metadata = commit.metadata or ""
+            if len(metadata.encode()) > self._settings.offset_metadata_bytes_max:
+                outcomes.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+                continue
+            offset = CommittedOffset(commit.offset, commit.leader_epoch, metadata, now_ms, expire_ms)
+            records.append(offset_record(group_id, commit.partition, offset))
+            outcomes.append(ErrorCode.NONE)
+        return records, outcomes
+
+    # -- fetch
+
+    def fetch(
+        self, group_id: str, partitions: Iterable[TopicPartition] | None, require_stable: bool
+    ) -> dict[TopicPartition, FetchedOffset]:
+        """`partitions` None: all that the group has committed. An offset that a transaction is about to change is
+        withheld from those who ask for stable ones."""
+        committed = self._offsets.committed(group_id)
+        unstable = self._offsets.pending_partitions(group_id) if require_stable else set()
+        wanted = {*committed, *unstable} if partitions is None else partitions
+        return {
+            partition: FetchedOffset(None, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+            if partition in unstable
+            else FetchedOffset(committed.get(partition))
+            for partition in wanted
+        }
+
+    # -- delete
+
+    def delete(self, group: Group, partitions: Iterable[TopicPartition]) -> tuple[list[StateRecord], list[ErrorCode]]:
+        """As `commit`; offsets of topics that members read are kept."""
+        committed = self._offsets.committed(group.group_id)
+        records: list[StateRecord] = []
+        outcomes: list[ErrorCode] = []
+        for partition in partitions:
+            if not group.is_empty and group.is_subscribed(partition.topic):
+                outcomes.append(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
+                continue
+            if partition in committed:
+                records.append(offset_tombstone(group.group_id, partition))
+            outcomes.append(ErrorCode.NONE)
+        return records, outcomes
+
+    def delete_all(self, group_id: str) -> list[StateRecord]:
+        return [offset_tombstone(group_id, partition) for partition in self._offsets.partitions_of(group_id)]
+
+    def delete_topics(self, topics: set[str]) -> Decision:
+        """The topics are gone: nobody may go on in one of the same name where it left off in the old one."""
+        return Decision(
+            records=[
+                offset_tombstone(group_id, partition)
+                for group_id in self._offsets.groups()
+                for partition in self._offsets.committed(group_id)
+                if partition.topic in topics
+            ]
+        )
+
+    # -- expiry
+
+    def expired(self, group: Group, now_ms: int) -> Iterator[TopicPartition]:
+        pending = self._offsets.pending_partitions(group.group_id)
+        for partition, offset in self._offsets.committed(group.group_id).items():
+            if partition not in pending and group.expires_offset(
+                partition.topic, offset, now_ms, self._settings.offsets_retention_ms
+            ):
+                yield partition

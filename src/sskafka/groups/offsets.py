@@ -1,0 +1,92 @@
+"""How far groups have read: committed offsets, and those of open transactions, which count once these commit.
+
+    commit       ──► committed
+    commit in a transaction ──► pending (by producer id) ──► marker: committed, or dropped
+
+An offset written later than a pending one, outside of the transaction, is not overwritten when that commits: what
+counts is the order in the log.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sskafka.model.ids import TopicPartition
+
+NO_LEADER_EPOCH = -1
+NO_TIMESTAMP = -1
+
+
+class CommittedOffset(NamedTuple):
+    offset: int
+    leader_epoch: int = NO_LEADER_EPOCH
+    metadata: str = ""
+    commit_timestamp_ms: int = NO_TIMESTAMP
+    expire_timestamp_ms: int = NO_TIMESTAMP
+    """Set by old clients that say how long the offset is to be kept."""
+    order: int = 0
+    """Counts up with every offset that is written."""
+
+
+Offsets = dict[TopicPartition, CommittedOffset]
+
+
+class OffsetStore:
+    __slots__ = ("_committed", "_order", "_pending")
+
+    def __init__(self) -> None:
+        self._committed: dict[str, Offsets] = {}
+        self._pending: dict[int, dict[str, Offsets]] = {}
+        self._order = 0
+
+    # -- replay
+
+    def replay(
+        self, group_id: str, partition: TopicPartition, offset: CommittedOffset | None, producer_id: int
+    ) -> None:
+        """Take in an offset, or None: it is forgotten. A producer id of -1 stands for no transaction."""
+        self._order += 1
+        offsets = self._committed if producer_id < 0 else self._pending.setdefault(producer_id, {})
+        if offset is not None:
+            offsets.setdefault(group_id, {})[partition] = offset._replace(order=self._order)
+            return
+        of_group = offsets.get(group_id, {})
+        of_group.pop(partition, None)
+        if not of_group:
+            offsets.pop(group_id, None)
+
+    def end_transaction(self, producer_id: int, is_committed: bool) -> list[str]:
+        """Gives the groups that the transaction committed offsets of."""
+        pending = self._pending.pop(producer_id, {})
+        if not is_committed:
+            return []
+        for group_id, offsets in pending.items():
+            committed = self._committed.setdefault(group_id, {})
+            for partition, offset in offsets.items():
+                known = committed.get(partition)
+                if known is None or known.order < offset.order:
+                    committed[partition] = offset
+        return list(pending)
+
+    def forget_group(self, group_id: str) -> None:
+        self._committed.pop(group_id, None)
+        for offsets in self._pending.values():
+            offsets.pop(group_id, None)
+
+    # -- questions
+
+    def committed(self, group_id: str) -> Offsets:
+        """Not to be changed."""
+        return self._committed.get(group_id, {})
+
+    def has_offsets(self, group_id: str) -> bool:
+        return group_id in self._committed or any(group_id in offsets for offsets in self._pending.values())
+
+    def groups(self) -> Iterator[str]:
+        return iter(list(self._committed))
+
+    def pending_partitions(self, group_id: str) -> set[TopicPartition]:
+        """Partitions whose offset an open transaction is about to change."""
+        return {partition for offsets in self._pending.values() for partition in offsets.get(group_id, ())}
+
+    def partitions_of(self, group_id: str) -> set[TopicPartition]:
+        return {*self.committed(group_id), *self.pending_partitions(group_id)}

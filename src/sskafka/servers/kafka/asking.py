@@ -1,0 +1,115 @@
+"""APIs that a coordinator answers: at once, or when what it decided is committed, or when a whole group is ready.
+
+    message -> handle(message, request, asker) -> asker.answer(response) | asker.refuse(code)
+
+An answer that comes before the handler returns costs no more than any other; a later one finds its place through the
+parked request's slot.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+from sskafka.model.coordination import Asker
+from sskafka.model.errors import ErrorCode
+from sskafka.servers.kafka.connection import ResponseSlot
+from sskafka.servers.kafka.frames import response_frame
+from sskafka.servers.kafka.registry import Handler
+from sskafka.servers.kafka.request import Request, Response
+from sskafka.wire.apis import API_BY_KEY
+from sskafka.wire.codec import decode
+from sskafka.wire.schema import Message
+
+MessageT = TypeVar("MessageT", bound=Message)
+ResponseT = TypeVar("ResponseT", bound=Message)
+
+
+class RequestAsker:
+    """One request of a client, answered once."""
+
+    __slots__ = ("_key", "_refusal", "_request", "_response", "_slot")
+
+    def __init__(self, key: int, request: Request, refusal: Callable[[ErrorCode], Message]) -> None:
+        self._key = key
+        self._request = request
+        self._refusal = refusal
+        self._response: Response | None = None
+        self._slot: ResponseSlot | None = None
+
+    def answer(self, response: Any) -> None:
+        request, slot = self._request, self._slot
+        try:
+            frame = response_frame(self._key, request.version, request.correlation_id, response)
+        except Exception as error:  # the boundary of a request: it ends its own connection, not who answers it
+            if slot is None:
+                raise
+            slot.fail(error)
+            return
+        if slot is None:
+            self._response = frame
+        else:
+            slot.complete(frame)
+
+    def refuse(self, error: ErrorCode) -> None:
+        self.answer(self._refusal(error))
+
+    def response_or_park(self) -> Response | None:
+        """What the handler returns."""
+        if self._response is None:
+            self._slot = self._request.park()
+        return self._response
+
+
+def asked_api(
+    key: int,
+    handle: Callable[[MessageT, Request, Asker], None],
+    refused: Callable[[MessageT, ErrorCode], Message],
+) -> Handler:
+    """The handler of an API; `refused` makes the answer that says no more than an error code."""
+    schema = API_BY_KEY[key]
+
+    def handler(request: Request) -> Response | None:
+        message = decode(schema.request_class(), request.version, request.frame, request.position, allow_trailing=True)
+        asker = RequestAsker(key, request, lambda error: refused(message, error))
+        handle(message, request, asker)
+        return asker.response_or_park()
+
+    return handler
+
+
+class Gathering:
+    """One answer made of several: those of `part(key)` are collected, `done` is called with all of them.
+
+    A part that is refused answers with its error code."""
+
+    def __init__(self, done: Callable[[dict[Hashable, Any]], None]) -> None:
+        self._done = done
+        self._answers: dict[Hashable, Any] = {}
+        self._open = 1  # held by whoever hands out the parts
+
+    def part(self, key: Hashable) -> Asker:
+        self._open += 1
+        return _Part(self, key)
+
+    def answered(self, key: Hashable, answer: Any) -> None:
+        self._answers[key] = answer
+        self.close()
+
+    def close(self) -> None:
+        """No further parts are handed out."""
+        self._open -= 1
+        if self._open == 0:
+            self._done(self._answers)
+
+
+class _Part:
+    __slots__ = ("_gathering", "_key")
+
+    def __init__(self, gathering: Gathering, key: Hashable) -> None:
+        self._gathering = gathering
+        self._key = key
+
+    def answer(self, response: Any) -> None:
+        self._gathering.answered(self._key, response)
+
+    def refuse(self, error: ErrorCode) -> None:
+        self._gathering.answered(self._key, error)

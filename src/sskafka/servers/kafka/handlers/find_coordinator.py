@@ -1,0 +1,103 @@
+"""FindCoordinator: the broker that leads the partition in which a group or a transactional id is kept.
+
+The internal topics come into being here, when somebody first asks for what they keep.
+"""
+
+import asyncio
+import logging
+
+from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, internal_topic
+from sskafka.coordination.key_partition import partition_of
+from sskafka.metadata.image import TopicImage
+from sskafka.model.errors import ErrorCode
+from sskafka.model.settings import Settings
+from sskafka.servers.kafka.authorization import Operation, ResourceType
+from sskafka.servers.kafka.cluster_view import ClusterView
+from sskafka.servers.kafka.controller import ANSWER_TIMEOUT_MS, Controller
+from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.create_topics import CreateTopicsRequest
+from sskafka.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+
+log = logging.getLogger(__name__)
+
+GROUP, TRANSACTION = 0, 1
+BATCHED_FROM = 4
+NOBODY = -1
+
+_TOPICS = {GROUP: CONSUMER_OFFSETS, TRANSACTION: TRANSACTION_STATE}
+_RESOURCES = {GROUP: ResourceType.GROUP, TRANSACTION: ResourceType.TRANSACTIONAL_ID}
+_REFUSALS = {
+    GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    TRANSACTION: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+
+
+class FindCoordinatorHandler:
+    def __init__(self, view: ClusterView, controller: Controller, settings: Settings) -> None:
+        self._view = view
+        self._controller = controller
+        self._settings = settings
+        self._creation = asyncio.Lock()
+
+    def register(self, registry: Registry) -> None:
+        registry.add_message(ApiKey.FIND_COORDINATOR, self.find_coordinator)
+
+    async def find_coordinator(self, message: FindCoordinatorRequest, request: Request) -> FindCoordinatorResponse:
+        keys = message.coordinator_keys if request.version >= BATCHED_FROM else [message.key]
+        found = [await self._find(key, message.key_type, request) for key in keys]
+        if request.version >= BATCHED_FROM:
+            return FindCoordinatorResponse(coordinators=found)
+        only = found[0]
+        return FindCoordinatorResponse(
+            error_code=only.error_code,
+            error_message=only.error_message,
+            node_id=only.node_id,
+            host=only.host,
+            port=only.port,
+        )
+
+    async def _find(self, key: str, key_type: int, request: Request) -> Coordinator:
+        name = _TOPICS.get(key_type)
+        if name is None:
+            return _nobody(key, ErrorCode.INVALID_REQUEST, f"coordinators of type {key_type} are not served")
+        if not request.may(Operation.DESCRIBE, _RESOURCES[key_type], key):
+            return _nobody(key, _REFUSALS[key_type])
+        if key_type == GROUP and not key:
+            return _nobody(key, ErrorCode.INVALID_GROUP_ID)
+        topic = self._view.image.topics_by_name.get(name) or await self._create(name)
+        if topic is None:
+            return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{name} could not be created")
+        return self._leader(key, topic, request.listener_name)
+
+    def _leader(self, key: str, topic: TopicImage, listener_name: str) -> Coordinator:
+        leader_id = topic.partitions[partition_of(key, len(topic.partitions))].leader
+        for broker in self._view.brokers(listener_name):
+            if broker.broker_id == leader_id:
+                return Coordinator(key, leader_id, broker.host, broker.port, ErrorCode.NONE, None)
+        return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    async def _create(self, name: str) -> TopicImage | None:
+        """One request makes it, the others wait for that."""
+        async with self._creation:
+            topic = self._view.image.topics_by_name.get(name)
+            if topic is None:
+                await self._ask_for(name)
+        return topic or self._view.image.topics_by_name.get(name)
+
+    async def _ask_for(self, name: str) -> None:
+        wanted = internal_topic(name, self._settings, self._view.image)
+        try:
+            response = await self._controller.ask(CreateTopicsRequest(topics=[wanted]), ANSWER_TIMEOUT_MS)
+        except Exception as error:  # whoever asked is told to try again
+            log.warning("%s could not be created: %s", name, error_code_of(error)[1])
+            return
+        for topic in response.topics:
+            if topic.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
+                log.warning("%s could not be created: %s", name, topic.error_message)
+
+
+def _nobody(key: str, error: ErrorCode, message: str | None = None) -> Coordinator:
+    return Coordinator(key, NOBODY, "", NOBODY, error, message)

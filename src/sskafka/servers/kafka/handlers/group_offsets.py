@@ -1,0 +1,340 @@
+"""How far groups have read: OffsetCommit, OffsetFetch, OffsetDelete.
+
+Newer versions name topics by id. Groups keep names; ids are resolved here and answered as they were asked.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from sskafka.coordination.group_coordinator import FetchedOffsets, GroupCoordinator
+from sskafka.groups.group import Committer
+from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
+from sskafka.model.coordination import Asker
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
+from sskafka.servers.kafka.asking import Gathering, asked_api
+from sskafka.servers.kafka.authorization import Operation, ResourceType
+from sskafka.servers.kafka.cluster_view import ClusterView
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from sskafka.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from sskafka.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+TOPIC_IDS_FROM = 10
+GROUPS_FROM = 8
+GROUP_ERROR_FROM = 2
+NO_OFFSET = -1
+
+
+class _Topic(NamedTuple):
+    """A topic as a request names it."""
+
+    name: str
+    topic_id: Uuid
+    error: ErrorCode
+
+
+class GroupOffsetHandlers:
+    def __init__(self, groups: GroupCoordinator, view: ClusterView) -> None:
+        self._groups = groups
+        self._view = view
+
+    def register(self, registry: Registry) -> None:
+        add = registry.add
+        add(ApiKey.OFFSET_COMMIT, asked_api(ApiKey.OFFSET_COMMIT, self.commit, _commit_refused))
+        add(ApiKey.OFFSET_FETCH, asked_api(ApiKey.OFFSET_FETCH, self.fetch, _fetch_refused))
+        add(ApiKey.OFFSET_DELETE, asked_api(ApiKey.OFFSET_DELETE, self.delete, _delete_refused))
+
+    # -- OffsetCommit
+
+    def commit(self, message: OffsetCommitRequest, request: Request, asker: Asker) -> None:
+        if not request.may(Operation.READ, ResourceType.GROUP, message.group_id):
+            asker.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+            return
+        topics = [self._topic(topic.name, topic.topic_id, request, Operation.READ) for topic in message.topics]
+        commits = list(_commits(message.topics, topics))
+        if not commits:
+            asker.answer(_commit_response(message.topics, topics, []))
+            return
+        committer = Committer(message.member_id, message.group_instance_id, message.generation_id_or_member_epoch)
+        outcomes = _Transformed(asker, lambda found: _commit_response(message.topics, topics, found))
+        self._groups.commit_offsets(message.group_id, committer, commits, message.retention_time_ms, outcomes)
+
+    def _topic(self, name: str, topic_id: Uuid, request: Request, operation: Operation) -> _Topic:
+        image = self._view.image
+        by_id = request.version >= TOPIC_IDS_FROM
+        topic = image.topics_by_id.get(topic_id) if by_id else image.topics_by_name.get(name)
+        if topic is not None and not request.may_on_topic(operation, topic.name):
+            return _Topic(topic.name, topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        if topic is None:
+            missing = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return _Topic(name, topic_id, missing)
+        return _Topic(topic.name, topic.topic_id, ErrorCode.NONE)
+
+    # -- OffsetFetch
+
+    def fetch(self, message: OffsetFetchRequest, request: Request, asker: Asker) -> None:
+        groups = message.groups if request.version >= GROUPS_FROM else [_as_group(message)]
+        gathering = Gathering(
+            lambda found: asker.answer(_fetch_response(groups, found, message, request.version, self._view))
+        )
+        for number, group in enumerate(groups):
+            part = gathering.part(number)
+            if request.may(Operation.DESCRIBE, ResourceType.GROUP, group.group_id):
+                self._fetch_group(group, message.require_stable, request, part)
+            else:
+                part.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        gathering.close()
+
+    def _fetch_group(
+        self, group: OffsetFetchRequestGroup, require_stable: bool, request: Request, asker: Asker
+    ) -> None:
+        """What is asked for but may not be had is answered here, the rest by the group."""
+        refused: dict[TopicPartition, FetchedOffset] = {}
+        partitions: list[TopicPartition] | None = None
+        if group.topics is not None:
+            partitions = []
+            for asked in group.topics:
+                topic = self._fetchable(asked, request)
+                wanted = [TopicPartition(topic.name, index) for index in asked.partition_indexes]
+                if topic.error is ErrorCode.NONE:
+                    partitions += wanted
+                else:
+                    refused.update({partition: FetchedOffset(None, topic.error) for partition in wanted})
+
+        def merged(found: FetchedOffsets) -> FetchedOffsets:
+            allowed = {
+                partition: fetched
+                for partition, fetched in found.items()
+                if partitions is not None or request.may_on_topic(Operation.DESCRIBE, partition.topic)
+            }
+            return allowed | refused
+
+        member = (group.member_id, group.member_epoch)
+        self._groups.fetch_offsets(group.group_id, partitions, require_stable, member, _Transformed(asker, merged))
+
+    def _fetchable(self, asked: OffsetFetchRequestTopics, request: Request) -> _Topic:
+        """Offsets of topics that are gone may still be asked for by name."""
+        if request.version >= TOPIC_IDS_FROM:
+            topic = self._topic(asked.name, asked.topic_id, request, Operation.DESCRIBE)
+            return topic if topic.error is ErrorCode.NONE else topic._replace(name=_placeholder(asked.topic_id))
+        is_allowed = request.may_on_topic(Operation.DESCRIBE, asked.name)
+        error = ErrorCode.NONE if is_allowed else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return _Topic(asked.name, ZERO_UUID, error)
+
+    # -- OffsetDelete
+
+    def delete(self, message: OffsetDeleteRequest, request: Request, asker: Asker) -> None:
+        if not request.may(Operation.DELETE, ResourceType.GROUP, message.group_id):
+            asker.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+            return
+        topics = [self._topic(topic.name, ZERO_UUID, request, Operation.READ) for topic in message.topics]
+        partitions = [
+            TopicPartition(topic.name, partition.partition_index)
+            for asked, topic in zip(message.topics, topics, strict=True)
+            if topic.error is ErrorCode.NONE
+            for partition in asked.partitions
+        ]
+        outcomes = _Transformed(asker, lambda found: _delete_response(message, topics, found))
+        self._groups.delete_offsets(message.group_id, partitions, outcomes)
+
+
+class _Transformed:
+    """Hands answers on in the form that the one who asked understands."""
+
+    __slots__ = ("_asker", "_transform")
+
+    def __init__(self, asker: Asker, transform: Any) -> None:
+        self._asker = asker
+        self._transform = transform
+
+    def answer(self, response: Any) -> None:
+        self._asker.answer(self._transform(response))
+
+    def refuse(self, error: ErrorCode) -> None:
+        self._asker.refuse(error)
+
+
+# -- OffsetCommit
+
+
+def _commits(asked: Iterable[OffsetCommitRequestTopic], topics: Iterable[_Topic]) -> Iterator[OffsetCommit]:
+    for request_topic, topic in zip(asked, topics, strict=True):
+        if topic.error is not ErrorCode.NONE:
+            continue
+        for partition in request_topic.partitions:
+            yield OffsetCommit(
+                TopicPartition(topic.name, partition.partition_index),
+                partition.committed_offset,
+                partition.committed_leader_epoch,
+                partition.committed_metadata,
+            )
+
+
+def _commit_response(
+    asked: list[OffsetCommitRequestTopic], topics: list[_Topic], outcomes: Iterable[ErrorCode]
+) -> OffsetCommitResponse:
+    outcome_of = iter(outcomes)
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                request_topic.name,
+                request_topic.topic_id,
+                [
+                    OffsetCommitResponsePartition(
+                        partition.partition_index, topic.error if topic.error else next(outcome_of)
+                    )
+                    for partition in request_topic.partitions
+                ],
+            )
+            for request_topic, topic in zip(asked, topics, strict=True)
+        ]
+    )
+
+
+def _commit_refused(message: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+    refused = [_Topic(topic.name, topic.topic_id, error) for topic in message.topics]
+    return _commit_response(message.topics, refused, [])
+
+
+# -- OffsetFetch
+
+
+def _as_group(message: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+    topics = None
+    if message.topics is not None:
+        topics = [OffsetFetchRequestTopics(topic.name, ZERO_UUID, topic.partition_indexes) for topic in message.topics]
+    return OffsetFetchRequestGroup(message.group_id, topics=topics)
+
+
+def _fetch_response(
+    groups: list[OffsetFetchRequestGroup],
+    found: dict[Any, FetchedOffsets | ErrorCode],
+    message: OffsetFetchRequest,
+    version: int,
+    view: ClusterView,
+) -> OffsetFetchResponse:
+    answers = [_fetched_group(group, found[number], version, view) for number, group in enumerate(groups)]
+    if version >= GROUPS_FROM:
+        return OffsetFetchResponse(groups=answers)
+    only = answers[0]
+    if only.error_code and version < GROUP_ERROR_FROM:
+        return _fetch_refused_by_partition(message, ErrorCode(only.error_code))
+    return OffsetFetchResponse(error_code=only.error_code, topics=[_as_topic(topic) for topic in only.topics])
+
+
+def _fetched_group(
+    group: OffsetFetchRequestGroup, found: FetchedOffsets | ErrorCode, version: int, view: ClusterView
+) -> OffsetFetchResponseGroup:
+    if isinstance(found, ErrorCode):
+        return OffsetFetchResponseGroup(group.group_id, [], found)
+    by_id = version >= TOPIC_IDS_FROM
+    topics: dict[str, OffsetFetchResponseTopics] = {}
+    for partition, fetched in found.items():
+        topic = topics.get(partition.topic)
+        if topic is None:
+            topic_id = _id_of(partition.topic, view) if by_id else ZERO_UUID
+            topics[partition.topic] = topic = OffsetFetchResponseTopics(partition.topic, topic_id)
+        topic.partitions.append(_fetched_partition(partition.partition, fetched))
+    return OffsetFetchResponseGroup(group.group_id, list(topics.values()))
+
+
+def _fetched_partition(index: int, fetched: FetchedOffset) -> OffsetFetchResponsePartitions:
+    offset = fetched.offset
+    if offset is None:
+        return OffsetFetchResponsePartitions(index, NO_OFFSET, NO_OFFSET, "", fetched.error)
+    return OffsetFetchResponsePartitions(index, offset.offset, offset.leader_epoch, offset.metadata, fetched.error)
+
+
+def _as_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
+    return OffsetFetchResponseTopic(
+        topic.name,
+        [
+            OffsetFetchResponsePartition(
+                item.partition_index, item.committed_offset, item.committed_leader_epoch, item.metadata, item.error_code
+            )
+            for item in topic.partitions
+        ],
+    )
+
+
+def _placeholder(topic_id: Uuid) -> str:
+    """Stands for a topic of which only the id is known; no topic can be called so."""
+    return f"id:{topic_id.hex()}"
+
+
+def _id_of(name: str, view: ClusterView) -> Uuid:
+    topic = view.image.topics_by_name.get(name)
+    if topic is not None:
+        return topic.topic_id
+    return bytes.fromhex(name.removeprefix("id:")) if name.startswith("id:") else ZERO_UUID
+
+
+def _fetch_refused(message: OffsetFetchRequest, error: ErrorCode) -> OffsetFetchResponse:
+    groups = [OffsetFetchResponseGroup(group.group_id, [], error) for group in message.groups]
+    return OffsetFetchResponse(error_code=error, groups=groups)
+
+
+def _fetch_refused_by_partition(message: OffsetFetchRequest, error: ErrorCode) -> OffsetFetchResponse:
+    return OffsetFetchResponse(
+        topics=[
+            OffsetFetchResponseTopic(
+                topic.name,
+                [
+                    OffsetFetchResponsePartition(index, NO_OFFSET, NO_OFFSET, "", error)
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in message.topics or ()
+        ]
+    )
+
+
+# -- OffsetDelete
+
+
+def _delete_response(
+    message: OffsetDeleteRequest, topics: list[_Topic], outcomes: Iterable[ErrorCode]
+) -> OffsetDeleteResponse:
+    outcome_of = iter(outcomes)
+    return OffsetDeleteResponse(
+        topics=[
+            OffsetDeleteResponseTopic(
+                asked.name,
+                [
+                    OffsetDeleteResponsePartition(
+                        partition.partition_index, topic.error if topic.error else next(outcome_of)
+                    )
+                    for partition in asked.partitions
+                ],
+            )
+            for asked, topic in zip(message.topics, topics, strict=True)
+        ]
+    )
+
+
+def _delete_refused(_: OffsetDeleteRequest, error: ErrorCode) -> OffsetDeleteResponse:
+    return OffsetDeleteResponse(error_code=error)

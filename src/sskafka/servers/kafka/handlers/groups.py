@@ -1,0 +1,173 @@
+"""Classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup; and groups as administrators see them."""
+
+from sskafka.coordination.group_coordinator import GroupCoordinator
+from sskafka.groups.classic_group import ClassicGroup, State
+from sskafka.groups.classic_member import Client
+from sskafka.model.coordination import Asker
+from sskafka.model.errors import ErrorCode
+from sskafka.servers.kafka.asking import Gathering, asked_api
+from sskafka.servers.kafka.authorization import NOT_ASKED, Operation, ResourceType
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from sskafka.wire.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from sskafka.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from sskafka.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from sskafka.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from sskafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+NOT_FOUND_IS_AN_ERROR_FROM = 6
+_GROUP_OPERATIONS = (Operation.READ, Operation.DELETE, Operation.DESCRIBE)
+
+
+class GroupHandlers:
+    def __init__(self, groups: GroupCoordinator) -> None:
+        self._groups = groups
+
+    def register(self, registry: Registry) -> None:
+        add = registry.add
+        add(ApiKey.JOIN_GROUP, asked_api(ApiKey.JOIN_GROUP, self.join, _join_refused))
+        add(ApiKey.SYNC_GROUP, asked_api(ApiKey.SYNC_GROUP, self.sync, _sync_refused))
+        add(ApiKey.HEARTBEAT, asked_api(ApiKey.HEARTBEAT, self.heartbeat, _heartbeat_refused))
+        add(ApiKey.LEAVE_GROUP, asked_api(ApiKey.LEAVE_GROUP, self.leave, _leave_refused))
+        add(ApiKey.DESCRIBE_GROUPS, asked_api(ApiKey.DESCRIBE_GROUPS, self.describe_groups, _describe_refused))
+        add(ApiKey.DELETE_GROUPS, asked_api(ApiKey.DELETE_GROUPS, self.delete_groups, _delete_refused))
+        registry.add_message(ApiKey.LIST_GROUPS, self.list_groups)
+
+    # -- members
+
+    def join(self, message: JoinGroupRequest, request: Request, asker: Asker) -> None:
+        if _may(request, Operation.READ, message.group_id, asker):
+            client = Client(request.client_id or "", f"/{request.connection.peer.rpartition(':')[0]}")
+            self._groups.join(message, request.version, client, asker)
+
+    def sync(self, message: SyncGroupRequest, request: Request, asker: Asker) -> None:
+        if _may(request, Operation.READ, message.group_id, asker):
+            self._groups.sync(message, asker)
+
+    def heartbeat(self, message: HeartbeatRequest, request: Request, asker: Asker) -> None:
+        if _may(request, Operation.READ, message.group_id, asker):
+            self._groups.heartbeat(message, asker)
+
+    def leave(self, message: LeaveGroupRequest, request: Request, asker: Asker) -> None:
+        if _may(request, Operation.READ, message.group_id, asker):
+            self._groups.leave(message, request.version, asker)
+
+    # -- administrators
+
+    def list_groups(self, message: ListGroupsRequest, request: Request) -> ListGroupsResponse:
+        may_all = request.may_on_cluster(Operation.DESCRIBE)
+        listed = [
+            ListedGroup(group.group_id, group.protocol_type, group.state_name, group.type_name)
+            for group in self._groups.list_groups(message.states_filter, message.types_filter)
+            if may_all or request.may(Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
+        ]
+        is_loading = self._groups.is_loading
+        code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NONE
+        return ListGroupsResponse(error_code=code, groups=listed)
+
+    def describe_groups(self, message: DescribeGroupsRequest, request: Request, asker: Asker) -> None:
+        gathering = Gathering(
+            lambda found: asker.answer(
+                DescribeGroupsResponse(
+                    groups=[_described(name, found[name], message, request) for name in message.groups]
+                )
+            )
+        )
+        for name in dict.fromkeys(message.groups):
+            part = gathering.part(name)
+            if _may(request, Operation.DESCRIBE, name, part):
+                self._groups.describe_classic(name, _describe, part)
+        gathering.close()
+
+    def delete_groups(self, message: DeleteGroupsRequest, request: Request, asker: Asker) -> None:
+        gathering = Gathering(
+            lambda codes: asker.answer(
+                DeleteGroupsResponse(results=[DeletableGroupResult(name, codes[name]) for name in message.groups_names])
+            )
+        )
+        for name in dict.fromkeys(message.groups_names):
+            part = gathering.part(name)
+            if _may(request, Operation.DELETE, name, part):
+                self._groups.delete_group(name, part)
+        gathering.close()
+
+
+def _may(request: Request, operation: Operation, group_id: str, asker: Asker) -> bool:
+    if request.may(operation, ResourceType.GROUP, group_id):
+        return True
+    asker.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    return False
+
+
+def _described(
+    name: str, found: DescribedGroup | ErrorCode, message: DescribeGroupsRequest, request: Request
+) -> DescribedGroup:
+    if isinstance(found, ErrorCode):
+        return _undescribed(name, found, request.version)
+    if message.include_authorized_operations:
+        found.authorized_operations = request.rights(ResourceType.GROUP, name, _GROUP_OPERATIONS)
+    return found
+
+
+def _undescribed(name: str, error: ErrorCode, version: int) -> DescribedGroup:
+    """Older versions were told of unknown groups that they are dead, which is no error."""
+    if error is not ErrorCode.GROUP_ID_NOT_FOUND:
+        return DescribedGroup(error_code=error, group_id=name)
+    dead = DescribedGroup(group_id=name, group_state=State.DEAD.value, authorized_operations=NOT_ASKED)
+    if version >= NOT_FOUND_IS_AN_ERROR_FROM:
+        dead.error_code, dead.error_message = error, f"Group {name} is not a classic group."
+    return dead
+
+
+def _describe(group: ClassicGroup) -> DescribedGroup:
+    is_stable = group.state is State.STABLE
+    protocol = group.protocol_name if is_stable else None
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state_name,
+        protocol_type=group.protocol_type,
+        protocol_data=protocol or "",
+        members=[
+            DescribedGroupMember(
+                member.member_id,
+                member.instance_id,
+                member.client.client_id,
+                member.client.host,
+                member.metadata(protocol) if is_stable else b"",
+                member.assignment if is_stable else b"",
+            )
+            for member in group.members.values()
+        ],
+    )
+
+
+def _join_refused(message: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
+    return JoinGroupResponse(error_code=error, member_id=message.member_id)
+
+
+def _sync_refused(_: SyncGroupRequest, error: ErrorCode) -> SyncGroupResponse:
+    return SyncGroupResponse(error_code=error)
+
+
+def _heartbeat_refused(_: HeartbeatRequest, error: ErrorCode) -> HeartbeatResponse:
+    return HeartbeatResponse(error_code=error)
+
+
+def _leave_refused(_: LeaveGroupRequest, error: ErrorCode) -> LeaveGroupResponse:
+    return LeaveGroupResponse(error_code=error)
+
+
+def _describe_refused(message: DescribeGroupsRequest, error: ErrorCode) -> DescribeGroupsResponse:
+    return DescribeGroupsResponse(groups=[DescribedGroup(error_code=error, group_id=name) for name in message.groups])
+
+
+def _delete_refused(message: DeleteGroupsRequest, error: ErrorCode) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(results=[DeletableGroupResult(name, error) for name in message.groups_names])
