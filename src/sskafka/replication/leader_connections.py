@@ -53,6 +53,10 @@ class LeaderConnection:
     def list_offsets(self, request: ListOffsetsRequest, answered: Answered[ListOffsetsResponse]) -> None:
         self._spawn(self._exchange(request, ListOffsetsResponse, answered))
 
+    def ask(self, request: Message, response_class: type[R], answered: Answered[R]) -> None:
+        """Whatever one broker may ask another."""
+        self._spawn(self._exchange(request, response_class, answered))
+
     def close(self) -> None:
         self._is_closed = True
         if self._connection is not None:

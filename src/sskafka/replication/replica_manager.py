@@ -109,6 +109,10 @@ class ReplicaManager:
         except KeyError:
             raise self._why_not(topic, index) from None
 
+    def maybe_find(self, topic: str | Uuid, index: int) -> Partition | None:
+        replicas = self._topics.get(topic)
+        return replicas.partitions.get(index) if replicas is not None else None
+
     def counters_of(self, topic: str | Uuid) -> TopicCounters | None:
         replicas = self._topics.get(topic)
         return replicas.counters if replicas else None

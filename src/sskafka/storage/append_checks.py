@@ -69,10 +69,10 @@ class AppendChecks:
             raise CorruptBatchError("the batch does not match its checksum")
         if count != last_delta + 1 or count <= 0:
             raise InvalidRecordError(f"{count} records with a last offset delta of {last_delta}")
-        if producer_id >= 0 and (sequence < 0 or epoch < 0):
-            _check_sequence_is_there(header)
         if not from_client:
             return
+        if producer_id >= 0 and (sequence < 0 or epoch < 0):
+            _check_sequence_is_there(header)
         if length > self._length_max:
             self._check_size(header)
         if attributes & _CONTROL_OR_COMPRESSED:
@@ -126,8 +126,7 @@ def _check_attributes(header: BatchHeader) -> None:
 
 
 def _check_sequence_is_there(header: BatchHeader) -> None:
-    if header.attributes & CONTROL:
-        return  # markers carry a producer id and no sequence
+    """Coordinators write in a producer's name without one, clients may not."""
     raise InvalidRecordError(
         f"producer {header.producer_id} sent epoch {header.producer_epoch} and sequence {header.base_sequence}"
     )

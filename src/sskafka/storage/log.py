@@ -173,7 +173,7 @@ class Log:
             raise self.log_directory.failure
         headers = self._checks.checked(batches, now_ms, from_client)
         if headers[0].producer_id >= 0 or len(headers) > 1:
-            duplicate = self._check_producers(batches, headers)
+            duplicate = self._check_producers(batches, headers, from_client)
             if duplicate is not None:
                 return duplicate
         append_time_ms = NO_TIMESTAMP
@@ -225,7 +225,7 @@ class Log:
             position += header.size_bytes
         return batches, headers_of(batches), now_ms
 
-    def _check_producers(self, batches: Buffer, headers: list[BatchHeader]) -> AppendInfo | None:
+    def _check_producers(self, batches: Buffer, headers: list[BatchHeader], from_client: bool) -> AppendInfo | None:
         """Sequences and epochs are right, or the answer to a batch that is in the log already."""
         if len(headers) > 1:
             self.producers.check_all(header for header in headers if not header.attributes & CONTROL)
@@ -235,6 +235,9 @@ class Log:
             marker = read_marker(batches, header)
             if marker is not None:
                 self.producers.check_marker(header, marker)
+            return None
+        if not from_client:
+            self.producers.check_epoch(header)
             return None
         known = self.producers.check(header)
         if known is None:

@@ -6,16 +6,18 @@ so a refused or failed append leaves no trace. Followers and recovery do not che
     open transactions           first offset of each, by producer
     undecided outside           transactions whose marker is in the log but not yet below the high watermark;
                                 readers must not see their outcome before every replica that counts has the marker
+    verifications               producers about to open a transaction, see transaction_verification.py
 """
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sskafka.records.batch import NO_TIMESTAMP, BatchHeader
+from sskafka.records.batch import NO_SEQUENCE, NO_TIMESTAMP, TRANSACTIONAL, BatchHeader
 from sskafka.records.control import ControlType, EndTransactionMarker
 from sskafka.storage.errors import InvalidProducerEpochError, InvalidRecordError, TransactionCoordinatorFencedError
 from sskafka.storage.producer_entry import NO_TRANSACTION, ProducedBatch, ProducerEntry
 from sskafka.storage.transaction_index import AbortedTransaction
+from sskafka.storage.transaction_verification import Verification, unverified
 
 
 class CompletedTransaction(NamedTuple):
@@ -26,17 +28,20 @@ class CompletedTransaction(NamedTuple):
 
 
 class ProducerState:
-    __slots__ = ("_open", "_undecided", "producers")
+    __slots__ = ("_open", "_undecided", "_verifications", "producers", "verifies_transactions")
 
     def __init__(self, producers: Iterable[ProducerEntry] = ()) -> None:
         self.producers: dict[int, ProducerEntry] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset; in the order of first offsets
         self._undecided: list[CompletedTransaction] = []
+        self._verifications: dict[int, Verification] = {}
+        self.verifies_transactions = False
         self.load(producers)
 
     def load(self, producers: Iterable[ProducerEntry], seen_ms: int = NO_TIMESTAMP) -> None:
         """Begin with these, as if they had been heard of at `seen_ms`."""
         self._undecided = []
+        self._verifications = {}
         self.producers = {producer.producer_id: producer for producer in producers}
         for producer in self.producers.values():
             producer.last_seen_ms = seen_ms
@@ -51,12 +56,22 @@ class ProducerState:
 
         Raises when it is neither. A producer that is not known may begin with any sequence."""
         entry = self.producers.get(header.producer_id)
-        if entry is None:
-            return None
-        known = None if entry.expects(header) else entry.duplicate_of(header)
-        if known is None:
-            entry.check(header)
+        known = None
+        if entry is not None:
+            known = None if entry.expects(header) else entry.duplicate_of(header)
+            if known is None:
+                entry.check(header)
+        if header.attributes & TRANSACTIONAL and known is None:
+            self._check_verified(header)
         return known
+
+    def check_epoch(self, header: BatchHeader) -> None:
+        """For what a coordinator writes in a producer's name: it carries no sequences."""
+        entry = self.producers.get(header.producer_id)
+        if entry is not None and header.producer_epoch < entry.producer_epoch:
+            raise InvalidProducerEpochError(
+                f"producer {header.producer_id} has epoch {entry.producer_epoch} here, not {header.producer_epoch}"
+            )
 
     def check_all(self, headers: Iterable[BatchHeader]) -> None:
         """For an append of several batches: each is checked as if those before it were written."""
@@ -69,6 +84,8 @@ class ProducerState:
                 if known.duplicate_of(header) is not None:
                     raise InvalidRecordError("batches that are there already stand among new ones")
                 known.check(header)
+            if header.attributes & TRANSACTIONAL and header.producer_id not in drafts:
+                self._check_verified(header)
             draft = known.copy() if known is not None else ProducerEntry(header.producer_id)
             draft.add(header, header.base_offset, 0)
             drafts[header.producer_id] = draft
@@ -87,6 +104,62 @@ class ProducerState:
                 f"marker of coordinator epoch {marker.coordinator_epoch}, {entry.coordinator_epoch} was here before"
             )
 
+    def check_bumped_marker(self, producer_id: int, producer_epoch: int) -> None:
+        """Where every transaction has an epoch of its own, the marker that ends one carries a newer epoch.
+
+        A marker written twice finds nothing open and does no harm."""
+        entry = self.producers.get(producer_id)
+        if entry is None or entry.transaction_first_offset == NO_TRANSACTION:
+            return
+        if producer_epoch <= entry.producer_epoch:
+            raise InvalidProducerEpochError(
+                f"a marker of epoch {producer_epoch} comes late: producer {producer_id} has {entry.producer_epoch}"
+            )
+
+    # ---- the first batch of a transaction
+
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        entry = self.producers.get(producer_id)
+        if entry is None or entry.transaction_first_offset == NO_TRANSACTION:
+            return False
+        return entry.producer_epoch == producer_epoch
+
+    def begin_verification(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int = NO_SEQUENCE,
+        must_begin_with_zero: bool = False,
+    ) -> Verification:
+        """The coordinator is about to be asked about a transaction that a batch with this sequence would open."""
+        known = self._verifications.get(producer_id)
+        if known is not None and known.producer_epoch == producer_epoch:
+            known.lowest_sequence = min(known.lowest_sequence, base_sequence)
+            return known
+        verification = Verification(producer_id, producer_epoch, base_sequence, must_begin_with_zero)
+        self._verifications[producer_id] = verification
+        return verification
+
+    def give_up_verification(self, verification: Verification) -> None:
+        """The coordinator knows no such transaction."""
+        if self._verifications.get(verification.producer_id) is verification:
+            del self._verifications[verification.producer_id]
+
+    def verified(self, verification: Verification) -> bool:
+        """The coordinator says that the transaction is open. False when its end was written here meanwhile."""
+        verification.is_verified = self._verifications.get(verification.producer_id) is verification
+        return verification.is_verified
+
+    def _check_verified(self, header: BatchHeader) -> None:
+        if not self.verifies_transactions or self.has_open_transaction(header.producer_id, header.producer_epoch):
+            return
+        verification = self._verifications.get(header.producer_id)
+        if verification is None:
+            raise unverified(header)
+        verification.check(header, is_known=header.producer_id in self.producers)
+
+    # ---- what is in the log
+
     def add(self, header: BatchHeader, base_offset: int, seen_ms: int) -> None:
         """A data batch is in the log at `base_offset`."""
         entry = self._entry(header.producer_id)
@@ -94,11 +167,13 @@ class ProducerState:
         if header.is_transactional and entry.transaction_first_offset == NO_TRANSACTION:
             entry.transaction_first_offset = base_offset
             self._open[header.producer_id] = base_offset
+            self._verifications.pop(header.producer_id, None)
 
     def end_transaction(
         self, header: BatchHeader, marker: EndTransactionMarker, offset: int, seen_ms: int
     ) -> AbortedTransaction | None:
         """A marker is in the log at `offset`; gives what the transaction index must learn."""
+        self._verifications.pop(header.producer_id, None)
         entry = self._entry(header.producer_id)
         if header.producer_epoch > entry.producer_epoch:
             entry.change_epoch(header.producer_epoch)

@@ -67,6 +67,16 @@ class Request:
         connection = self.connection
         return connection.authorizer.allows(connection.principal, operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
+    def may_on_group(self, operation: Operation, group_id: str) -> bool:
+        connection = self.connection
+        return connection.authorizer.allows(connection.principal, operation, ResourceType.GROUP, group_id)
+
+    def may_on_transactional_id(self, operation: Operation, transactional_id: str) -> bool:
+        connection = self.connection
+        return connection.authorizer.allows(
+            connection.principal, operation, ResourceType.TRANSACTIONAL_ID, transactional_id
+        )
+
     def rights_on_topic(self, topic: str) -> int:
         """The operations allowed on a topic, as a field of bits numbered by operation."""
         return sum(1 << operation for operation in TOPIC_OPERATIONS if self.may_on_topic(operation, topic))

@@ -1,0 +1,22 @@
+"""An asker whose answer can be awaited."""
+
+import asyncio
+from typing import Any
+
+from sskafka.model.errors import ErrorCode, KafkaError
+
+
+class FutureAsker:
+    __slots__ = ("future",)
+
+    def __init__(self) -> None:
+        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def answer(self, response: Any) -> None:
+        if not self.future.done():
+            self.future.set_result(response)
+
+    def refuse(self, error: ErrorCode) -> None:
+        """Raised where the answer is awaited."""
+        if not self.future.done():
+            self.future.set_exception(KafkaError(error))

@@ -1,0 +1,58 @@
+"""Everything about transactions on one broker, put together: who coordinates, who writes markers, who verifies.
+
+                 AddPartitions, EndTxn, ...            Produce, TxnOffsetCommit
+                          |                                   |
+__transaction_state -> coordinator <--- local or remote --- verifier
+                          | prepared
+                       sender --- local or WriteTxnMarkers --> writer -> partitions led here, coordinator of groups
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sskafka.coordination.broker_links import BrokerLinks
+from sskafka.coordination.shard import ShardRuntime
+from sskafka.coordination.transaction_coordinator import NextProducerId, TransactionCoordinator
+from sskafka.coordination.transaction_marker_writer import GroupTransactions, MarkerWriter
+from sskafka.coordination.transaction_markers import MarkerSender
+from sskafka.coordination.transaction_verifier import TransactionVerifier
+from sskafka.metadata.image import ClusterImage
+from sskafka.model.errors import ErrorCode
+from sskafka.model.settings import Settings
+from sskafka.replication.replica_manager import ReplicaManager
+
+
+class TransactionService(NamedTuple):
+    coordinator: TransactionCoordinator
+    writer: MarkerWriter
+    verifier: TransactionVerifier
+    links: BrokerLinks
+
+    def stop(self) -> None:
+        self.coordinator.stop()
+        self.links.close()
+
+
+class TransactionPorts(NamedTuple):
+    """What the rest of the broker lends."""
+
+    image: Callable[[], ClusterImage]
+    next_producer_id: NextProducerId
+    code_of: Callable[[Exception], ErrorCode]
+    """The protocol's code for what the layers below raise."""
+
+
+def transaction_service(
+    replicas: ReplicaManager,
+    groups: GroupTransactions,
+    settings: Settings,
+    runtime: ShardRuntime,
+    links: BrokerLinks,
+    ports: TransactionPorts,
+) -> TransactionService:
+    image = ports.image
+    coordinator = TransactionCoordinator(replicas, settings, runtime, image, ports.next_producer_id)
+    writer = MarkerWriter(replicas, groups, runtime.clock, runtime.wheel, ports.code_of)
+    coordinator.sender = MarkerSender(replicas.broker_id, image, writer, links, runtime.wheel, coordinator.completed)
+    verifier = TransactionVerifier(replicas.broker_id, image, coordinator, links)
+    return TransactionService(coordinator, writer, verifier, links)

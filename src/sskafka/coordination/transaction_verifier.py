@@ -1,0 +1,132 @@
+"""Asking the coordinator, wherever it is, whether a producer's transaction is open in a partition led here.
+
+Older clients add partitions themselves, so the question only verifies; newer ones leave it to the leader, whose
+question adds them (`adds`). Questions to one broker gather behind the one under way.
+"""
+
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from sskafka.coordination.broker_links import BrokerLinks
+from sskafka.coordination.internal_topics import TRANSACTION_STATE
+from sskafka.coordination.key_partition import partition_of
+from sskafka.coordination.transaction_coordinator import TransactionCoordinator
+from sskafka.metadata.image import ClusterImage
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import TopicPartition
+from sskafka.transactions.metadata import ProducerIdentity
+from sskafka.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+
+Outcome = dict[TopicPartition, ErrorCode]
+Verified = Callable[[Outcome], None]
+
+
+class Question(NamedTuple):
+    transactional_id: str
+    producer: ProducerIdentity
+    partitions: Collection[TopicPartition]
+    adds: bool
+    verified: Verified
+
+    def refuse(self, error: ErrorCode) -> None:
+        self.verified(dict.fromkeys(self.partitions, error))
+
+
+class TransactionVerifier:
+    def __init__(
+        self,
+        broker_id: int,
+        image: Callable[[], ClusterImage],
+        coordinator: TransactionCoordinator,
+        links: BrokerLinks,
+    ) -> None:
+        self._broker_id = broker_id
+        self._image = image
+        self._coordinator = coordinator
+        self._links = links
+        self._queues: dict[int, _Queue] = {}
+        self.soon = links.soon
+
+    def ask(self, question: Question) -> None:
+        """`question.verified` is called once, perhaps at once."""
+        leader = self._coordinator_of(question.transactional_id)
+        if leader < 0:
+            question.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        elif leader == self._broker_id:
+            tid, producer, partitions, adds, verified = question
+            self._coordinator.answer_leader(tid, producer, partitions, adds, verified)
+        else:
+            self._queue_for(leader).add(question)
+
+    def _coordinator_of(self, transactional_id: str) -> int:
+        topic = self._image().topics_by_name.get(TRANSACTION_STATE)
+        if topic is None:
+            return -1
+        return topic.partitions[partition_of(transactional_id, len(topic.partitions))].leader
+
+    def _queue_for(self, broker_id: int) -> "_Queue":
+        queue = self._queues.get(broker_id)
+        if queue is None:
+            queue = self._queues[broker_id] = _Queue(broker_id, self._links)
+        return queue
+
+
+class _Queue:
+    """Questions to one other broker: one request under way, the rest gathers behind it."""
+
+    def __init__(self, broker_id: int, links: BrokerLinks) -> None:
+        self._broker_id = broker_id
+        self._links = links
+        self._gathered: list[Question] = []
+        self._is_busy = False
+
+    def add(self, question: Question) -> None:
+        self._gathered.append(question)
+        if not self._is_busy:
+            self._is_busy = True
+            self._links.soon(self._send)
+
+    def _send(self) -> None:
+        """An answer is known by its transactional id, so a request holds one question of each."""
+        asked: dict[str, Question] = {}
+        for question in self._gathered:
+            asked.setdefault(question.transactional_id, question)
+        self._gathered = [item for item in self._gathered if asked[item.transactional_id] is not item]
+        self._is_busy = bool(asked)
+        if not asked:
+            return
+        request = AddPartitionsToTxnRequest([_transaction(question) for question in asked.values()])
+        link = self._links.to(self._broker_id)
+        link.ask(request, AddPartitionsToTxnResponse, lambda outcome: self._received(asked, outcome))
+
+    def _received(self, asked: dict[str, Question], outcome: AddPartitionsToTxnResponse | Exception) -> None:
+        answers = {} if isinstance(outcome, Exception) else _answers(outcome)
+        missing = ErrorCode.NETWORK_EXCEPTION
+        if isinstance(outcome, AddPartitionsToTxnResponse) and outcome.error_code:
+            missing = ErrorCode(outcome.error_code)
+        for name, question in asked.items():
+            question.verified({item: answers.get((name, *item), missing) for item in question.partitions})
+        self._send()
+
+
+def _transaction(question: Question) -> AddPartitionsToTxnTransaction:
+    topics: dict[str, AddPartitionsToTxnTopic] = {}
+    for topic, index in question.partitions:
+        topics.setdefault(topic, AddPartitionsToTxnTopic(topic)).partitions.append(index)
+    return AddPartitionsToTxnTransaction(
+        question.transactional_id, *question.producer, verify_only=not question.adds, topics=list(topics.values())
+    )
+
+
+def _answers(response: AddPartitionsToTxnResponse) -> dict[tuple[str, str, int], ErrorCode]:
+    return {
+        (transaction.transactional_id, topic.name, result.partition_index): ErrorCode(result.partition_error_code)
+        for transaction in response.results_by_transaction
+        for topic in transaction.topic_results
+        for result in topic.results_by_partition
+    }

@@ -1,0 +1,124 @@
+"""EndTxn, in both versions of the protocol.
+
+First version (EndTxn 0-4): the epoch stays. The same end asked for again is answered by the state alone.
+
+    ONGOING          prepare                    PREPARE_x   asked for x: CONCURRENT_TRANSACTIONS, else INVALID_TXN_STATE
+    EMPTY            INVALID_TXN_STATE          COMPLETE_x  asked for x: done, else INVALID_TXN_STATE
+
+Second version (EndTxn 5 and later): the epoch grows with every end, so a repetition is known by its epoch, one less
+than the stored one. With the stored epoch it is the end of a *next* transaction, which may be empty.
+
+    stored epoch E   ONGOING: prepare at E+1    idle: abort prepares at E+1, commit is INVALID_TXN_STATE
+    asked with E-1   PREPARE_x: CONCURRENT_TRANSACTIONS    COMPLETE_x: done, with epoch E    else INVALID_TXN_STATE
+    anything else    PRODUCER_FENCED
+
+The answer leaves when the PREPARE state is committed: the outcome is certain then, the markers follow.
+"""
+
+from typing import NamedTuple
+
+from sskafka.model.errors import ErrorCode
+from sskafka.transactions.metadata import (
+    BUMPING_VERSION,
+    LAST_USABLE_EPOCH,
+    NO_PRODUCER_ID,
+    ProducerIdentity,
+    TransactionMetadata,
+)
+from sskafka.transactions.states import TransactionState
+from sskafka.transactions.verdict import NEEDS_PRODUCER_ID, Verdict
+
+_S = TransactionState
+INVALID_STATE = Verdict(ErrorCode.INVALID_TXN_STATE)
+CONCURRENT = Verdict(ErrorCode.CONCURRENT_TRANSACTIONS)
+FENCED = Verdict(ErrorCode.PRODUCER_FENCED)
+
+
+class Ending(NamedTuple):
+    producer: ProducerIdentity
+    commit: bool
+    client_version: int
+
+    @property
+    def preparing(self) -> TransactionState:
+        return _S.PREPARE_COMMIT if self.commit else _S.PREPARE_ABORT
+
+    @property
+    def complete(self) -> TransactionState:
+        return _S.COMPLETE_COMMIT if self.commit else _S.COMPLETE_ABORT
+
+
+def decide(known: TransactionMetadata | None, asked: Ending, spare_id: int | None, now_ms: int) -> Verdict:
+    """`spare_id`: a producer id that nobody has, for when the epochs of this one are used up."""
+    if known is None or known.state is _S.DEAD:
+        return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if asked.client_version >= BUMPING_VERSION:
+        return _decide_bumping(known, asked, spare_id, now_ms)
+    if asked.producer.producer_id != known.producer_id:
+        return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if asked.producer.producer_epoch != known.producer_epoch:
+        return FENCED
+    match known.state:
+        case _S.ONGOING:
+            return _prepared(known, asked, now_ms)
+        case asked.complete:
+            return Verdict(identity=known.identity)
+        case asked.preparing:
+            return CONCURRENT
+        case _:
+            return INVALID_STATE
+
+
+def _decide_bumping(known: TransactionMetadata, asked: Ending, spare_id: int | None, now_ms: int) -> Verdict:
+    if _is_repeated(known, asked.producer):
+        return _repeated(known, asked)
+    if known.state.is_preparing and asked.producer == known.identity_when_complete:
+        return CONCURRENT  # the next transaction's end, while this one is not over yet
+    if asked.producer.producer_id != known.producer_id:
+        return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if asked.producer.producer_epoch != known.producer_epoch:
+        return FENCED
+    if known.state.is_idle and asked.commit:
+        return INVALID_STATE
+    if known.has_exhausted_epochs and spare_id is None:
+        return NEEDS_PRODUCER_ID
+    return _bumped(known, asked, spare_id, now_ms)
+
+
+def _is_repeated(known: TransactionMetadata, producer: ProducerIdentity) -> bool:
+    """The end that made the stored state, asked for again."""
+    if known.state in {_S.EMPTY, _S.ONGOING} or not known.bumps_epochs:
+        return False
+    if producer == (known.producer_id, known.producer_epoch - 1):
+        return True
+    return producer == (known.previous_producer_id, LAST_USABLE_EPOCH) and known.producer_epoch == 0
+
+
+def _repeated(known: TransactionMetadata, asked: Ending) -> Verdict:
+    match known.state:
+        case asked.complete:
+            return Verdict(identity=known.identity)
+        case asked.preparing:
+            return CONCURRENT
+        case _:
+            return INVALID_STATE
+
+
+def _prepared(known: TransactionMetadata, asked: Ending, now_ms: int) -> Verdict:
+    changed = known.becomes(asked.preparing, now_ms, client_version=asked.client_version)
+    return Verdict(changed=changed, identity=changed.identity)
+
+
+def _bumped(known: TransactionMetadata, asked: Ending, spare_id: int | None, now_ms: int) -> Verdict:
+    is_ongoing = known.state is _S.ONGOING
+    next_id = spare_id if known.has_exhausted_epochs else None
+    changed = known.becomes(
+        asked.preparing,
+        now_ms,
+        producer_epoch=known.producer_epoch + 1,
+        last_producer_epoch=known.producer_epoch,
+        next_producer_id=NO_PRODUCER_ID if next_id is None else next_id,
+        client_version=asked.client_version,
+        start_ms=known.start_ms if is_ongoing else now_ms,
+    )
+    return Verdict(changed=changed, identity=changed.identity_when_complete)

@@ -1,0 +1,12 @@
+"""What time does to transactional ids: open transactions are aborted, unused ids forgotten."""
+
+from sskafka.transactions.metadata import TransactionMetadata
+from sskafka.transactions.states import TransactionState
+
+
+def has_timed_out(known: TransactionMetadata, now_ms: int) -> bool:
+    return known.state is TransactionState.ONGOING and now_ms > known.start_ms + known.timeout_ms
+
+
+def has_expired(known: TransactionMetadata, now_ms: int, expiration_ms: int) -> bool:
+    return known.state.is_idle and now_ms >= known.last_update_ms + expiration_ms

@@ -1,0 +1,123 @@
+"""InitProducerId for a transactional id: a new epoch, which fences whoever used the id before.
+
+    the id is          answer
+    -----------------  --------------------------------------------------------------------------------------
+    unknown            a new producer id, epoch 0
+    idle               the next epoch; after the last one a new producer id
+    ONGOING            the transaction is aborted under a higher epoch; CONCURRENT_TRANSACTIONS until that is done
+    PREPARE_*          CONCURRENT_TRANSACTIONS until the markers are written
+
+A producer that names the identity it has (version 3 and later) recovers from an error. It must still be the one that
+the coordinator knows: nobody else may have been initialized since. The same question asked again gets the same answer.
+"""
+
+from typing import NamedTuple
+
+from sskafka.model.errors import ErrorCode
+from sskafka.transactions.metadata import (
+    LAST_USABLE_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_TIME,
+    NOBODY,
+    ProducerIdentity,
+    TransactionMetadata,
+    fenced,
+)
+from sskafka.transactions.states import TransactionState
+from sskafka.transactions.verdict import NEEDS_PRODUCER_ID, Verdict
+
+
+class Initialization(NamedTuple):
+    transactional_id: str
+    timeout_ms: int
+    expected: ProducerIdentity = NOBODY
+
+    @property
+    def is_recovery(self) -> bool:
+        return self.expected.producer_id != NO_PRODUCER_ID
+
+
+def refused(asked: Initialization, timeout_max_ms: int) -> ErrorCode:
+    """What is wrong with the question itself."""
+    has_id = asked.expected.producer_id != NO_PRODUCER_ID
+    has_epoch = asked.expected.producer_epoch != NO_PRODUCER_EPOCH
+    if not asked.transactional_id or has_id != has_epoch:
+        return ErrorCode.INVALID_REQUEST
+    if not 0 < asked.timeout_ms <= timeout_max_ms:
+        return ErrorCode.INVALID_TRANSACTION_TIMEOUT
+    return ErrorCode.NONE
+
+
+def decide(known: TransactionMetadata | None, asked: Initialization, spare_id: int | None, now_ms: int) -> Verdict:
+    """`spare_id`: a producer id that nobody has, for when one is needed."""
+    if known is None:
+        return _first(asked, spare_id, now_ms)
+    if asked.is_recovery and not _may_recover(known, asked.expected):
+        return Verdict(ErrorCode.PRODUCER_FENCED)
+    if known.state.is_preparing:
+        return Verdict(ErrorCode.CONCURRENT_TRANSACTIONS)
+    if known.state is TransactionState.ONGOING:
+        if asked.is_recovery and asked.expected.producer_epoch != known.producer_epoch:
+            return Verdict(ErrorCode.PRODUCER_FENCED)
+        return Verdict(ErrorCode.CONCURRENT_TRANSACTIONS, fenced(known, now_ms))
+    return _next(known, asked, spare_id, now_ms)
+
+
+def _first(asked: Initialization, spare_id: int | None, now_ms: int) -> Verdict:
+    if spare_id is None:
+        return NEEDS_PRODUCER_ID
+    created = TransactionMetadata(
+        asked.transactional_id, spare_id, producer_epoch=0, timeout_ms=asked.timeout_ms, last_update_ms=now_ms
+    )
+    return Verdict(changed=created, identity=created.identity)
+
+
+def _may_recover(known: TransactionMetadata, expected: ProducerIdentity) -> bool:
+    """The last case: its epochs were used up, and the answer that told it the new id was lost."""
+    if expected.producer_id == known.producer_id:
+        return True
+    return expected.producer_id == known.previous_producer_id and expected.producer_epoch >= LAST_USABLE_EPOCH
+
+
+def _next(known: TransactionMetadata, asked: Initialization, spare_id: int | None, now_ms: int) -> Verdict:
+    expected_epoch = asked.expected.producer_epoch
+    if known.has_exhausted_epochs and (not asked.is_recovery or expected_epoch == known.producer_epoch):
+        return _rotated(known, asked, spare_id, now_ms)
+    if not asked.is_recovery:
+        return _initialized(known, asked, known.producer_epoch + 1, NO_PRODUCER_EPOCH, now_ms)
+    if asked.expected == known.identity:
+        return _initialized(known, asked, known.producer_epoch + 1, known.producer_epoch, now_ms)
+    if expected_epoch == known.last_producer_epoch:
+        return _initialized(known, asked, known.producer_epoch, known.last_producer_epoch, now_ms)
+    return Verdict(ErrorCode.PRODUCER_FENCED)
+
+
+def _rotated(known: TransactionMetadata, asked: Initialization, spare_id: int | None, now_ms: int) -> Verdict:
+    if spare_id is None:
+        return NEEDS_PRODUCER_ID
+    last_epoch = known.producer_epoch if asked.is_recovery else NO_PRODUCER_EPOCH
+    return _initialized(known, asked, 0, last_epoch, now_ms, producer_id=spare_id)
+
+
+def _initialized(
+    known: TransactionMetadata,
+    asked: Initialization,
+    epoch: int,
+    last_epoch: int,
+    now_ms: int,
+    producer_id: int | None = None,
+) -> Verdict:
+    changed_id = producer_id is not None
+    changed = known.becomes(
+        TransactionState.EMPTY,
+        now_ms,
+        producer_id=producer_id if changed_id else known.producer_id,
+        previous_producer_id=known.producer_id if changed_id else known.previous_producer_id,
+        producer_epoch=epoch,
+        last_producer_epoch=last_epoch,
+        timeout_ms=asked.timeout_ms,
+        partitions=frozenset(),
+        start_ms=NO_TIME,
+    )
+    return Verdict(changed=changed, identity=changed.identity)

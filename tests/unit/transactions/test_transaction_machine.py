@@ -1,0 +1,194 @@
+"""The machine of one partition of `__transaction_state`: records, answers, markers and time."""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from sskafka.model.coordination import Decision, StateRecord
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import TopicPartition
+from sskafka.transactions.ending import Ending
+from sskafka.transactions.initialization import Initialization
+from sskafka.transactions.machine import EXPIRY, SWEEP, Prepared, TransactionLimits, TransactionMachine
+from sskafka.transactions.metadata import ProducerIdentity
+from sskafka.transactions.states import TransactionState
+
+A, B = TopicPartition("a", 0), TopicPartition("b", 1)
+LIMITS = TransactionLimits(timeout_max_ms=900_000, expiration_ms=7_000, sweep_interval_ms=100, expiry_interval_ms=500)
+S = TransactionState
+
+
+class Told:
+    def __init__(self) -> None:
+        self.heard: Any = None
+
+    def answer(self, response: Any) -> None:
+        self.heard = response
+
+    def refuse(self, error: ErrorCode) -> None:
+        self.heard = error
+
+
+class Timers:
+    def __init__(self) -> None:
+        self.due: dict[Hashable, Callable[[int], Decision]] = {}
+
+    def schedule(self, key: Hashable, delay_ms: int, due: Callable[[int], Decision]) -> None:
+        self.due[key] = due
+
+    def cancel(self, key: Hashable) -> None:
+        del self.due[key]
+
+
+class Coordinator:
+    """A machine with a log in which everything is committed at once, unless `is_stuck`."""
+
+    def __init__(self, log: list[StateRecord] | None = None, epoch: int = 5) -> None:
+        self.log = log if log is not None else []
+        self.prepared: list[Prepared] = []
+        self.timers = Timers()
+        self.is_stuck = False
+        self.machine = TransactionMachine(
+            epoch, self.timers, LIMITS, lambda: 2, lambda _, prepared: self.prepared.append(prepared)
+        )
+        for record in self.log:
+            self.machine.replay(record, None)
+        self.take(self.machine.start(0))
+
+    def take(self, decision: Decision) -> None:
+        assert not decision.records or not decision.is_replayed
+        self.log += decision.records
+        for asker, response in decision.answers:
+            if self.is_stuck:
+                asker.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            else:
+                asker.answer(response)
+
+    def initialize(self, spare_id: int | None = 9, now_ms: int = 0) -> Any:
+        told = Told()
+        self.take(self.machine.initialize(Initialization("pay", 1_000), spare_id, told, now_ms))
+        return told.heard
+
+    def enrol(self, *partitions: TopicPartition, epoch: int = 0, now_ms: int = 0) -> Any:
+        told = Told()
+        self.take(self.machine.enrol("pay", ProducerIdentity(9, epoch), partitions, 2, told, now_ms))
+        return told.heard
+
+    def end(self, *, commit: bool = True, epoch: int = 0, now_ms: int = 0) -> Any:
+        told = Told()
+        self.take(self.machine.end("pay", Ending(ProducerIdentity(9, epoch), commit, 2), None, told, now_ms))
+        return told.heard
+
+    @property
+    def state(self) -> TransactionState:
+        return self.machine.transactions["pay"].state
+
+
+def ongoing() -> Coordinator:
+    coordinator = Coordinator()
+    assert coordinator.initialize().identity == (9, 0)
+    assert coordinator.enrol(A, B).error is ErrorCode.NONE
+    return coordinator
+
+
+def test_a_transaction_from_beginning_to_end() -> None:
+    coordinator = ongoing()
+    assert coordinator.end().identity == (9, 1)
+    (prepared,) = coordinator.prepared
+    assert prepared.is_commit
+    assert (prepared.coordinator_epoch, prepared.transaction.partitions) == (5, {A, B})
+    coordinator.take(coordinator.machine.complete(prepared, 10))
+    assert coordinator.state is S.COMPLETE_COMMIT
+    assert len(coordinator.log) == 4
+
+
+def test_whoever_reads_the_log_knows_what_the_writer_knew() -> None:
+    coordinator = ongoing()
+    coordinator.end()
+    coordinator.take(coordinator.machine.complete(coordinator.prepared[0], 10))
+    later = Coordinator(list(coordinator.log))
+    known, written = later.machine.transactions["pay"], coordinator.machine.transactions["pay"]
+    assert (known.state, known.identity, known.partitions) == (written.state, written.identity, frozenset())
+
+
+def test_the_next_coordinator_goes_on_with_the_markers() -> None:
+    first = ongoing()
+    first.end()
+    second = Coordinator(list(first.log), epoch=6)
+    (prepared,) = second.prepared
+    assert prepared.coordinator_epoch == 6
+    second.take(second.machine.complete(prepared, 10))
+    assert second.state is S.COMPLETE_COMMIT
+
+
+def test_completion_by_another_coordinator_is_no_completion() -> None:
+    first = ongoing()
+    first.end()
+    second = Coordinator(list(first.log), epoch=6)
+    assert second.machine.complete(first.prepared[0], 10) == Decision()
+    assert second.state is S.PREPARE_COMMIT
+
+
+def test_markers_wait_until_the_outcome_is_committed() -> None:
+    coordinator = ongoing()
+    coordinator.is_stuck = True
+    assert coordinator.end() is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert coordinator.prepared == []
+    coordinator.is_stuck = False
+    coordinator.take(coordinator.timers.due[SWEEP](10))
+    assert len(coordinator.prepared) == 1
+
+
+def test_markers_under_way_are_not_begun_twice_but_failed_ones_are() -> None:
+    coordinator = ongoing()
+    coordinator.end()
+    coordinator.take(coordinator.timers.due[SWEEP](10))
+    assert len(coordinator.prepared) == 1
+    coordinator.machine.markers_failed(coordinator.prepared[0])
+    coordinator.take(coordinator.timers.due[SWEEP](20))
+    assert len(coordinator.prepared) == 2
+
+
+def test_a_transaction_open_for_too_long_is_aborted_and_its_producer_fenced() -> None:
+    coordinator = ongoing()
+    coordinator.take(coordinator.timers.due[SWEEP](1_000))
+    assert coordinator.state is S.ONGOING
+    coordinator.take(coordinator.timers.due[SWEEP](1_001))
+    assert coordinator.state is S.PREPARE_ABORT
+    assert [prepared.is_commit for prepared in coordinator.prepared] == [False]
+    assert coordinator.end().error is ErrorCode.PRODUCER_FENCED
+
+
+def test_an_id_nobody_uses_is_forgotten_with_a_tombstone() -> None:
+    coordinator = Coordinator()
+    coordinator.initialize(now_ms=100)
+    coordinator.take(coordinator.timers.due[EXPIRY](7_099))
+    assert "pay" in coordinator.machine.transactions
+    coordinator.take(coordinator.timers.due[EXPIRY](7_100))
+    assert "pay" not in coordinator.machine.transactions
+    assert coordinator.log[-1].value is None
+    assert Coordinator(list(coordinator.log)).machine.transactions == {}
+
+
+def test_an_open_transaction_is_not_forgotten() -> None:
+    coordinator = ongoing()
+    coordinator.take(coordinator.timers.due[EXPIRY](1_000_000))
+    assert coordinator.state is S.ONGOING
+
+
+def test_a_machine_that_is_no_longer_in_charge_sends_nothing() -> None:
+    coordinator = ongoing()
+    told = Told()
+    decision = coordinator.machine.end("pay", Ending(ProducerIdentity(9, 0), True, 2), None, told, 0)
+    assert coordinator.machine.stop() == []
+    coordinator.take(decision)
+    assert coordinator.prepared == []
+
+
+def test_verifying_tells_of_each_partition() -> None:
+    coordinator = Coordinator()
+    coordinator.initialize()
+    coordinator.enrol(A)
+    assert coordinator.machine.verify("pay", ProducerIdentity(9, 0), [A, B]) == {
+        A: ErrorCode.NONE,
+        B: ErrorCode.TRANSACTION_ABORTABLE,
+    }
