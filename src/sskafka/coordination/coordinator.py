@@ -30,13 +30,13 @@ class Coordinator(Generic[M]):
         self._replicas = replicas
         self._make_machine = make_machine
         self._runtime = runtime
-        self._partition_count = 0
 
     # -- what is asked
 
     def partition_of(self, key: str) -> int | None:
         """None while the internal topic does not exist."""
-        return partition_of(key, self._partition_count) if self._partition_count else None
+        count = self._replicas.partition_count(self.topic)
+        return partition_of(key, count) if count else None
 
     def write(self, key: str, operation: Callable[[M, int], Decision], asker: Asker) -> None:
         shard = self._shard_of(key, asker)
@@ -57,10 +57,8 @@ class Coordinator(Generic[M]):
         asker: Asker,
     ) -> None:
         """For a marker that belongs into a partition of this topic."""
-        shard = self.shards.get(partition)
-        if shard is None:
-            asker.refuse(ErrorCode.NOT_COORDINATOR)
-        else:
+        shard = self._shard(partition, asker)
+        if shard is not None:
             shard.end_transaction(producer, coordinator_epoch, is_committed, asker)
 
     def active_shards(self) -> Iterator[Shard[M]]:
@@ -72,9 +70,18 @@ class Coordinator(Generic[M]):
 
     def _shard_of(self, key: str, asker: Asker) -> Shard[M] | None:
         partition = self.partition_of(key)
-        shard = self.shards.get(partition) if partition is not None else None
-        if shard is None:
+        if partition is None:
             asker.refuse(ErrorCode.NOT_COORDINATOR)
+            return None
+        return self._shard(partition, asker)
+
+    def _shard(self, partition: int, asker: Asker) -> Shard[M] | None:
+        """A partition that this broker is about to lead is as good as one that is being loaded."""
+        shard = self.shards.get(partition)
+        if shard is None:
+            leadership = self._replicas.leadership_of(self.topic, partition)
+            is_ours = leadership is not None and leadership.is_led_by(self._replicas.broker_id)
+            asker.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_ours else ErrorCode.NOT_COORDINATOR)
         return shard
 
     # -- what the metadata says
@@ -84,12 +91,9 @@ class Coordinator(Generic[M]):
         if any(topic.name == self.topic for topic in delta.topics_deleted.values()):
             self.stop()
         topic = image.topics_by_name.get(self.topic)
-        if topic is None:
-            self._partition_count = 0
-            return
-        self._partition_count = len(topic.partitions)
-        for partition in delta.partitions_changed.get(topic.topic_id, ()):
-            self._check_leadership(topic, partition)
+        if topic is not None:
+            for partition in delta.partitions_changed.get(topic.topic_id, ()):
+                self._check_leadership(topic, partition)
 
     def _check_leadership(self, topic: TopicImage, partition: int) -> None:
         """A new leader epoch begins a new shard, even with the same leader: another may have led in between."""

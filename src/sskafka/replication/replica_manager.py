@@ -117,6 +117,11 @@ class ReplicaManager:
         replicas = self._topics.get(topic)
         return replicas.counters if replicas else None
 
+    def partition_count(self, topic: str) -> int:
+        """As the metadata has it; 0 for a topic that does not exist."""
+        found = self._image.topics_by_name.get(topic)
+        return len(found.partitions) if found else 0
+
     def leadership_of(self, topic: str | Uuid, index: int) -> Leadership | None:
         """As the metadata has it, wherever the replicas are."""
         state = self._state_of(topic, index)

@@ -102,7 +102,8 @@ class GroupServices:
         from sskafka.servers.kafka.handlers.groups import GroupHandlers  # noqa: PLC0415
 
         found = Registry(registry.spawn)
-        FindCoordinatorHandler(view, controller, self._surroundings.settings).register(found)
+        replicas, settings = self._surroundings.replicas, self._surroundings.settings
+        FindCoordinatorHandler(view, controller, settings, replicas.when_applied).register(found)
         GroupHandlers(self.coordinator).register(found)
         GroupOffsetHandlers(self.coordinator, view).register(found)
         return {key: api.handle for key, api in found.by_key.items()}

@@ -5,6 +5,7 @@ The internal topics come into being here, when somebody first asks for what they
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, internal_topic
 from sskafka.coordination.key_partition import partition_of
@@ -36,10 +37,19 @@ _REFUSALS = {
 
 
 class FindCoordinatorHandler:
-    def __init__(self, view: ClusterView, controller: Controller, settings: Settings) -> None:
+    """`when_applied` calls back once this broker acts on the metadata it knows."""
+
+    def __init__(
+        self,
+        view: ClusterView,
+        controller: Controller,
+        settings: Settings,
+        when_applied: Callable[[Callable[[], None]], None],
+    ) -> None:
         self._view = view
         self._controller = controller
         self._settings = settings
+        self._when_applied = when_applied
         self._creation = asyncio.Lock()
 
     def register(self, registry: Registry) -> None:
@@ -85,6 +95,9 @@ class FindCoordinatorHandler:
             topic = self._view.image.topics_by_name.get(name)
             if topic is None:
                 await self._ask_for(name)
+                applied = asyncio.Event()
+                self._when_applied(applied.set)
+                await applied.wait()
         return topic or self._view.image.topics_by_name.get(name)
 
     async def _ask_for(self, name: str) -> None:
