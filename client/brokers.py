@@ -1,0 +1,157 @@
+"""What the scripts share: the list of brokers, and requests that find the leader in it.
+
+A request goes to the first broker of the list, or to whoever led last. It is sent again when it was surely not taken:
+
+    connection refused, 421     to the leader that the brokers name (GET /healthcheck), for `LOOKING_S` at most
+    503                         to the same one: a partition without a leader gets one soon, so for `PATIENCE_S`
+
+An answer that is lost on the way leaves open whether the request was taken. Only requests that change nothing are
+repeated then.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn, TextIO
+
+import httpx
+
+DEFAULT_BROKERS = ",".join(f"{number}@localhost:{8000 + number}" for number in range(1, 6))
+
+CONNECT_S = 1.0
+LOOKING_S = 8.0  # with the connections that are tried before and behind it less than 10 s
+PATIENCE_S = 30.0
+ANSWER_S = 30.0
+PAUSE_S = 0.05
+
+
+class Broker(NamedTuple):
+    id: int
+    url: str
+
+
+class RequestFailedError(Exception):
+    """Holds what is to be said about it: the API's own answer where there is one."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__(answer)
+        self.answer = answer
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """Has the option -b; whatever is wrong, the exit code is 1."""
+
+    def __init__(self, description: str) -> None:
+        super().__init__(description=description)
+        self.add_argument(
+            "-b",
+            dest="brokers",
+            metavar="BROKERS",
+            type=parse_brokers,
+            default=DEFAULT_BROKERS,
+            help="list of brokers, id@host:port,... (default: %(default)s)",
+        )
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(1, f"{self.prog}: error: {message}\n")
+
+
+def parse_brokers(text: str) -> list[Broker]:
+    return [_parse_broker(entry.strip()) for entry in text.split(",")]
+
+
+def _parse_broker(entry: str) -> Broker:
+    broker_id, at, address = entry.partition("@")
+    host, colon, port = address.rpartition(":")
+    if not (at and colon and host and broker_id.isdecimal() and port.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{entry!r} is not id@host:port")
+    return Broker(int(broker_id), f"http://{address}")
+
+
+class Limit:
+    """Of a time that begins when it is asked about first."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end: float | None = None
+
+    def has_passed(self) -> bool:
+        now = time.monotonic()
+        self._end = now + self._seconds if self._end is None else self._end
+        return now >= self._end
+
+
+class Cluster:
+    def __init__(self, brokers: Sequence[Broker]) -> None:
+        self._brokers = {broker.id: broker for broker in brokers}
+        self._leader = brokers[0]
+        # A new connection each time: one that a broker closed meanwhile would leave open whether it took the request.
+        self._http = httpx.Client(limits=httpx.Limits(max_keepalive_connections=0), trust_env=False)
+
+    def request(
+        self, method: str, path: str, body: Any = None, *, changes: bool = True, timeout_s: float | None = ANSWER_S
+    ) -> Any:
+        """The leader's answer, None for an empty one; raises RequestFailedError for anything but success."""
+        looking, patience = Limit(LOOKING_S), Limit(PATIENCE_S)
+        refusal: Any = None
+        while True:
+            response = self._send(method, path, body, changes, timeout_s)
+            if response is None or response.status_code == httpx.codes.MISDIRECTED_REQUEST:
+                refusal = refusal if response is None else _content(response)
+                if looking.has_passed():
+                    raise RequestFailedError(refusal or {"detail": f"no leader found among {self._names()}"})
+                self._leader = self._named_leader() or self._leader
+            elif response.status_code == httpx.codes.SERVICE_UNAVAILABLE and not patience.has_passed():
+                looking = Limit(LOOKING_S)  # there is a leader: who looks for the next one begins anew
+            elif response.is_success:
+                return _content(response)
+            else:
+                raise RequestFailedError(_content(response))
+            time.sleep(PAUSE_S)
+
+    def _send(self, method: str, path: str, body: Any, changes: bool, timeout_s: float | None) -> httpx.Response | None:
+        """None when the request was not taken, or may be repeated because it changes nothing."""
+        timeout = httpx.Timeout(timeout_s, connect=CONNECT_S)
+        try:
+            return self._http.request(method, self._leader.url + path, json=body, timeout=timeout)
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            return None
+        except httpx.TransportError as error:
+            if not changes:
+                return None
+            detail = f"broker {self._leader.id} did not answer ({error}); whether it took the request is not known"
+            raise RequestFailedError({"detail": detail}) from error
+
+    def _named_leader(self) -> Broker | None:
+        """A leader that some broker names, other than who has just refused."""
+        for broker in self._brokers.values():
+            leader = self._brokers.get(self._leader_known_to(broker))
+            if leader not in {None, self._leader}:
+                return leader
+        return None
+
+    def _leader_known_to(self, broker: Broker) -> int:
+        try:
+            answer = self._http.get(f"{broker.url}/healthcheck", timeout=CONNECT_S).json()
+            return int(answer["leader_broker_id"])
+        except (httpx.TransportError, ValueError, KeyError, TypeError):
+            return -1
+
+    def _names(self) -> str:
+        return ", ".join(f"{broker.id}@{broker.url.removeprefix('http://')}" for broker in self._brokers.values())
+
+
+def _content(response: httpx.Response) -> Any:
+    if not response.content:
+        return None
+    try:
+        return response.json()
+    except ValueError:
+        return {"detail": response.text}
+
+
+def print_json(value: Any, file: TextIO | None = None) -> None:
+    print(json.dumps(value, indent=4, ensure_ascii=False), file=file)

@@ -1,0 +1,51 @@
+"""Prints the records of a partition as they come, until Ctrl+C."""
+
+import signal
+import sys
+
+signal.signal(signal.SIGINT, lambda *_: sys.exit(0))  # before the rest is loaded, which takes a moment
+
+import time  # noqa: E402
+
+from brokers import ArgumentParser, Cluster, RequestFailedError, print_json  # noqa: E402
+
+WAIT_MS = 5000  # so long a broker may wait for records; one that does not know the field answers at once
+PAUSE_S = 0.2
+
+
+def consume(cluster: Cluster, topic_partition: str, max_batch_size: int) -> None:
+    last_offset = -1
+    while True:
+        asked_at = time.monotonic()
+        body = {
+            "topic_partition": topic_partition,
+            "last_offset": last_offset,
+            "max_batch_size": max_batch_size,
+            "max_wait_ms": WAIT_MS,
+        }
+        answer = cluster.request("POST", "/data/v1/consume", body, changes=False)
+        for record in answer["records"]:
+            print(f"[{record['offset']}] [{record.get('key') or ''}] {record['payload']}", flush=True)
+        if answer["records"]:
+            last_offset = answer["last_offset"]
+        elif time.monotonic() < asked_at + PAUSE_S:
+            time.sleep(PAUSE_S)
+
+
+def main() -> int:
+    parser = ArgumentParser("Print the records of a partition until Ctrl+C.")
+    parser.add_argument("topic_partition", help="name of the topic, a dash, and the number of the partition")
+    parser.add_argument(
+        "-s", dest="batch_size", type=int, default=100, help="most records of one request (default: %(default)s)"
+    )
+    arguments = parser.parse_args()
+    try:
+        consume(Cluster(arguments.brokers), arguments.topic_partition, arguments.batch_size)
+    except RequestFailedError as error:
+        print_json(error.answer, sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
