@@ -1,0 +1,1 @@
+"""`format("sskafka")`: topics as Spark tables and streams, over Kafka's own protocol, without a jar."""

@@ -1,0 +1,149 @@
+"""Committing a micro-batch exactly once: the driver's part.
+
+    tasks      begin <prefix>-<run>-<slot>, write, flush, hand their open transactions to the driver
+    driver     1 take over or keep <prefix>-driver           fences the driver of an older run
+               2 read the last decision                      what an older run left open is completed
+               3 write the intent: these transactions        from here on the batch counts as committed
+               4 commit each of them
+               5 write that it is done
+
+    killed before 3    the batch was not decided: the next run writes it anew, the old transactions are aborted
+    killed after 3     the next run completes them at 2; when Spark runs the batch again, that attempt is aborted
+
+Spark tells the batch, and the tasks tell run and query, because driver processes come and go between batches.
+"""
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from sskafka.model.errors import KafkaError
+from sskafka.pipelines.connector.commit_log import CommitLog, Decision
+from sskafka.pipelines.connector.errors import CommitFailedError, ConnectorError, FencedError
+from sskafka.pipelines.connector.options import SinkOptions
+from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.pipelines.connector.transactions import (
+    ABORTED,
+    FENCED,
+    Transaction,
+    begin,
+    end,
+    open_transactions,
+    state_of,
+)
+
+DRIVER_TIMEOUT_MS = 60_000
+RUN_CHARACTERS = 8
+"""Of the run's UUID, in transactional ids."""
+
+logger = logging.getLogger(__name__)
+
+
+class Batch(NamedTuple):
+    """One micro-batch of one run of a query."""
+
+    query_id: str
+    run: str
+    number: int
+
+
+class Committer:
+    def __init__(self, session: ClusterSession, options: SinkOptions, prefix: str) -> None:
+        self._session = session
+        self._prefix = prefix
+        self._log = CommitLog(session, options, prefix)
+
+    def commit(self, batch: Batch, transactions: Sequence[Transaction]) -> None:
+        last, driver = self._become_driver(batch.run)
+        if last is not None and last.query_id == batch.query_id and batch.number <= last.batch:
+            self._drop_repeated(batch, last, driver, transactions)
+            return
+        intent = Decision(batch.query_id, batch.run, batch.number, False, driver, tuple(transactions))
+        self._log.write(intent)
+        self._commit_all(intent.transactions, f"batch {batch.number} of query {self._prefix!r}")
+        self._log.write(intent.committed())
+
+    def commit_job(self, transactions: Sequence[Transaction]) -> None:
+        """A job is over when its transactions are: nobody will run it again by itself."""
+        self._commit_all(transactions, f"the job {self._prefix!r}")
+
+    def recover(self, run: str) -> Decision | None:
+        """Completes what an earlier run left and aborts what it had not decided; returns the last decision."""
+        last, driver = self._become_driver(run)
+        if last is not None:
+            self._log.write(replace(last, run=run, driver=driver, is_committed=True, transactions=()))
+        return last
+
+    def abort(self, transactions: Sequence[Transaction]) -> None:
+        """Readers need not wait for the timeout of what nobody will commit; failing to say so does no harm."""
+        for transaction in transactions:
+            try:
+                self._session.run(end(self._session.cluster, transaction, commit=False))
+            except KafkaError as error:
+                logger.info("%s needs no abort: %s", transaction.transactional_id, error)
+
+    def _become_driver(self, run: str) -> tuple[Decision | None, Transaction]:
+        """The last decision, read while nobody else can make one, and the driver's identity."""
+        last = self._log.read()
+        keeps = last.driver if last is not None and last.run == run else None
+        driver = self._take_driver_id(keeps)
+        last = self._log.read()
+        if last is None or last.run != run:
+            self._settle_older_runs(last, run)
+        return last, driver
+
+    def _take_driver_id(self, keeps: Transaction | None) -> Transaction:
+        driver_id = f"{self._prefix}-driver"
+        try:
+            return self._session.run(begin(self._session.cluster, driver_id, DRIVER_TIMEOUT_MS, keeps))
+        except KafkaError as error:
+            if error.code in FENCED:
+                raise FencedError(f"a newer run of the query {self._prefix!r} has taken over; this one ends") from error
+            raise
+
+    def _settle_older_runs(self, last: Decision | None, run: str) -> None:
+        if last is not None and not last.is_committed:
+            self._commit_all(last.transactions, f"batch {last.batch} of query {self._prefix!r}")
+        of_a_run = re.compile(re.escape(self._prefix) + r"-(\w+)-\d+")
+        for name in self._session.run(open_transactions(self._session.cluster, f"{self._prefix}-")):
+            found = of_a_run.fullmatch(name)
+            if found and found[1] != run[:RUN_CHARACTERS]:
+                self._session.run(begin(self._session.cluster, name, DRIVER_TIMEOUT_MS))
+
+    def _commit_all(self, transactions: Sequence[Transaction], what: str) -> None:
+        for transaction in transactions:
+            try:
+                self._session.run(end(self._session.cluster, transaction, commit=True))
+            except KafkaError as error:
+                if error.code in ABORTED:
+                    raise self._failed(what, transaction, error) from error
+                raise
+
+    def _failed(self, what: str, transaction: Transaction, error: KafkaError) -> CommitFailedError:
+        name = transaction.transactional_id
+        state = self._session.run(state_of(self._session.cluster, name))
+        return CommitFailedError(
+            f"{what} was decided, but its transaction {name} could not be committed ({error}; its state is {state}): "
+            "records are missing in the topic. The time between a task's first record and the commit, restarts "
+            "included, must stay below transactionTimeoutMs"
+        )
+
+    def _drop_repeated(
+        self, batch: Batch, last: Decision, driver: Transaction, transactions: Sequence[Transaction]
+    ) -> None:
+        """Spark runs a batch again that is in the topic already."""
+        self.abort(transactions)
+        if batch.number < last.batch:
+            raise ConnectorError(
+                f"Spark writes batch {batch.number} of query {self._prefix!r}, but batch {last.batch} is in the topic "
+                "already: the checkpoint is older than the output. Use the newest checkpoint, or start anew with "
+                "another checkpointLocation and another transactionalIdPrefix"
+            )
+        logger.info("batch %d of %s is in the topic already", batch.number, self._prefix)
+        self._log.write(replace(last, run=batch.run, driver=driver, is_committed=True, transactions=()))
+
+
+def transactional_id(prefix: str, run: str, slot: int) -> str:
+    return f"{prefix}-{run[:RUN_CHARACTERS]}-{slot}"

@@ -1,0 +1,43 @@
+"""The data source that Spark finds under the name `sskafka`."""
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from sskafka.pipelines.connector.columns import spark_schema
+from sskafka.pipelines.connector.options import sink_options, source_options
+from sskafka.pipelines.connector.sink import BatchWriter, StreamWriter, check_columns
+from sskafka.pipelines.connector.source import BatchReader, StreamReader
+
+
+class SSKafkaDataSource(DataSource):
+    """Topics as tables and streams; the options are those of Spark's own Kafka source."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "sskafka"
+
+    def schema(self) -> str:
+        include = {name.lower(): value for name, value in self.options.items()}.get("includeheaders", "false")
+        return spark_schema(include_headers=include.lower() == "true")
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return BatchReader(source_options(self.options, streaming=False))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return StreamReader(source_options(self.options, streaming=True))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        options = sink_options(self.options)
+        check_columns(schema, options)
+        return BatchWriter(options)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        options = sink_options(self.options)
+        check_columns(schema, options)
+        return StreamWriter(options)

@@ -1,0 +1,307 @@
+"""Record batches to Arrow, thousands of records at a time.
+
+    bytes of a fetch ─ headers ─> payloads joined ─ lengths ─> where each record starts ─ numpy ─> columns ─> Arrow
+
+Only the walk from record to record is done in Python, because each length says where the next record is; a run of
+records of the same length is walked in one step. All other fields are read for all records at once, and Arrow gathers
+keys and values out of the joined payloads: no Python object is made for a record.
+
+Control batches, records of aborted transactions and records outside the wanted offsets are left out.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sskafka.client.fetched import AbortedTransactions
+from sskafka.model.buffers import Buffer
+from sskafka.pipelines.connector.columns import HEADERS_TYPE, TIMESTAMP_TYPE, arrow_schema
+from sskafka.pipelines.connector.offsets import OffsetRange
+from sskafka.records.batch import (
+    HEADER_BYTES,
+    LOG_APPEND_TIME,
+    BatchHeader,
+    CorruptBatchError,
+    check_structure,
+    crc_matches,
+    read_header,
+    read_offset_and_size,
+)
+from sskafka.records.compression import Compression, codec_of, decompress
+from sskafka.records.varint import read_varint
+
+Numbers: TypeAlias = npt.NDArray[np.int64]
+
+_VARINT_BYTES_MAX = 10
+_PADDING = bytes(_VARINT_BYTES_MAX)
+_RUN_WINDOW = 32
+
+
+class DataBatch(NamedTuple):
+    """The records of one batch that may be shown, not decoded yet."""
+
+    header: BatchHeader
+    payload: Buffer
+
+
+class Fetched(NamedTuple):
+    """What one fetch brought for a range: the batches to show, and where to go on."""
+
+    batches: list[DataBatch]
+    next_offset: int
+
+
+def read_batches(
+    buffer: Buffer, wanted: OffsetRange, *, aborted: Iterable[tuple[int, int]] = (), check_crcs: bool = True
+) -> Fetched:
+    """Cuts a fetch response into batches. Cheap, so that the next fetch can be sent before any record is decoded."""
+    hidden = AbortedTransactions(aborted)
+    batches: list[DataBatch] = []
+    next_offset = wanted.start
+    for position, header in _whole_batches(buffer):
+        if header.base_offset >= wanted.end:
+            return Fetched(batches, wanted.end)
+        if header.last_offset < wanted.start:
+            continue
+        if check_crcs and not crc_matches(buffer, header, position):
+            raise CorruptBatchError(
+                f"{wanted.partition}: the batch at offset {header.base_offset} has a wrong checksum"
+            )
+        if not (hidden.hides(buffer, position, header) or header.is_control):
+            payload = memoryview(buffer)[position + HEADER_BYTES : position + header.size_bytes]
+            batches.append(DataBatch(header, payload))
+        next_offset = header.next_offset
+    return Fetched(batches, next_offset)
+
+
+def _whole_batches(buffer: Buffer) -> Iterator[tuple[int, BatchHeader]]:
+    """A broker may cut off the last batch: what is not whole will come again."""
+    position, end = 0, len(buffer)
+    while end - position >= HEADER_BYTES and position + read_offset_and_size(buffer, position)[1] <= end:
+        header = read_header(buffer, position)
+        check_structure(header, end - position)
+        yield position, header
+        position += header.size_bytes
+
+
+def to_arrow(batches: list[DataBatch], wanted: OffsetRange, *, include_headers: bool = False) -> pa.RecordBatch:
+    """The records of `batches` that lie in the wanted range."""
+    data, starts = joined_records(batches)
+    fields = _read_fields(data, starts)
+    counts = [batch.header.record_count for batch in batches]
+    offsets = fields.offset_deltas + _of_each(batches, counts, "base_offset")
+    chosen = _chosen(offsets, wanted)
+    columns = [
+        _gathered(data, fields.key_starts, fields.key_lengths, chosen),
+        _gathered(data, fields.value_starts, fields.value_lengths, chosen),
+        *_place(wanted, len(offsets) if chosen is None else len(chosen)),
+        pa.array(_at(offsets, chosen)),
+        _timestamps(batches, counts, fields.timestamp_deltas, chosen),
+        pa.array(_at(_append_time_flags(batches, counts), chosen), type=pa.int32()),
+    ]
+    if include_headers:
+        columns.append(_headers(data, _at(fields.header_starts, chosen)))
+    return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(include_headers=include_headers))
+
+
+# Where records start
+
+
+def joined_records(batches: list[DataBatch]) -> tuple[bytes, Numbers]:
+    """All payloads as one run of bytes, and the position of every record in it."""
+    payloads = [_plain(batch) for batch in batches]
+    data = b"".join((*payloads, _PADDING))
+    starts: list[int] = []
+    position = 0
+    for batch, payload in zip(batches, payloads, strict=True):
+        end = position + len(payload)
+        _walk(data, position, end, batch.header, starts)
+        position = end
+    starts.append(position)
+    return data, np.array(starts, dtype=np.int64)
+
+
+def _plain(batch: DataBatch) -> Buffer:
+    codec = codec_of(batch.header.compression)
+    return batch.payload if codec is Compression.NONE else decompress(codec, batch.payload)
+
+
+def _walk(data: bytes, position: int, end: int, header: BatchHeader, starts: list[int]) -> None:
+    """Appends the start of each record of one batch."""
+    left, window, last_size = header.record_count, _RUN_WINDOW, -1
+    append = starts.append
+    while left > 0 and position < end:
+        append(position)
+        left -= 1
+        first = data[position]
+        if first < 0x80:
+            size = 1 + (first >> 1)
+        elif (second := data[position + 1]) < 0x80:
+            size = 2 + ((second << 7 | first & 0x7F) >> 1)
+        else:
+            length, after = read_varint(data, position)
+            size = after - position + length
+        if size <= 1:
+            raise CorruptBatchError(f"a record of {size} bytes in the batch at offset {header.base_offset}")
+        position += size
+        if size == last_size:
+            run = _run_length(data, position, end, size, min(window, left))
+            starts.extend(range(position, position + run * size, size))
+            window = 2 * window if run == window else _RUN_WINDOW
+            position += run * size
+            left -= run
+        last_size = size
+    if left or position != end:
+        raise CorruptBatchError(f"the records of the batch at offset {header.base_offset} do not fill it")
+
+
+def _run_length(data: bytes, position: int, end: int, size: int, limit: int) -> int:
+    """How many of the next records have the same length prefix as the one before `position`, at most `limit`.
+
+    Each of them being `size` bytes long puts the next where it is looked for, so the answer is exact.
+    """
+    stop = min(end, position + limit * size)
+    run = limit
+    for place in range(_prefix_bytes(size)):
+        same = data[position - size + place : position - size + place + 1]
+        column = data[position + place : stop : size]
+        run = min(run, len(column) - len(column.lstrip(same)))
+    return run
+
+
+def _prefix_bytes(size: int) -> int:
+    """Bytes of the length prefix of a record that takes `size` bytes with it."""
+    prefix = 1
+    while (size - prefix) >= 1 << (7 * prefix - 1):
+        prefix += 1
+    return prefix
+
+
+# All fields of all records
+
+
+class _Fields(NamedTuple):
+    timestamp_deltas: Numbers
+    offset_deltas: Numbers
+    key_starts: Numbers
+    key_lengths: Numbers
+    value_starts: Numbers
+    value_lengths: Numbers
+    header_starts: Numbers
+
+
+def _read_fields(data: bytes, starts: Numbers) -> _Fields:
+    source = np.frombuffer(data, dtype=np.uint8)
+    try:
+        lengths, at = _read_varints(source, starts[:-1])
+        ends = at + lengths
+        timestamp_deltas, at = _read_varints(source, at + 1)
+        offset_deltas, at = _read_varints(source, at)
+        key_lengths, key_starts = _read_varints(source, at)
+        value_lengths, value_starts = _read_varints(source, key_starts + np.maximum(key_lengths, 0))
+        header_starts = value_starts + np.maximum(value_lengths, 0)
+    except IndexError:
+        raise CorruptBatchError("a record's fields reach beyond its batch") from None
+    if (ends != starts[1:]).any() or (header_starts >= ends).any():
+        raise CorruptBatchError("a record's fields reach beyond its length")
+    return _Fields(timestamp_deltas, offset_deltas, key_starts, key_lengths, value_starts, value_lengths, header_starts)
+
+
+def _read_varints(source: npt.NDArray[np.uint8], at: Numbers) -> tuple[Numbers, Numbers]:
+    """The zigzag number at each position, and the position behind each."""
+    byte = source[at]
+    values = (byte & 0x7F).astype(np.int64)
+    behind = at + 1
+    pending = np.flatnonzero(byte & 0x80)
+    shift = 7
+    while pending.size:
+        if shift > 63:
+            raise CorruptBatchError(f"a number has more than {_VARINT_BYTES_MAX} bytes")
+        byte = source[behind[pending]]
+        values[pending] |= (byte & 0x7F).astype(np.int64) << shift
+        behind[pending] += 1
+        pending = pending[(byte & 0x80) != 0]
+        shift += 7
+    unfolded = (values.view(np.uint64) >> np.uint64(1)).view(np.int64)
+    return unfolded ^ -(values & 1), behind
+
+
+# Columns
+
+
+def _chosen(offsets: Numbers, wanted: OffsetRange) -> Numbers | None:
+    """The places of the records in the wanted range; None when that is all of them."""
+    if not len(offsets) or (offsets[0] >= wanted.start and offsets[-1] < wanted.end):
+        return None
+    return np.flatnonzero((offsets >= wanted.start) & (offsets < wanted.end))
+
+
+def _at(values: npt.NDArray[Any], chosen: Numbers | None) -> npt.NDArray[Any]:
+    return values if chosen is None else values[chosen]
+
+
+def _of_each(batches: list[DataBatch], counts: list[int], name: str) -> Numbers:
+    return np.repeat(np.array([getattr(batch.header, name) for batch in batches], dtype=np.int64), counts)
+
+
+def _gathered(data: bytes, starts: Numbers, lengths: Numbers, chosen: Numbers | None) -> pa.Array:
+    """A binary column whose values lie scattered in `data`; a negative length is a null.
+
+    Arrow sees `data` as an array of value, gap, value, gap, ... and takes every second item of it.
+    """
+    count = len(starts)
+    missing = lengths < 0
+    if missing.all():
+        return pa.nulls(count if chosen is None else len(chosen), pa.binary())
+    bounds = np.empty(2 * count, dtype=np.int32)
+    bounds[0::2] = starts
+    bounds[1::2] = starts + np.maximum(lengths, 0)
+    pieces = pa.Array.from_buffers(pa.binary(), 2 * count - 1, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
+    wanted = np.arange(0, 2 * count, 2) if chosen is None else 2 * chosen
+    return pieces.take(pa.array(wanted, mask=_at(missing, chosen)) if missing.any() else pa.array(wanted))
+
+
+def _place(wanted: OffsetRange, count: int) -> tuple[pa.Array, pa.Array]:
+    topic, partition = wanted.partition
+    return pa.repeat(pa.scalar(topic), count), pa.repeat(pa.scalar(partition, pa.int32()), count)
+
+
+def _timestamps(batches: list[DataBatch], counts: list[int], deltas: Numbers, chosen: Numbers | None) -> pa.Array:
+    """Milliseconds since 1970, as Arrow's microseconds; a batch stamped by the broker has one time for all."""
+    created = deltas + _of_each(batches, counts, "base_timestamp")
+    if any(batch.header.attributes & LOG_APPEND_TIME for batch in batches):
+        appended = _of_each(batches, counts, "max_timestamp")
+        created = np.where(_append_time_flags(batches, counts) == 1, appended, created)
+    return pa.array(_at(created, chosen) * 1000).view(TIMESTAMP_TYPE)
+
+
+def _append_time_flags(batches: list[DataBatch], counts: list[int]) -> npt.NDArray[np.int32]:
+    flags = [1 if batch.header.attributes & LOG_APPEND_TIME else 0 for batch in batches]
+    return np.repeat(np.array(flags, dtype=np.int32), counts)
+
+
+def _headers(data: bytes, starts: Numbers) -> pa.Array:
+    """Null where a record has none, as in Spark's own source. Records with headers are decoded one by one."""
+    source = np.frombuffer(data, dtype=np.uint8)
+    counts, behind = _read_varints(source, starts)
+    if not (counts > 0).any():
+        return pa.nulls(len(starts), HEADERS_TYPE)
+    rows = [
+        _headers_of_one(data, at, count) if count > 0 else None
+        for count, at in zip(counts.tolist(), behind.tolist(), strict=True)
+    ]
+    return pa.array(rows, type=HEADERS_TYPE)
+
+
+def _headers_of_one(data: bytes, at: int, count: int) -> list[dict[str, Any]]:
+    headers = []
+    for _ in range(count):
+        length, at = read_varint(data, at)
+        key = data[at : at + length].decode(errors="replace")
+        length, at = read_varint(data, at + length)
+        headers.append({"key": key, "value": None if length < 0 else data[at : at + length]})
+        at += max(length, 0)
+    return headers

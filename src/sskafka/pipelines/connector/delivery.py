@@ -1,0 +1,91 @@
+"""Sending record batches to the leaders of their partitions until each is acknowledged by all replicas in sync.
+
+A batch is sent again with the same bytes; the producer's sequence in it lets the broker recognize it.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.errors import RequestTimeoutError, broker_error, is_retriable
+from sskafka.client.offsets import by_topic
+from sskafka.model.buffers import Buffer
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector.transactions import PRODUCE_VERSION_MAX
+from sskafka.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+
+DELIVERY_TIMEOUT_MS = 120_000
+
+
+async def deliver(cluster: Cluster, batches: Mapping[TopicPartition, Buffer], transactional_id: str | None) -> None:
+    """One batch a partition; raises the first error that trying again cannot heal."""
+    left = dict(batches)
+
+    async def attempt() -> None:
+        groups = await cluster.by_leader(left)
+        requests = [
+            _produce(cluster, leader, {one: left[one] for one in partitions}, transactional_id)
+            for leader, partitions in groups.items()
+        ]
+        outcomes = await asyncio.gather(*requests, return_exceptions=True)
+        failures = [error for outcome in outcomes for error in _settle(outcome, left)]
+        for error in sorted(failures, key=is_retriable):  # what cannot be healed comes first
+            raise error
+
+    topics = {partition.topic for partition in batches}
+    await cluster.retrying(attempt, topics=topics, deadline_ms=cluster.deadline_ms(DELIVERY_TIMEOUT_MS))
+
+
+async def _produce(
+    cluster: Cluster, leader: int, batches: Mapping[TopicPartition, Buffer], transactional_id: str | None
+) -> dict[TopicPartition, Exception | None]:
+    connection = await cluster.connection_to(leader)
+    request = ProduceRequest(
+        transactional_id=transactional_id,
+        acks=-1,
+        timeout_ms=cluster.config.request_timeout_ms,
+        topic_data=[
+            TopicProduceData(
+                name=name,
+                partition_data=[PartitionProduceData(index=one.partition, records=batches[one]) for one in of_topic],
+            )
+            for name, of_topic in by_topic(batches).items()
+        ],
+    )
+    version = connection.version_for(ProduceRequest, at_most=PRODUCE_VERSION_MAX)
+    response = await connection.request(request, ProduceResponse, version=version)
+    outcomes: dict[TopicPartition, Exception | None] = dict.fromkeys(
+        batches, RequestTimeoutError("the broker did not answer for a batch")
+    )
+    for topic in response.responses:
+        for answer in topic.partition_responses:
+            partition = TopicPartition(topic.name, answer.index)
+            outcomes[partition] = _failure(partition, answer.error_code, answer.error_message)
+    return outcomes
+
+
+def _settle(
+    outcome: dict[TopicPartition, Exception | None] | BaseException, left: dict[TopicPartition, Buffer]
+) -> Iterator[Exception]:
+    """Takes what was acknowledged off the list; yields what went wrong."""
+    if isinstance(outcome, dict):
+        for partition, error in outcome.items():
+            if error is None:
+                left.pop(partition)
+            else:
+                yield error
+    elif isinstance(outcome, Exception):
+        yield outcome
+    else:
+        raise outcome
+
+
+def _failure(partition: TopicPartition, code: int, message: str | None) -> Exception | None:
+    if code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
+        return None
+    if code == ErrorCode.MESSAGE_TOO_LARGE:
+        return KafkaError(
+            ErrorCode.MESSAGE_TOO_LARGE, f"a row for {partition} is larger than the topic's max.message.bytes"
+        )
+    return broker_error(code, f"writing to {partition}: {message or 'refused'}")

@@ -1,0 +1,150 @@
+"""How a task reads its ranges: large fetches from the leaders, one always on its way while the last is decoded.
+
+    fetch ──> cut into batches ──> next fetch is sent ──> decode ──> Arrow ──> Spark takes it
+      ^                                  │
+      └──────── its answer gathers in the socket meanwhile ┘
+
+The client's event loop runs only between the steps, in this one thread: a second thread would fight for the
+interpreter with the decoding.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.errors import is_retriable, raise_for
+from sskafka.client.fetcher import FetchAnswer, Position, fetch
+from sskafka.client.offsets import EARLIEST, list_offsets
+from sskafka.model.errors import ErrorCode
+from sskafka.pipelines.connector.decode import DataBatch, read_batches, to_arrow
+from sskafka.pipelines.connector.errors import DataLossError, ReadTimeoutError
+from sskafka.pipelines.connector.offsets import OffsetRange
+from sskafka.pipelines.connector.options import SourceOptions
+
+ARROW_ROWS_MAX = 65_536
+
+
+def read_ranges(options: SourceOptions, ranges: Sequence[OffsetRange]) -> Iterator[pa.RecordBatch]:
+    """All records of the ranges, those of a partition in order."""
+    with asyncio.Runner() as runner:
+        reading = _Reading(options, ranges)
+        try:
+            runner.run(reading.send_next())
+            while not reading.is_done:
+                for wanted, batches in runner.run(reading.receive()):
+                    yield from _sliced(to_arrow(batches, wanted, include_headers=options.include_headers))
+        finally:
+            runner.run(reading.close())
+
+
+def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    for start in range(0, batch.num_rows, ARROW_ROWS_MAX):
+        yield batch.slice(start, ARROW_ROWS_MAX)
+
+
+class _Reading:
+    """Positions in the ranges, and the fetch that is on its way."""
+
+    def __init__(self, options: SourceOptions, ranges: Sequence[OffsetRange]) -> None:
+        self._options = options
+        self._config = options.consumer
+        self._cluster = Cluster(options.bootstrap, options.connection)
+        self._left = {part.partition: part for part in ranges}
+        assert len(self._left) == len(ranges), "a task reads a partition in one range"
+        self._fetch: asyncio.Task[list[FetchAnswer]] | None = None
+        self._failures = 0
+        self._stuck_since_ms: float | None = None
+
+    @property
+    def is_done(self) -> bool:
+        return not self._left
+
+    async def close(self) -> None:
+        if self._fetch is not None:
+            self._fetch.cancel()
+            await asyncio.gather(self._fetch, return_exceptions=True)
+        await self._cluster.close()
+
+    async def send_next(self) -> None:
+        """Begins the next fetch; it is on the wire when this returns."""
+        self._fetch = asyncio.create_task(self._fetch_next()) if self._left else None
+        await asyncio.sleep(0)
+
+    async def _fetch_next(self) -> list[FetchAnswer]:
+        """Asks one leader for all that is left with it. Others come next: what is done leaves the list."""
+        groups = await self._cluster.by_leader(self._left)
+        leader, partitions = next(iter(groups.items()))
+        positions = {partition: Position(self._left[partition].start) for partition in partitions}
+        return await fetch(self._cluster, self._config, leader, positions)
+
+    async def receive(self) -> list[tuple[OffsetRange, list[DataBatch]]]:
+        """The batches that the fetch on its way brings; the next one is sent before this returns."""
+        assert self._fetch is not None
+        try:
+            answers = await self._fetch
+            found = [one for answer in answers for one in await self._take(answer)]
+        except Exception as error:
+            found = []
+            await self._maybe_try_again(error)
+        else:
+            self._note_progress(bool(found))
+        await self.send_next()
+        return found
+
+    async def _take(self, answer: FetchAnswer) -> list[tuple[OffsetRange, list[DataBatch]]]:
+        wanted = self._left[answer.partition]
+        if answer.data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            await self._skip_to_what_is_there(wanted)
+            return []
+        raise_for(answer.data.error_code, f"reading {answer.partition}")
+        aborted = [(one.first_offset, one.producer_id) for one in answer.data.aborted_transactions or ()]
+        hidden = aborted if self._config.isolation else ()
+        fetched = read_batches(answer.data.records or b"", wanted, aborted=hidden, check_crcs=self._config.check_crcs)
+        self._advance(wanted, fetched.next_offset)
+        return [(wanted, fetched.batches)] if fetched.batches else []
+
+    def _advance(self, wanted: OffsetRange, next_offset: int) -> None:
+        """Partitions that moved go to the end, so that the leaders of the others get their turn."""
+        del self._left[wanted.partition]
+        if next_offset < wanted.end:
+            self._left[wanted.partition] = wanted._replace(start=next_offset)
+        if next_offset > wanted.start:
+            self._note_progress(True)
+
+    async def _skip_to_what_is_there(self, wanted: OffsetRange) -> None:
+        earliest = (await list_offsets(self._cluster, {wanted.partition: EARLIEST}))[wanted.partition].offset
+        if self._options.fail_on_data_loss:
+            raise DataLossError(out_of_range_text(wanted, earliest))
+        self._advance(wanted, min(max(earliest, wanted.start), wanted.end) if earliest > wanted.start else wanted.end)
+
+    async def _maybe_try_again(self, error: Exception) -> None:
+        if not is_retriable(error):
+            raise error
+        self._note_progress(False, error)
+        self._cluster.forget(*{partition.topic for partition in self._left})
+        await self._cluster.pause(self._failures, self._cluster.deadline_ms())
+        self._failures += 1
+
+    def _note_progress(self, moved: bool, error: Exception | None = None) -> None:
+        now_ms = self._cluster.clock.monotonic_ms()
+        if moved:
+            self._failures, self._stuck_since_ms = 0, None
+        elif self._stuck_since_ms is None:
+            self._stuck_since_ms = now_ms
+        elif now_ms - self._stuck_since_ms > self._options.poll_timeout_ms:
+            raise ReadTimeoutError(self._stuck_text(error))
+
+    def _stuck_text(self, error: Exception | None) -> str:
+        partition, wanted = next(iter(self._left.items()))
+        cause = f": {error}" if error else " although the query was told that they exist"
+        return (
+            f"{partition}: no records from offset {wanted.start} on (wanted up to {wanted.end}) "
+            f"came within {self._options.poll_timeout_ms} ms{cause}"
+        )
+
+
+def out_of_range_text(wanted: OffsetRange, earliest: int) -> str:
+    where = f"begins at {earliest} now" if earliest > wanted.start else "ends before them"
+    return f"{wanted.partition}: offsets {wanted.start} to {wanted.end} were to be read, but the log {where}"

@@ -1,0 +1,137 @@
+"""Offsets of partitions as Spark stores them, and the ranges that tasks read. Pure: no cluster, no Spark.
+
+    {"orders": {"0": 17, "1": 23}}         the form of Spark's own Kafka source, in checkpoints and in options
+
+Spark compares offsets by their text, so topics and partitions are always written in order. In options -2 stands for
+the earliest offset and -1 for the latest.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
+
+from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector.errors import OptionError
+
+Offsets: TypeAlias = dict[TopicPartition, int]
+OffsetsJson: TypeAlias = dict[str, dict[str, int]]
+
+LATEST = -1
+EARLIEST = -2
+
+
+class OffsetRange(NamedTuple):
+    """Offsets `start` up to but not including `end` of one partition."""
+
+    partition: TopicPartition
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
+
+def to_json(offsets: Mapping[TopicPartition, int]) -> OffsetsJson:
+    topics: OffsetsJson = {}
+    for partition in sorted(offsets):
+        topics.setdefault(partition.topic, {})[str(partition.partition)] = offsets[partition]
+    return topics
+
+
+def from_json(topics: Mapping[str, Mapping[str, int]]) -> Offsets:
+    return {
+        TopicPartition(topic, int(partition)): offset
+        for topic, partitions in topics.items()
+        for partition, offset in partitions.items()
+    }
+
+
+def parse_offsets(option: str, text: str) -> Offsets:
+    """An option's JSON of offsets or timestamps; OptionError says what is wrong with it."""
+    example = '{"topic": {"0": 23, "1": -2}}'
+    parsed = _parse_json(option, text, example)
+    if not isinstance(parsed, dict) or not all(isinstance(partitions, dict) for partitions in parsed.values()):
+        raise OptionError(option, f"{text!r} is not of the form {example}")
+    try:
+        return from_json({topic: {key: _whole(value) for key, value in of.items()} for topic, of in parsed.items()})
+    except (TypeError, ValueError):
+        raise OptionError(option, f"{text!r}: partitions and offsets must be whole numbers, as in {example}") from None
+
+
+def parse_assignment(option: str, text: str) -> list[TopicPartition]:
+    """The JSON of `assign`: partitions by topic."""
+    example = '{"topic": [0, 1]}'
+    parsed = _parse_json(option, text, example)
+    if not isinstance(parsed, dict) or not all(isinstance(partitions, list) for partitions in parsed.values()):
+        raise OptionError(option, f"{text!r} is not of the form {example}")
+    try:
+        return sorted(TopicPartition(topic, _whole(number)) for topic, numbers in parsed.items() for number in numbers)
+    except (TypeError, ValueError):
+        raise OptionError(option, f"{text!r}: partitions must be whole numbers, as in {example}") from None
+
+
+def _parse_json(option: str, text: str, example: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise OptionError(option, f"{text!r} is not JSON ({error}); it should look like {example}") from None
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(value)
+    return value
+
+
+def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], limit: int) -> Offsets:
+    """`end` drawn back so that at most about `limit` offsets lie between: each partition gives in proportion.
+
+    Every partition that has something left moves by at least one, so that none starves beside large ones.
+    """
+    waiting = {partition: max(0, offset - start.get(partition, 0)) for partition, offset in end.items()}
+    total = sum(waiting.values())
+    if total <= limit:
+        return dict(end)
+    shares = {partition: count * limit // total for partition, count in waiting.items()}
+    return {
+        partition: start.get(partition, 0) + min(waiting[partition], max(share, 1))
+        for partition, share in shares.items()
+    }
+
+
+def ranges_between(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> list[OffsetRange]:
+    """What lies between two offsets, partition by partition; empty ranges are left out."""
+    return [
+        OffsetRange(partition, start[partition], end[partition])
+        for partition in sorted(end)
+        if end[partition] > start[partition]
+    ]
+
+
+def split_ranges(ranges: Sequence[OffsetRange], parts_min: int) -> list[OffsetRange]:
+    """At least about `parts_min` ranges of similar size, by cutting the large ones."""
+    total = sum(part.size for part in ranges)
+    if len(ranges) >= parts_min or not total:
+        return list(ranges)
+    pieces: list[OffsetRange] = []
+    for whole in ranges:
+        parts = max(1, round(whole.size * parts_min / total))
+        bounds = [whole.start + whole.size * part // parts for part in range(parts + 1)]
+        pieces += (OffsetRange(whole.partition, first, last) for first, last in pairwise(bounds) if last > first)
+    return pieces
+
+
+def group_ranges(ranges: Iterable[OffsetRange], records_min: int) -> list[list[OffsetRange]]:
+    """Small ranges put together until a group has `records_min` offsets: a task costs far more than a fetch."""
+    groups: list[list[OffsetRange]] = []
+    room = 0
+    for part in sorted(ranges, key=lambda part: (-part.size, part.partition)):
+        if room >= part.size and groups:
+            groups[-1].append(part)
+            room -= part.size
+        else:
+            groups.append([part])
+            room = records_min - part.size
+    return groups

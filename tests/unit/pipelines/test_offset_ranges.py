@@ -1,0 +1,100 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector.errors import OptionError
+from sskafka.pipelines.connector.offsets import (
+    OffsetRange,
+    from_json,
+    group_ranges,
+    limited,
+    parse_assignment,
+    parse_offsets,
+    ranges_between,
+    split_ranges,
+    to_json,
+)
+
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
+partitions = st.builds(TopicPartition, st.sampled_from(["a", "b"]), st.integers(min_value=0, max_value=20))
+offset_maps = st.dictionaries(partitions, st.integers(min_value=0, max_value=1 << 40), max_size=12)
+range_lists = st.dictionaries(
+    partitions, st.tuples(st.integers(0, 1000), st.integers(1, 5000)), min_size=1, max_size=12
+).map(lambda of: [OffsetRange(partition, start, start + count) for partition, (start, count) in of.items()])
+
+
+@given(offset_maps)
+def test_json_and_back(offsets: dict[TopicPartition, int]) -> None:
+    assert from_json(json.loads(json.dumps(to_json(offsets)))) == offsets
+
+
+def test_json_is_in_order_because_spark_compares_its_text() -> None:
+    assert json.dumps(to_json({B0: 1, A1: 2, A0: 3})) == '{"a": {"0": 3, "1": 2}, "b": {"0": 1}}'
+
+
+@pytest.mark.parametrize(
+    "text", ["", "latest", "[1]", '{"a": 3}', '{"a": {"x": 3}}', '{"a": {"0": "3"}}', '{"a": {"0": true}}']
+)
+def test_offsets_that_cannot_be_read_name_their_option(text: str) -> None:
+    with pytest.raises(OptionError, match="startingOffsets"):
+        parse_offsets("startingOffsets", text)
+
+
+@pytest.mark.parametrize("text", ["", "a", '{"a": 3}', '{"a": ["x"]}'])
+def test_assignments_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(OptionError, match="assign"):
+        parse_assignment("assign", text)
+
+
+def test_assignments() -> None:
+    assert parse_assignment("assign", '{"b": [0], "a": [1, 0]}') == [A0, A1, B0]
+
+
+@given(offset_maps, st.integers(min_value=1, max_value=10_000))
+def test_a_limit_lets_every_partition_move_and_none_beyond_its_end(end: dict[TopicPartition, int], limit: int) -> None:
+    start = dict.fromkeys(end, 0)
+    chosen = limited(start, end, limit)
+    assert all(chosen[one] <= end[one] for one in end)
+    assert all(chosen[one] > 0 for one in end if end[one] > 0)
+    assert sum(chosen.values()) <= limit + len(end)
+
+
+def test_a_limit_above_what_waits_changes_nothing() -> None:
+    assert limited({A0: 5}, {A0: 10, A1: 3}, 8) == {A0: 10, A1: 3}
+
+
+def test_ranges_leave_out_what_is_empty() -> None:
+    assert ranges_between({A0: 5, A1: 7, B0: 0}, {A0: 5, A1: 9, B0: 3}) == [
+        OffsetRange(A1, 7, 9),
+        OffsetRange(B0, 0, 3),
+    ]
+
+
+@given(range_lists, st.integers(min_value=1, max_value=40))
+def test_split_ranges_cover_the_same_offsets(ranges: list[OffsetRange], parts: int) -> None:
+    pieces = split_ranges(ranges, parts)
+    for whole in ranges:
+        of_it = sorted(piece for piece in pieces if piece.partition == whole.partition)
+        assert [piece.start for piece in of_it[1:]] == [piece.end for piece in of_it[:-1]]
+        assert (of_it[0].start, of_it[-1].end) == (whole.start, whole.end)
+
+
+def test_split_ranges_are_of_similar_size() -> None:
+    pieces = split_ranges([OffsetRange(A0, 0, 900), OffsetRange(A1, 0, 100)], 10)
+    assert len(pieces) == 10
+    assert {piece.size for piece in pieces} == {100}
+
+
+@given(range_lists, st.integers(min_value=0, max_value=10_000))
+def test_grouped_ranges_are_the_same_ranges(ranges: list[OffsetRange], records: int) -> None:
+    groups = group_ranges(ranges, records)
+    assert sorted(part for group in groups for part in group) == sorted(ranges)
+    assert all(sum(part.size for part in group) <= records for group in groups if len(group) > 1)
+
+
+def test_many_small_ranges_make_few_tasks() -> None:
+    ranges = [OffsetRange(TopicPartition("a", number), 0, 1_000) for number in range(200)]
+    assert len(group_ranges(ranges, 100_000)) == 2
