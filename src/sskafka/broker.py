@@ -3,7 +3,7 @@
 Nothing else wires parts together. Starting goes from the bottom up, stopping from the top down:
 
     sockets bound -> log directories locked -> metadata read -> quorum joined -> broker registered, replicas opened
-    -> unfenced -> clients served
+    -> unfenced -> clients served -> the other doors open
 
 Voters reach each other on the ports that clients use, so these are open as soon as the metadata is read, for other
 nodes alone; a node that is the whole quorum has nobody to wait for and opens them last.
@@ -17,7 +17,7 @@ from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sskafka.client import topics_file
 from sskafka.client.admin import NewTopic
@@ -34,6 +34,7 @@ from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_thread import ControlThread
 from sskafka.quorum.formatting import format_storage
+from sskafka.quorum.journal_file import journal_path
 from sskafka.quorum.node_control import NodeControl
 from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.controller_requests import ControllerRequests
@@ -41,6 +42,7 @@ from sskafka.replication.housekeeping import Housekeeping
 from sskafka.replication.leader_connections import LeaderConnections
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.servers.event_loop import new_event_loop
 from sskafka.servers.kafka.api_tables import BrokerServices, register_broker_apis, register_controller_apis
 from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.group_services import GroupServices, Surroundings
@@ -49,6 +51,7 @@ from sskafka.servers.kafka.readiness import ServedApis
 from sskafka.servers.kafka.registry import Api, Registry
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.servers.kafka.sockets import bind
+from sskafka.servers.samples import control_samples, process_samples, topic_samples
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.loop_background import LoopBackground
@@ -56,22 +59,15 @@ from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
 from sskafka.wire.messages.broker_registration import Listener as RegisteredListener
 from sskafka.wire.schema import Message
 
+if TYPE_CHECKING:
+    from sskafka.servers.http.supervisor import HttpDoor
+
 log = logging.getLogger(__name__)
 
 THREADS = 4  # they sit in fsync and cold reads
 REQUEST_MEMORY_DEFAULT_BYTES = 256 * 1024 * 1024
 DRAIN_TIMEOUT_S = 5.0
 EVERY_INTERFACE = {"", "0.0.0.0", "::"}
-
-
-def new_event_loop() -> asyncio.AbstractEventLoop:
-    """uvloop where it is installed (the extra `fast`), the standard loop otherwise; the same code runs on both."""
-    try:
-        import uvloop  # noqa: PLC0415
-    except ImportError:
-        return asyncio.new_event_loop()
-    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
-    return loop
 
 
 class Broker:
@@ -98,6 +94,9 @@ class Broker:
         self._registry = Registry(self._spawn_request)
         self._served = ServedApis()
         self._services: BrokerServices | None = None
+        self._http: HttpDoor | None = None
+        self.http_address: str | None = None
+        """host:port of the HTTP door, when it has one."""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -116,6 +115,7 @@ class Broker:
     async def _start(self) -> None:
         topics = self._topics_to_create()
         sockets = self._bind_sockets()
+        http_socket = self._bind_http()
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="sskafka-io")
         self._stack.callback(self._executor.shutdown)
         logs = self._open_logs(LoopBackground(asyncio.get_running_loop(), self._executor))
@@ -132,6 +132,8 @@ class Broker:
         if self._services is not None:
             register_broker_apis(self._registry, self._services, control, self.settings, self._clock, self.cluster_id)
             await self._join_cluster(control, logs, sockets)
+            if http_socket is not None:
+                self._open_http(http_socket, sockets, control)
             if topics:
                 self._stack.push_async_callback(_end, self._spawn_background(self._create_topics(topics)))
         else:
@@ -147,6 +149,11 @@ class Broker:
         if control.is_alone:
             await self._serve(sockets)
         self._stack.push_async_callback(control.leave)
+
+    async def doors_open(self) -> None:
+        """Returns when every door is open; the Kafka port is so first, and has been since `start` returned."""
+        if self._http is not None:
+            await self._unless_failed(self._http.opened())
 
     async def stop(self) -> None:
         """Refuse new requests, put everything on the disk and leave the mark of a clean stop."""
@@ -169,14 +176,16 @@ class Broker:
         await task
 
     def samples(self) -> Iterator[Sample]:
-        """Every counter under its Kafka name."""
+        """Every counter under its Kafka name. Taken in turns, it shows what is counted meanwhile."""
         yield from self._connections.samples()
         for api in self._registry:
             yield from api.counters.samples()
+        yield from control_samples(self._control.image, self.node_id, self._control.leader_id)
         if self._services is not None:
             yield from self._services.replicas.samples()
-            for topic in self._services.replicas.topics():
-                yield from topic.counters.samples(topic.name)
+            for topic in list(self._services.replicas.topics()):
+                yield from topic_samples(topic)
+        yield from process_samples()
 
     # -- from the bottom up
 
@@ -190,6 +199,18 @@ class Broker:
             for listener in self.settings.advertised_listeners or self.settings.controller_listeners
         ]
         return sockets
+
+    def _bind_http(self) -> socket.socket | None:
+        address = addresses.parse_address("http.listener", self.settings["http.listener"])
+        if address is None or not self.is_broker:
+            return None
+        from sskafka.servers.http.supervisor import bind_http  # noqa: PLC0415
+
+        bound = self._inherited.pop("http.listener", None) or bind_http(*address)
+        self._stack.callback(bound.close)
+        listener = self._reachable(addresses.Listener("http.listener", *address), bound.getsockname()[1])
+        self.http_address = str(Address(listener.host, bound.getsockname()[1]))
+        return bound
 
     def _topics_to_create(self) -> list[NewTopic]:
         path = self.settings[topics_file.SETTING]
@@ -306,6 +327,30 @@ class Broker:
             await listener.start(sockets[item.name], settings["socket.listen.backlog.size"])
             self._stack.push_async_callback(listener.stop)
         self._stack.push_async_callback(self._drain_requests)
+
+    def _open_http(self, bound: socket.socket, sockets: Mapping[str, socket.socket], control: NodeControl) -> None:
+        """The process behind the HTTP door, with what it must know; it is not waited for."""
+        from sskafka.servers.http.configuration import Configuration  # noqa: PLC0415
+        from sskafka.servers.http.supervisor import HttpDoor  # noqa: PLC0415
+        from sskafka.servers.local.answers import NodeAnswers  # noqa: PLC0415
+
+        kafka = self.settings.listeners[0]
+        configuration = Configuration(
+            node_id=self.node_id,
+            kafka_host="localhost" if kafka.host in EVERY_INTERFACE else kafka.host,
+            kafka_port=sockets[kafka.name].getsockname()[1],
+            lab_api=self.settings["lab.api"],
+            allowed_hosts=self._own_host_names(),
+            journal_file=journal_path(self.settings),
+        )
+        answers = NodeAnswers(self.node_id, control, self.samples).table()
+        self._http = HttpDoor(bound, configuration, answers)
+        self._stack.push_async_callback(_end, self._spawn_background(self._http.run()))
+
+    def _own_host_names(self) -> tuple[str, ...]:
+        """Names by which HTTP requests may call this broker, beside those that everybody may use."""
+        own = [self.settings.host_name, *(listener.host for listener in self.advertised)]
+        return (*self.settings["http.allowed.hosts"], *(name for name in own if name))
 
     async def _serve_quorum(self, control: NodeControl, sockets: dict[str, socket.socket]) -> None:
         """Controller listeners are served by the control loop itself: no load of data reaches them."""

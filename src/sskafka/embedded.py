@@ -15,8 +15,9 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from sskafka.broker import Broker, new_event_loop
+from sskafka.broker import Broker
 from sskafka.model.settings import Settings
+from sskafka.servers.event_loop import new_event_loop
 
 T = TypeVar("T")
 
@@ -41,6 +42,11 @@ class EmbeddedBroker:
         """What clients connect to: ``host:port``."""
         return self._running().bootstrap_servers
 
+    @property
+    def http_address(self) -> str | None:
+        """host:port of the HTTP door, where the setting ``http.listener`` opens it."""
+        return self._running().http_address
+
     def start(self) -> Self:
         """Returns when the broker answers; raises what kept it from starting, and leaves nothing behind."""
         try:
@@ -61,6 +67,11 @@ class EmbeddedBroker:
         thread.start()
         self._cleanup.callback(self._end_thread, thread)
         self._call(self._broker.start)
+        try:
+            self._call(self._broker.doors_open)
+        except BaseException:
+            self._call(self._broker.stop)
+            raise
 
     def stop(self) -> None:
         """Flush, close the logs cleanly and end the thread; a second call does nothing."""

@@ -39,6 +39,7 @@ class BrokerProcess:
         self.data_directory = directory / "data"
         self.settings = dict(settings or {})
         self.bootstrap = ""
+        self.http = ""
         self.start_seconds = 0.0
         self.options = options
         self._wrapper = wrapper
@@ -73,6 +74,7 @@ class BrokerProcess:
             raise StartFailedError(f"expected a READY line, got {line!r}; stderr:\n{self.log}")
         self.start_seconds = time.monotonic() - began
         self.bootstrap = words["bootstrap"]
+        self.http = words.get("http", "")
         return self
 
     def launch(self) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from sskafka.broker import Broker, new_event_loop
+from sskafka.broker import Broker
 from sskafka.cli.output import talk
 from sskafka.cli.start import configure_logging, handle_stop_signals, until_stopped
 from sskafka.client.admin import Admin, NewTopic
@@ -20,6 +20,7 @@ from sskafka.client.producer import Producer
 from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
+from sskafka.servers.event_loop import new_event_loop
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -35,6 +35,7 @@ class ProducerConfig:
     buffer_memory: int = 32 * 1024 * 1024
     compression_type: str = "none"
     enable_idempotence: bool = True
+    retries: int = 2**31 - 1
     delivery_timeout_ms: int = 120_000
     allow_auto_create_topics: bool = True
 

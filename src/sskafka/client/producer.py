@@ -296,13 +296,17 @@ class Producer:
         batch.is_under_way = False
         if isinstance(error, ClientError) or (isinstance(error, KafkaError) and error.code in _NOT_LEADING):
             self._cluster.forget(batch.partition.topic)
-        if is_retriable(error) and now_ms < batch.created_ms + self.config.delivery_timeout_ms:
+        if self._may_retry(batch, error, now_ms):
             batch.not_before_ms = now_ms + self._cluster.backoff.delay_ms(batch.failures)
             batch.failures += 1
             return
         self._settle_sequence(batch, error)
         batch.fail(error)
         self._done(batch)
+
+    def _may_retry(self, batch: OutgoingBatch, error: Exception, now_ms: float) -> bool:
+        is_in_time = now_ms < batch.created_ms + self.config.delivery_timeout_ms
+        return is_retriable(error) and is_in_time and batch.failures < self.config.retries
 
     def _settle_sequence(self, batch: OutgoingBatch, error: Exception) -> None:
         refused = isinstance(error, KafkaError) and not error.retriable and error.code not in _NUMBERING_BROKEN

@@ -49,7 +49,7 @@ def parse_line(line: str) -> JournalEntry:
 def topic_description(topic: TopicImage) -> dict[str, Any]:
     """A topic as the lab's listings show it."""
     partitions = [
-        {"id": f"{topic.name}-{number + 1}", "replica_brokers": [str(replica) for replica in state.replicas]}
+        {"id": f"{topic.name}-{number + 1}", "replica_brokers": [str(replica) for replica in sorted(state.replicas)]}
         for number, state in sorted(topic.partitions.items())
     ]
     return {"topic_name": topic.name, "partition_count": len(partitions), "partitions": partitions}

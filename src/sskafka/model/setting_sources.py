@@ -28,6 +28,7 @@ ENVIRONMENT_PREFIX = "SSKAFKA_"
 LAB_ENVIRONMENT = {"BROKER_ID": "node.id", "MAX_SEGMENT_SIZE_BYTES": "log.segment.bytes"}
 LAB_BROKERS = "BROKERS"
 LAB_KAFKA_PORT = 9092
+IMPLIED_BY_LAB_BROKERS = ("listeners", "advertised.listeners", "http.listener")
 COMMAND_LINE_ONLY = frozenset({"SSKAFKA_BOOTSTRAP"})
 
 
@@ -147,7 +148,10 @@ def _implied_by_lab_brokers(environment: Mapping[str, str], stated: Layer) -> It
     own_id = stated["node.id"].value
     for broker in parse_lab_brokers(environment[LAB_BROKERS]):
         if broker.id == own_id:
-            where = f"environment variable {LAB_BROKERS}"
-            yield "listeners", f"PLAINTEXT://:{broker.kafka_port}", where
-            yield "advertised.listeners", f"PLAINTEXT://{broker.host}:{broker.kafka_port}", where
-            yield "http.listener", f":{broker.http_port}", where
+            values = (
+                f"PLAINTEXT://:{broker.kafka_port}",
+                f"PLAINTEXT://{broker.host}:{broker.kafka_port}",
+                f":{broker.http_port}",
+            )
+            for key, text in zip(IMPLIED_BY_LAB_BROKERS, values, strict=True):
+                yield key, text, f"environment variable {LAB_BROKERS}"

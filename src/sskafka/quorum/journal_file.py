@@ -38,6 +38,11 @@ def keeps_journal(settings: Settings) -> bool:
     return settings["metadata.log.dir"] is not None and settings.metadata_directory not in settings.data_directories
 
 
+def journal_path(settings: Settings) -> str | None:
+    """Where the journal is; None where none is kept."""
+    return os.path.join(settings.metadata_directory, JOURNAL_FILE) if keeps_journal(settings) else None
+
+
 class JournalFile:
     def __init__(self, log: MetadataLog) -> None:
         """Goes on where the file ends, or begins it anew."""

@@ -22,9 +22,12 @@ from sskafka.quorum.control_client import ControlClient, DirectControl
 from sskafka.quorum.control_plane import ControlPlane
 from sskafka.quorum.control_thread import ControlThread, LoopPulse
 from sskafka.quorum.metadata_feed import MetadataFeed
+from sskafka.raft.messages import DoorLeaderRequest, DoorVoteRequest, Response
 from sskafka.raft.voters import NO_NODE
 from sskafka.storage.disk import Disk
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
+
+LEADER_PATIENCE_S = 60.0  # who waits for another leader looks again after this time
 
 
 class NodeControl:
@@ -82,6 +85,21 @@ class NodeControl:
         """Whether this node is the whole quorum: then it needs nobody to begin."""
         assert self._plane is not None
         return self._plane.voters.is_only(self._plane.node_id)
+
+    async def leader_other_than(self, known: int) -> int:
+        """The node that leads the quorum, as this one sees it, once it is not `known` any more."""
+        return await self.thread.call(self._leader_other_than(known))
+
+    async def _leader_other_than(self, known: int) -> int:
+        assert self._plane is not None
+        while self._plane.leader_id == known:
+            await self._plane.leader_changed(LEADER_PATIENCE_S)
+        return self._plane.leader_id
+
+    async def ask_at_door(self, request: DoorVoteRequest | DoorLeaderRequest) -> Response:
+        """What this node's part of the quorum says to somebody at the lab's door."""
+        assert self._plane is not None
+        return await self.thread.call(self._plane.ask_raft(request))
 
     # ---- one after the other, on the data loop
 

@@ -32,6 +32,7 @@ from sskafka.servers.kafka.handlers.offsets import OffsetHandlers
 from sskafka.servers.kafka.handlers.produce import ProduceHandler
 from sskafka.servers.kafka.handlers.producers import ProducerHandlers, ProducerIds
 from sskafka.servers.kafka.handlers.quorum import QuorumHandlers
+from sskafka.servers.kafka.handlers.replica_positions import ReplicaPositionsHandler
 from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandler
 from sskafka.servers.kafka.handlers.topics import TopicHandlers
 from sskafka.servers.kafka.registry import Registry
@@ -88,7 +89,9 @@ def register_broker_apis(
     ClusterHandler(view).register(registry)
     TopicHandlers(controller).register(registry)
     ConfigHandlers(node_id, controller, settings).register(registry)
-    AdministrationHandlers(controller).register(registry)
+    administration = AdministrationHandlers(controller)
+    administration.register(registry)
+    ReplicaPositionsHandler(replicas, administration.forward).register(registry)
     OffsetHandlers(replicas, housekeeping.keep_log_starts).register(registry)
     ProducerHandlers(replicas, ProducerIds(lambda: _allocate_producer_ids(control, node_id))).register(registry)
     LogDirsHandler(logs, replicas).register(registry)

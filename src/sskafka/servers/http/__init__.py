@@ -1,0 +1,20 @@
+"""The HTTP door: a child process of the broker, so that no HTTP request ever takes a turn of the broker's event loop.
+
+    broker process                                   child process (nice 5)
+    supervisor.py: binds the port, starts the        process.py: uvicorn on the inherited port
+      child, starts it again when it dies            app.py: FastAPI, guard.py, problems.py
+    servers/local: the private socket  <---------->  door.py: what every route works with
+    servers/kafka: the Kafka door      <---------->  sskafka.client: data and administration
+
+Data and administration go over the Kafka door like any client's; what clients cannot ask (votes, readiness, counters)
+goes over the private socket. Nothing here imports FastAPI but app.py, problems.py, guard.py, process.py and routes/:
+the broker itself imports supervisor.py alone.
+
+How to add routes: one file in routes/ with
+
+    def routes(door: Door) -> APIRouter
+
+and one row in app.ROUTES. Handlers raise `Problem` (a status and a `detail`), or let KafkaError and ClientError pass:
+problems.py gives each its status. A route for the active controller alone takes `dependencies=[leader_only(door)]`.
+What the broker itself must tell is a new row in servers/local/answers.py, asked with `door.link.ask`.
+"""

@@ -1,0 +1,39 @@
+"""The FastAPI application: the routes of this door behind its guard."""
+
+from collections.abc import Callable
+
+from fastapi import APIRouter, FastAPI
+
+from sskafka.model.version import __version__
+from sskafka.servers.http.door import Door
+from sskafka.servers.http.guard import Guard
+from sskafka.servers.http.problems import PROBLEM_RESPONSES, handle_problems
+from sskafka.servers.http.routes import data, docs, health, kraft, operations, topics
+
+Routes = Callable[[Door], APIRouter]
+
+ROUTES: tuple[Routes, ...] = (
+    health.routes,
+    topics.routes,
+    data.routes,
+    operations.routes,
+    docs.routes,
+)
+LAB_ROUTES: tuple[Routes, ...] = (kraft.routes,)
+"""Where callers vote and name leaders: only with lab.api=true."""
+
+
+def build_app(door: Door) -> FastAPI:
+    app = FastAPI(
+        title="SSKafka",
+        version=__version__,
+        description="The HTTP door of a broker: topics, records, the quorum, and how the broker is.",
+        docs_url=None,
+        redoc_url=None,
+        responses=PROBLEM_RESPONSES,
+    )
+    for routes in (*ROUTES, *(LAB_ROUTES if door.configuration.lab_api else ())):
+        app.include_router(routes(door))
+    handle_problems(app)
+    app.add_middleware(Guard, allowed_hosts=frozenset(door.configuration.allowed_hosts))
+    return app

@@ -1,0 +1,25 @@
+"""What the broker tells its HTTP process about itself; it travels over the private socket."""
+
+from typing import Any, NamedTuple
+
+CONFIGURATION = "configuration"
+OPENED = "opened"
+"""The two questions that belong to the process itself rather than to the broker's answers."""
+
+
+class Configuration(NamedTuple):
+    node_id: int
+    kafka_host: str
+    kafka_port: int
+    lab_api: bool
+    allowed_hosts: tuple[str, ...]
+    """Names that requests may be addressed to, beside localhost and plain IP addresses."""
+    journal_file: str | None
+    """The readable journal of topics; None where this broker keeps none."""
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Configuration":
+        return cls(**{**values, "allowed_hosts": tuple(values["allowed_hosts"])})

@@ -1,0 +1,62 @@
+"""What every route works with: who this broker is, who leads, and the ways to the cluster."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import Self
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.config import ConnectionConfig
+from sskafka.client.connection import Address
+from sskafka.model.clock import Clock
+from sskafka.servers.http.configuration import Configuration
+from sskafka.servers.http.journal import Journal
+from sskafka.servers.http.record_reader import RecordReader
+from sskafka.servers.http.record_writer import RecordWriter
+from sskafka.servers.http.replica_wait import FollowerReports, ReplicaWait
+from sskafka.servers.local.link import BrokerGoneError, BrokerLink
+
+NO_LEADER = -1
+CLIENT_ID = "http-door"
+
+
+class Door:
+    def __init__(self, configuration: Configuration, link: BrokerLink, clock: Clock) -> None:
+        self.configuration = configuration
+        self.link = link
+        self.clock = clock
+        self.leader_id = NO_LEADER
+        self.cluster = self.new_cluster()
+        self.journal = Journal(configuration.journal_file)
+        self.reports = FollowerReports()
+        self.reader = RecordReader(self.cluster, self.new_cluster)
+        self.writer = RecordWriter(self.cluster, self.new_cluster(), ReplicaWait(self.cluster, self.reports))
+        self._stack = AsyncExitStack()
+
+    def new_cluster(self) -> Cluster:
+        """With connections of its own: on one connection a long wait would hold up whatever comes after it."""
+        own = Address(self.configuration.kafka_host, self.configuration.kafka_port)
+        return Cluster([own], ConnectionConfig(client_id=f"{CLIENT_ID}-{self.configuration.node_id}"), clock=self.clock)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this broker is the active controller, which the lab calls the leader."""
+        return self.leader_id == self.configuration.node_id
+
+    async def __aenter__(self) -> Self:
+        self._stack.push_async_callback(self.cluster.close)
+        await self._stack.enter_async_context(self.reader)
+        await self._stack.enter_async_context(self.writer)
+        self.leader_id = await self.link.ask("leader", known=None)
+        watch = asyncio.create_task(self._watch_leader())
+        self._stack.callback(watch.cancel)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def _watch_leader(self) -> None:
+        try:
+            while True:
+                self.leader_id = await self.link.ask("leader", known=self.leader_id)
+        except BrokerGoneError:
+            self.leader_id = NO_LEADER

@@ -1,0 +1,99 @@
+"""What stands before every route.
+
+- A request that changes something must be addressed to this broker by a name of its own, by localhost or by an IP
+  address, and must not come from another site's page: neither a rebound DNS name nor a stranger's form gets through.
+- Bodies are limited.
+- Bodies are JSON, whatever the Content-Type says: the lab's own examples send `application-json`.
+
+No answer carries CORS headers: pages of other sites cannot read what is said here.
+"""
+
+import ipaddress
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sskafka.servers.http.problems import FORBIDDEN, TOO_LARGE, Problem, problem
+
+BODY_BYTES_MAX = 16 * 1024 * 1024
+HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
+ANY_HOST = "*"
+_JSON = (b"content-type", b"application/json")
+
+
+class Guard:
+    def __init__(self, app: ASGIApp, allowed_hosts: frozenset[str]) -> None:
+        self._app = app
+        self._allowed_hosts = frozenset(host.lower() for host in allowed_hosts) | {"localhost"}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in HARMLESS:
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        refusal = self._refusal(headers)
+        if refusal is not None:
+            await problem(FORBIDDEN, refusal)(scope, receive, send)
+        elif _announced_bytes(headers) > BODY_BYTES_MAX:
+            await problem(TOO_LARGE, _too_large())(scope, receive, send)
+        else:
+            await self._app(_with_json_body(scope), _limited(receive), send)
+
+    def _refusal(self, headers: dict[bytes, bytes]) -> str | None:
+        host = headers.get(b"host", b"").decode("latin-1")
+        if not self._is_own(_host_name(host)):
+            return f"{host!r} is no name of this broker; http.allowed.hosts can add it"
+        origin = headers.get(b"origin")
+        if origin is None:
+            return None
+        address = origin.decode("latin-1").partition("://")[2]
+        is_own_page = address == host or _host_name(address) in self._allowed_hosts - {"localhost"}
+        return None if is_own_page else f"a page of {origin.decode('latin-1')!r} may change nothing here"
+
+    def _is_own(self, host: str) -> bool:
+        return ANY_HOST in self._allowed_hosts or host in self._allowed_hosts or _is_ip_address(host)
+
+
+def _host_name(address: str) -> str:
+    """Without the port and the brackets of IPv6."""
+    try:
+        return (urlsplit(f"//{address}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _is_ip_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _announced_bytes(headers: dict[bytes, bytes]) -> int:
+    length = headers.get(b"content-length", b"0")
+    return int(length) if length.isdigit() else 0
+
+
+def _with_json_body(scope: Scope) -> dict[str, Any]:
+    headers = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
+    return {**scope, "headers": [*headers, _JSON]}
+
+
+def _limited(receive: Receive) -> Receive:
+    received_bytes = 0
+
+    async def receive_limited() -> Message:
+        nonlocal received_bytes
+        message = await receive()
+        received_bytes += len(message.get("body", b""))
+        if received_bytes > BODY_BYTES_MAX:
+            raise Problem(TOO_LARGE, _too_large())
+        return message
+
+    return receive_limited
+
+
+def _too_large() -> str:
+    return f"a body has at most {BODY_BYTES_MAX} bytes"

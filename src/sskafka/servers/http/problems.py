@@ -1,0 +1,111 @@
+"""What goes wrong, as HTTP says it: a status and `{"detail": "a sentence"}`.
+
+Kafka's error codes have their statuses in one table here. Whatever may pass by itself is a 503, so that callers know
+that trying again makes sense; what nobody planned for is a 500 and logged.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+
+from sskafka.client.errors import ClientError
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.servers.http.record_writer import MaybeStoredError
+from sskafka.servers.local.link import BrokerGoneError, RefusedError
+
+log = logging.getLogger(__name__)
+
+BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT, TOO_LARGE = 400, 403, 404, 409, 413
+MISDIRECTED, UNPROCESSABLE, INTERNAL, UNAVAILABLE = 421, 422, 500, 503
+
+_STATUSES = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: NOT_FOUND,
+    ErrorCode.UNKNOWN_TOPIC_ID: NOT_FOUND,
+    ErrorCode.TOPIC_ALREADY_EXISTS: CONFLICT,
+    ErrorCode.MESSAGE_TOO_LARGE: TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE: TOO_LARGE,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: FORBIDDEN,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: FORBIDDEN,
+    ErrorCode.TOPIC_DELETION_DISABLED: FORBIDDEN,
+    ErrorCode.INVALID_TOPIC_EXCEPTION: BAD_REQUEST,
+    ErrorCode.INVALID_PARTITIONS: BAD_REQUEST,
+    ErrorCode.INVALID_REPLICATION_FACTOR: BAD_REQUEST,
+    ErrorCode.INVALID_REPLICA_ASSIGNMENT: UNAVAILABLE,
+    ErrorCode.INVALID_CONFIG: BAD_REQUEST,
+    ErrorCode.INVALID_REQUEST: BAD_REQUEST,
+    ErrorCode.INVALID_RECORD: BAD_REQUEST,
+    ErrorCode.INVALID_TIMESTAMP: BAD_REQUEST,
+    ErrorCode.POLICY_VIOLATION: BAD_REQUEST,
+}
+
+
+class ProblemBody(BaseModel):
+    """What every refusal looks like."""
+
+    detail: str
+
+
+PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
+    BAD_REQUEST: {"model": ProblemBody, "description": "The request cannot be meant."},
+    FORBIDDEN: {"model": ProblemBody, "description": "From another site, addressed to another host, or not allowed."},
+    UNPROCESSABLE: {"model": ProblemBody, "description": "The body does not fit the schema."},
+    UNAVAILABLE: {"model": ProblemBody, "description": "Not now; trying again makes sense."},
+}
+
+
+def documented(statuses: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+    """Refusals of one route, for its description in OpenAPI."""
+    return {status: {"model": ProblemBody, "description": text} for status, text in statuses.items()}
+
+
+class Problem(HTTPException):
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(status, detail)
+
+
+def handle_problems(app: FastAPI) -> None:
+    app.exception_handler(RequestValidationError)(_invalid)
+    app.exception_handler(KafkaError)(_refused_by_kafka)
+    for unavailable in (ClientError, MaybeStoredError, BrokerGoneError, RefusedError):
+        app.exception_handler(unavailable)(_unavailable)
+
+
+def status_of(error: KafkaError) -> int:
+    if error.code in _STATUSES:
+        return _STATUSES[error.code]
+    return UNAVAILABLE if error.retriable else INTERNAL
+
+
+def problem(status: int, detail: str) -> JSONResponse:
+    return JSONResponse({"detail": detail}, status)
+
+
+async def _refused_by_kafka(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, KafkaError)
+    status = status_of(error)
+    if status == INTERNAL:
+        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return problem(status, error.message or error.code.name)
+
+
+async def _unavailable(request: Request, error: Exception) -> JSONResponse:
+    return problem(UNAVAILABLE, str(error))
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    """Where in the body, and what is wrong there; what was sent is not repeated."""
+    assert isinstance(error, RequestValidationError)
+    sentences = dict.fromkeys(_sentence(item) for item in error.errors())
+    return problem(UNPROCESSABLE, "; ".join(sentences))
+
+
+def _sentence(error: Mapping[str, Any]) -> str:
+    path = error["loc"]
+    if error["type"] == "json_invalid":
+        return f"the body is no JSON: {error['ctx']['error']} at character {path[-1]}"
+    return f"{'.'.join(str(step) for step in path[1:]) or path[0]}: {error['msg']}"

@@ -1,0 +1,93 @@
+"""The HTTP process: `python -m sskafka.servers.http.process LINK LISTENER`, two inherited sockets, started by a broker.
+
+It ends with its broker, whatever becomes of that: the kernel kills it when the broker is killed, and the end of the
+private socket tells it to finish the requests at hand and go. Ctrl+C in a terminal reaches the broker, which decides.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+
+import uvicorn
+
+from sskafka.client.clock import SystemClock
+from sskafka.servers.event_loop import new_event_loop
+from sskafka.servers.http.app import build_app
+from sskafka.servers.http.configuration import CONFIGURATION, OPENED, Configuration
+from sskafka.servers.http.door import Door
+from sskafka.servers.local.link import BrokerLink
+
+NICENESS = 5  # the broker's turn comes first where both want the processor
+PR_SET_PDEATHSIG = 1
+KEEP_ALIVE_S = 65
+GRACE_S = 1  # for requests at hand when the broker stops; long polls are cut off
+CONNECTIONS_MAX = 2000
+BACKLOG = 1024
+
+
+class Server(uvicorn.Server):
+    """Says when it is open; signals are the broker's business."""
+
+    def __init__(self, config: uvicorn.Config, link: BrokerLink) -> None:
+        super().__init__(config)
+        self._link = link
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        await self._link.ask(OPENED)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def run(link_end: socket.socket, listener: socket.socket) -> None:
+    link = await BrokerLink.open(link_end)
+    link_ended = asyncio.create_task(link.run())
+    configuration = Configuration.from_json(await link.ask(CONFIGURATION))
+    async with Door(configuration, link, SystemClock()) as door:
+        server = Server(server_config(door), link)
+        link_ended.add_done_callback(lambda _: setattr(server, "should_exit", True))
+        await server.serve([listener])
+    await link_ended
+
+
+def server_config(door: Door) -> uvicorn.Config:
+    return uvicorn.Config(
+        build_app(door),
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=BACKLOG,
+        limit_concurrency=CONNECTIONS_MAX,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+
+
+def die_with_parent() -> None:
+    """Where the kernel can do that; the broker may have been killed before it was told to."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def main(link: int, listener: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent()
+    os.nice(NICENESS)
+    logging.basicConfig(
+        level="WARNING", stream=sys.stderr, format="%(asctime)s %(levelname)-7s %(name)s (HTTP): %(message)s"
+    )
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(run(socket.socket(fileno=link), socket.socket(fileno=listener)))
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:]))

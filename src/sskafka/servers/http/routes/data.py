@@ -1,0 +1,197 @@
+"""/data/v1: records are stored and read, as the lab has it, in batches and with long polls where asked for.
+
+Beyond the lab: `records` stores several at once, `max_wait_ms` waits for the first one, `acks: isr` is Kafka's own.
+Keys and payloads are text; bytes that are no UTF-8 travel as base64, with `key_base64` or `payload_base64` set.
+"""
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Coroutine
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field, WithJsonSchema, model_validator
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.errors import UnknownTopicError
+from sskafka.client.fetched import ConsumedRecord
+from sskafka.client.metadata import TopicView
+from sskafka.model.ids import TopicPartition
+from sskafka.servers.http.door import Door
+from sskafka.servers.http.lab_names import BrokerId, parse_topic_partition
+from sskafka.servers.http.leadership import NOT_THE_LEADER, leader_only
+from sskafka.servers.http.problems import NOT_FOUND, TOO_LARGE, Problem, documented
+from sskafka.servers.http.record_writer import NO_LEADER_TIMEOUT_MS, Acks, NewRecord
+
+T = TypeVar("T")
+
+RECORDS_MAX = 100_000
+WAIT_MAX_MS = 60_000
+OFFSET_MAX = 2**63 - 2
+CLIENT_GONE = 499  # nobody is left to read it
+
+TopicPartitionName = Annotated[str, Field(examples=["testtopic-1"], description="The topic, a dash, the partition.")]
+AcksField = Annotated[
+    Literal["all", "isr", "1", "0", 1, 0],
+    WithJsonSchema({"enum": ["all", "isr", "1", "0", 1, 0], "default": "all"}),
+    Field(description="Who must have the record: all replicas, those in sync, the leader, nobody."),
+]
+
+
+class Record(BaseModel):
+    key: str | None = None
+    payload: Annotated[str | None, Field(examples=["my message"])]
+    key_base64: bool = False
+    payload_base64: bool = False
+
+    @model_validator(mode="after")
+    def check_encodings(self) -> Self:
+        self.to_bytes()
+        return self
+
+    def to_bytes(self) -> NewRecord:
+        return NewRecord(_bytes(self.key, self.key_base64), _bytes(self.payload, self.payload_base64))
+
+
+class ProduceRequest(BaseModel):
+    """One record, or several as `records`."""
+
+    topic_partition: TopicPartitionName
+    acks: AcksField = "all"
+    key: str | None = None
+    payload: Annotated[str | None, Field(examples=["my message"])] = None
+    key_base64: bool = False
+    payload_base64: bool = False
+    records: Annotated[list[Record] | None, Field(min_length=1, max_length=RECORDS_MAX)] = None
+
+    @model_validator(mode="after")
+    def check_records(self) -> Self:
+        if (self.records is None) == ("payload" not in self.model_fields_set):
+            raise ValueError("give either payload or records")
+        self.to_records()
+        return self
+
+    def to_records(self) -> list[NewRecord]:
+        if self.records is not None:
+            return [record.to_bytes() for record in self.records]
+        return [NewRecord(_bytes(self.key, self.key_base64), _bytes(self.payload, self.payload_base64))]
+
+
+class ConsumeRequest(BaseModel):
+    topic_partition: TopicPartitionName
+    last_offset: Annotated[int, Field(ge=-1, le=OFFSET_MAX, examples=[-1])] = -1
+    max_batch_size: Annotated[int, Field(ge=1, le=RECORDS_MAX, examples=[100])] = 100
+    follower_broker_id: BrokerId | None = None
+    max_wait_ms: Annotated[int, Field(ge=0, le=WAIT_MAX_MS)] = 0
+
+
+class ReadRecord(BaseModel):
+    offset: int
+    key: str | None
+    payload: str | None
+    key_base64: bool = Field(default=False, description="Present only when the key is base64.")
+    payload_base64: bool = Field(default=False, description="Present only when the payload is base64.")
+
+
+class ConsumeResponse(BaseModel):
+    last_offset: int
+    records: list[ReadRecord]
+
+
+def routes(door: Door) -> APIRouter:
+    refusals = documented({NOT_FOUND: "There is no such topic or partition.", TOO_LARGE: "A record is too large."})
+    router = APIRouter(
+        prefix="/data/v1", tags=["lab"], responses={**NOT_THE_LEADER, **refusals}, dependencies=[leader_only(door)]
+    )
+
+    @router.post("/produce", status_code=204, summary="Store records", response_class=Response)
+    async def produce(body: ProduceRequest, request: Request) -> Response:
+        partition = await _existing(door.cluster, body.topic_partition)
+        acks = Acks(str(body.acks))
+        writing = door.writer.write(partition, body.to_records(), acks)
+        await (_unless_gone(request, writing) if acks in {Acks.ALL, Acks.IN_SYNC} else writing)
+        return Response(status_code=204)
+
+    @router.post("/consume", summary="Read records", response_model=ConsumeResponse)
+    async def consume(body: ConsumeRequest, request: Request) -> Response:
+        partition = await _existing(door.cluster, body.topic_partition)
+        if body.follower_broker_id is not None:
+            _note_follower(door, partition, body.follower_broker_id, body.last_offset)
+        reading = door.reader.read(partition, body.last_offset + 1, body.max_batch_size, body.max_wait_ms)
+        found = await (_unless_gone(request, reading) if body.max_wait_ms else reading)
+        last_offset = found.records[-1].offset if found.records else -1 if found.is_empty else body.last_offset
+        return JSONResponse({"last_offset": last_offset, "records": [_shown(record) for record in found.records]})
+
+    return router
+
+
+async def _existing(cluster: Cluster, name: str) -> TopicPartition:
+    """The partition of that name; one that is not known may be new."""
+    partition = parse_topic_partition(name)
+    topic = await _topic(cluster, partition.topic)
+    if partition.partition not in topic.partitions:
+        cluster.forget(topic.name)
+        topic = await _topic(cluster, partition.topic)
+    if partition.partition not in topic.partitions:
+        raise Problem(NOT_FOUND, f"there is no partition {name}: topic {topic.name} has {len(topic.partitions)}")
+    return partition
+
+
+async def _topic(cluster: Cluster, name: str) -> TopicView:
+    try:
+        return await cluster.retrying(
+            lambda: cluster.topic(name), topics=[name], deadline_ms=cluster.deadline_ms(NO_LEADER_TIMEOUT_MS)
+        )
+    except UnknownTopicError:
+        raise Problem(NOT_FOUND, f"there is no topic {name}") from None
+
+
+def _note_follower(door: Door, partition: TopicPartition, follower: int, last_offset: int) -> None:
+    topic = door.cluster.view.topics[partition.topic]
+    if follower in topic.partitions[partition.partition].replicas:
+        door.reports.note(topic.topic_id, partition.partition, follower, last_offset)
+
+
+async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Does the work for as long as somebody waits for it."""
+    working = asyncio.create_task(work)
+    gone = asyncio.create_task(_until_gone(request))
+    try:
+        await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise Problem(CLIENT_GONE, "the client did not wait")
+        return working.result()
+    finally:
+        working.cancel()
+        gone.cancel()
+
+
+async def _until_gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _bytes(text: str | None, is_base64: bool) -> bytes | None:
+    if text is None:
+        return None
+    if not is_base64:
+        return text.encode()
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"not base64: {error}") from error
+
+
+def _shown(record: ConsumedRecord) -> dict[str, Any]:
+    """As the lab shows it; what is beyond the lab appears only where it applies."""
+    shown: dict[str, Any] = {"offset": record.offset}
+    flags: dict[str, bool] = {}
+    for name, value in (("key", record.key), ("payload", record.value)):
+        try:
+            shown[name] = None if value is None else value.decode()
+        except UnicodeDecodeError:
+            shown[name] = base64.b64encode(value or b"").decode()
+            flags[f"{name}_base64"] = True
+    return shown | flags

@@ -1,0 +1,25 @@
+"""GET /healthcheck, as the lab has it."""
+
+from typing import Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from sskafka.servers.http.door import Door
+
+
+class Health(BaseModel):
+    status: Literal["up"] = "up"
+    broker_id: int
+    leader_broker_id: int
+    """-1 while there is none."""
+
+
+def routes(door: Door) -> APIRouter:
+    router = APIRouter(tags=["lab"])
+
+    @router.get("/healthcheck", summary="The broker is up")
+    async def healthcheck() -> Health:
+        return Health(broker_id=door.configuration.node_id, leader_broker_id=door.leader_id)
+
+    return router

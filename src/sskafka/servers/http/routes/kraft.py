@@ -1,0 +1,120 @@
+"""/kraft/v1: a second door to the quorum's own state machine, as the lab has it. A vote given here is a real one.
+
+Offsets are those of the readable journal; only its changes count when a candidate's log is compared with ours.
+"""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from sskafka.metadata.journal import CREATE_TOPIC, JournalEntry
+from sskafka.raft.voters import NO_NODE
+from sskafka.servers.http.door import Door
+from sskafka.servers.http.lab_names import BrokerId
+from sskafka.servers.http.leadership import NOT_THE_LEADER, leader_only
+from sskafka.servers.http.problems import NOT_FOUND, Problem, documented
+
+EPOCH_MAX = 2**31 - 1
+OFFSET_MAX = 2**63 - 2
+RECORDS_MAX = 10_000
+
+Epoch = Annotated[int, Field(ge=0, le=EPOCH_MAX)]
+LastEpoch = Annotated[int, Field(ge=-1, le=EPOCH_MAX, description="-1 for an empty log.")]
+LastOffset = Annotated[int, Field(ge=-1, le=OFFSET_MAX)]
+
+
+class VoteRequest(BaseModel):
+    candidate_epoch: Epoch
+    last_offset: LastOffset
+    last_offset_epoch: LastEpoch
+    candidate_id: BrokerId
+
+
+class VoteResponse(BaseModel):
+    granted: bool
+    leader_epoch: int | None = Field(default=None, description="With a refusal: of the last leader known.")
+    leader_id: str | int | None = Field(default=None, description="With a refusal; -1 when none is known.")
+
+
+class BeginEpochRequest(BaseModel):
+    leader_id: BrokerId
+    leader_epoch: Epoch
+
+
+class BeginEpochResponse(BaseModel):
+    accepted: bool
+    leader_epoch: int | None = None
+    leader_id: str | int | None = None
+
+
+class FetchMetadataRequest(BaseModel):
+    last_offset: LastOffset = -1
+    last_offset_epoch: LastEpoch = -1
+    max_batch_size: Annotated[int, Field(ge=1, le=RECORDS_MAX)] = 100
+    follower_broker_id: BrokerId | None = None
+
+
+class MetadataRecord(BaseModel):
+    offset: int
+    epoch: int
+    action: str
+    payload: dict[str, Any]
+
+
+class FetchMetadataResponse(BaseModel):
+    records: list[MetadataRecord]
+    diverging_epoch: int | None = Field(default=None, description="Present when the logs part.")
+    diverging_offset: int | None = Field(default=None, description="The last offset that both may share.")
+
+
+def routes(door: Door) -> APIRouter:
+    router = APIRouter(prefix="/kraft/v1", tags=["lab"])
+
+    @router.post("/voteRequest", summary="Ask for a vote", response_model_exclude_none=True)
+    async def vote_request(request: VoteRequest) -> VoteResponse:
+        is_behind = door.journal.end().is_ahead_of(request.last_offset, request.last_offset_epoch)
+        answer = await door.link.ask(
+            "vote", candidate=request.candidate_id, epoch=request.candidate_epoch, up_to_date=not is_behind
+        )
+        return VoteResponse(granted=True) if answer["granted"] else VoteResponse(granted=False, **_leader(answer))
+
+    @router.post("/beginQuorumEpoch", summary="Say who leads", response_model_exclude_none=True)
+    async def begin_quorum_epoch(request: BeginEpochRequest) -> BeginEpochResponse:
+        answer = await door.link.ask("begin_epoch", leader=request.leader_id, epoch=request.leader_epoch)
+        if answer["accepted"]:
+            return BeginEpochResponse(accepted=True)
+        return BeginEpochResponse(accepted=False, **_leader(answer))
+
+    @router.post(
+        "/fetchMetadata",
+        summary="Read the journal of topics",
+        response_model_exclude_none=True,
+        responses={**NOT_THE_LEADER, **documented({NOT_FOUND: "This broker keeps no journal."})},
+        dependencies=[leader_only(door)],
+    )
+    async def fetch_metadata(request: FetchMetadataRequest) -> FetchMetadataResponse:
+        if not door.journal.is_kept:
+            raise Problem(NOT_FOUND, "this broker keeps no journal: set metadata.log.dir apart from log.dirs")
+        divergence = door.journal.divergence(request.last_offset, request.last_offset_epoch)
+        if divergence is not None:
+            return FetchMetadataResponse(
+                records=[], diverging_epoch=divergence.epoch, diverging_offset=divergence.offset
+            )
+        entries = door.journal.after(request.last_offset, request.max_batch_size)
+        return FetchMetadataResponse(records=[_record(entry) for entry in entries])
+
+    return router
+
+
+def _leader(answer: dict[str, Any]) -> dict[str, Any]:
+    """Ids are text at this door; nobody is -1."""
+    leader_id = answer["leader_id"]
+    return {"leader_epoch": answer["leader_epoch"], "leader_id": leader_id if leader_id == NO_NODE else str(leader_id)}
+
+
+def _record(entry: JournalEntry) -> MetadataRecord:
+    payload = dict(entry.payload)
+    if entry.type == CREATE_TOPIC:
+        payload.pop("partition_count", None)
+    return MetadataRecord(offset=entry.offset, epoch=entry.epoch, action=entry.type, payload=payload)

@@ -1,0 +1,103 @@
+"""The HTTP process, from the broker's side: started, told what it must know, started again when it dies.
+
+    bind       before anything else starts: a taken port is found out while nothing is at stake
+    run        a child process on that socket, and its private socket answered; when it dies, the next one
+    opened     the child has said that it accepts requests
+    cancelled  the private socket is closed, which ends the child; one that will not end is killed
+
+The port stays bound here, so connections that arrive while there is no child wait for the next one. A broker whose
+HTTP process never came up fails loudly; later deaths are logged and healed, because they touch no data.
+"""
+
+import asyncio
+import logging
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from sskafka.model.listeners import Listener
+from sskafka.servers.http.configuration import CONFIGURATION, OPENED, Configuration
+from sskafka.servers.kafka.sockets import PortTakenError, bind
+from sskafka.servers.local.server import Answer, serve
+
+log = logging.getLogger(__name__)
+
+SETTING = "http.listener"
+STOP_TIMEOUT_S = 3.0
+PAUSE_MIN_S = 0.5
+PAUSE_MAX_S = 30.0
+
+
+class HttpDoorError(ChildProcessError):
+    """The HTTP process could not be started."""
+
+
+def bind_http(host: str, port: int) -> socket.socket:
+    try:
+        return bind(Listener(SETTING, host, port))
+    except PortTakenError as error:
+        text = f"port {port} is taken: another program listens on {host or '*'}:{port}; stop it, or give the HTTP door "
+        advice = f"another port (--set {SETTING}={host}:PORT, 0 for any free one) or none (--set {SETTING}=)"
+        raise PortTakenError(error.errno, text + advice) from error
+
+
+class HttpDoor:
+    def __init__(self, bound: socket.socket, configuration: Configuration, answers: Mapping[str, Answer]) -> None:
+        self._bound = bound
+        self._configuration = configuration
+        self._answers = {**answers, CONFIGURATION: self._tell_configuration, OPENED: self._note_opened}
+        self._opened = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        pause_s = PAUSE_MIN_S
+        loop = asyncio.get_running_loop()
+        while True:
+            began_s = loop.time()
+            exit_code = await self._run_once()
+            if not self._opened.is_set():
+                raise HttpDoorError(f"the HTTP process ended with exit code {exit_code} before its door was open")
+            pause_s = PAUSE_MIN_S if loop.time() - began_s > PAUSE_MAX_S else min(pause_s * 2, PAUSE_MAX_S)
+            log.error("the HTTP process ended with exit code %s; the next one starts in %.1f s", exit_code, pause_s)
+            await asyncio.sleep(pause_s)
+
+    async def opened(self) -> None:
+        await self._opened.wait()
+
+    async def _run_once(self) -> int:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = self._start(theirs)
+        try:
+            ours.setblocking(False)
+            await serve(ours, self._answers)
+            return await self._ended(process)
+        finally:
+            ours.close()
+            await self._ended(process)
+
+    def _start(self, link: socket.socket) -> "subprocess.Popen[bytes]":
+        descriptors = (link.fileno(), self._bound.fileno())
+        arguments = [str(descriptor) for descriptor in descriptors]
+        command = [sys.executable, "-P", "-m", "sskafka.servers.http.process", *arguments]
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=descriptors)
+
+    async def _ended(self, process: "subprocess.Popen[bytes]") -> int:
+        """The exit code; its private socket is closed, so it is about to end or beyond listening."""
+        return await asyncio.get_running_loop().run_in_executor(None, _reap, process)
+
+    async def _tell_configuration(self, details: Mapping[str, Any]) -> dict[str, Any]:
+        return self._configuration.to_json()
+
+    async def _note_opened(self, details: Mapping[str, Any]) -> None:
+        self._opened.set()
+
+
+def _reap(process: "subprocess.Popen[bytes]") -> int:
+    try:
+        return process.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()

@@ -1,0 +1,70 @@
+"""DescribeQuorum of a data partition: how far its replicas have come, as this broker sees it when it leads.
+
+Kafka tells that of the metadata log alone, and so does the controller, to whom such questions go on.
+"""
+
+from typing import Any
+
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import METADATA_TOPIC
+from sskafka.replication.partition import UNKNOWN_EPOCH, Partition
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.registry import MessageHandler, Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    ReplicaState,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+
+
+class ReplicaPositionsHandler:
+    """`of_metadata` answers for the metadata log."""
+
+    def __init__(self, replicas: ReplicaManager, of_metadata: MessageHandler[DescribeQuorumRequest]) -> None:
+        self._replicas = replicas
+        self._of_metadata = of_metadata
+
+    def register(self, registry: Registry) -> None:
+        registry.add_message(ApiKey.DESCRIBE_QUORUM, self.describe, cluster_operation=Operation.DESCRIBE)
+
+    async def describe(self, message: DescribeQuorumRequest, request: Request) -> Any:
+        if not message.topics or any(topic.topic_name == METADATA_TOPIC for topic in message.topics):
+            return await self._of_metadata(message, request)
+        topics = [
+            ResponseTopicData(
+                topic.topic_name, [self._partition(topic.topic_name, item.partition_index) for item in topic.partitions]
+            )
+            for topic in message.topics
+        ]
+        return DescribeQuorumResponse(error_message=None, topics=topics)
+
+    def _partition(self, topic: str, index: int) -> ResponsePartitionData:
+        try:
+            partition = self._replicas.find(topic, index)
+            partition.check_leader_epoch(UNKNOWN_EPOCH)
+        except Exception as error:
+            code, text = error_code_of(error)
+            return ResponsePartitionData(index, code, text)
+        return _described(index, partition)
+
+
+def _described(index: int, partition: Partition) -> ResponsePartitionData:
+    leader = partition.leader
+    assert leader is not None, "it was checked"
+    followers = {replica: progress.log_end_offset for replica, progress in leader.followers.items()}
+    ends = {**followers, leader.broker_id: partition.log.log_end_offset}
+    return ResponsePartitionData(
+        partition_index=index,
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        leader_id=leader.broker_id,
+        leader_epoch=leader.leader_epoch,
+        high_watermark=partition.high_watermark,
+        current_voters=[ReplicaState(replica, log_end_offset=ends[replica]) for replica in leader.replicas],
+    )

@@ -1,0 +1,70 @@
+"""What a broker counts beside its requests, under the names that the JMX exporter's rules give Kafka's metrics.
+
+Everything here is computed when somebody asks.
+"""
+
+import os
+import resource
+from collections.abc import Iterator
+
+from sskafka.metadata.image import ClusterImage
+from sskafka.model.counters import Sample
+from sskafka.replication.partition import Partition
+from sskafka.replication.replica_manager import TopicReplicas
+
+NO_LEADER = -1
+_CONTROLLER = "kafka_controller_kafkacontroller_"
+
+
+def control_samples(image: ClusterImage, node_id: int, leader_id: int) -> Iterator[Sample]:
+    """The active controller speaks for the cluster; the others say that they are not active."""
+    is_active = leader_id == node_id
+    yield Sample(_CONTROLLER + "activecontrollercount", (), int(is_active))
+    if is_active:
+        for name, value in _cluster_gauges(image).items():
+            yield Sample(_CONTROLLER + name, (), value)
+    yield Sample("kafka_server_raftmetrics_currentleader", (), leader_id)
+    yield Sample("kafka_server_metadataloader_currentmetadataoffset", (), image.next_offset - 1)
+
+
+def _cluster_gauges(image: ClusterImage) -> dict[str, int]:
+    partitions = [state for _, _, state in image.partitions()]
+    fenced = sum(broker.fenced for broker in image.brokers.values())
+    return {
+        "globaltopiccount": len(image.topics_by_id),
+        "globalpartitioncount": len(partitions),
+        "offlinepartitionscount": sum(state.leader == NO_LEADER for state in partitions),
+        "preferredreplicaimbalancecount": sum(state.leader != state.replicas[0] for state in partitions),
+        "activebrokercount": len(image.brokers) - fenced,
+        "fencedbrokercount": fenced,
+    }
+
+
+def topic_samples(topic: TopicReplicas) -> Iterator[Sample]:
+    yield from topic.counters.samples(topic.name)
+    for partition in list(topic.partitions.values()):
+        yield from _partition_samples(partition)
+
+
+def _partition_samples(partition: Partition) -> Iterator[Sample]:
+    topic, index = partition.topic_partition
+    labels = (("topic", topic), ("partition", str(index)))
+    log = partition.log
+    yield Sample("kafka_log_log_size", labels, log.size_bytes)
+    yield Sample("kafka_log_log_numlogsegments", labels, len(log.segments))
+    yield Sample("kafka_log_log_logstartoffset", labels, log.log_start_offset)
+    yield Sample("kafka_log_log_logendoffset", labels, log.log_end_offset)
+    yield Sample("kafka_cluster_partition_underreplicated", labels, int(partition.is_under_replicated()))
+    if partition.leader is not None:
+        yield Sample("kafka_cluster_partition_insyncreplicascount", labels, len(partition.leader.isr.committed))
+        yield Sample("kafka_cluster_partition_replicascount", labels, len(partition.leader.replicas))
+
+
+def process_samples() -> Iterator[Sample]:
+    """Of the broker's own process, as Prometheus' client libraries name them."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    yield Sample("process_cpu_seconds_total", (), usage.ru_utime + usage.ru_stime)
+    yield Sample("process_open_fds", (), len(os.listdir("/proc/self/fd")))
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        pages = int(statm.read().split()[1])
+    yield Sample("process_resident_memory_bytes", (), pages * os.sysconf("SC_PAGE_SIZE"))

@@ -1,0 +1,67 @@
+"""What operators ask a broker over HTTP: alive, ready, counters."""
+
+import re
+
+from broker_process import StartBroker
+from http_door import HttpClient
+from waiting import wait_until
+
+HTTP = {"http.listener": "127.0.0.1:0"}
+SAMPLE = re.compile(r"([a-z_]+)(\{[^}]*\})? (-?[0-9.e+]+)")
+
+
+def metrics(http: HttpClient) -> dict[str, float]:
+    response = http.http.get("/metrics")
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+    samples = {}
+    for line in response.text.splitlines():
+        if not line.startswith("#"):
+            match = SAMPLE.fullmatch(line)
+            assert match, line
+            samples[match[1] + (match[2] or "")] = float(match[3])
+    return samples
+
+
+def test_a_broker_that_serves_is_alive_and_ready(start_broker: StartBroker) -> None:
+    http = HttpClient(start_broker(HTTP).http)
+    assert http.get("/livez") == (200, {"status": "alive"})
+    assert http.get("/readyz") == (200, {"status": "ready"})
+    http.close()
+
+
+def test_counters_have_the_names_of_kafkas_dashboards(start_broker: StartBroker) -> None:
+    broker = start_broker(HTTP)
+    http = HttpClient(broker.http)
+    http.create("orders", 2)
+    before = metrics(http)
+    for _ in range(5):
+        http.produce("orders-1", "payload")
+    http.consume("orders-1")
+    after = metrics(http)
+    messages = 'kafka_server_brokertopicmetrics_messagesin_total{topic="orders"}'
+    assert after[messages] - before[messages] == 5
+    bytes_in = 'kafka_server_brokertopicmetrics_bytesin_total{topic="orders"}'
+    assert after[bytes_in] > before[bytes_in]
+    produces = 'kafka_network_requestmetrics_requests_total{request="Produce"}'
+    assert after[produces] - before[produces] == 5
+    assert after["kafka_controller_kafkacontroller_activecontrollercount"] == 1
+    assert after["kafka_controller_kafkacontroller_globalpartitioncount"] >= 2
+    assert after["kafka_controller_kafkacontroller_offlinepartitionscount"] == 0
+    assert after["kafka_server_replicamanager_underreplicatedpartitions"] == 0
+    assert after["kafka_server_replicamanager_leadercount"] >= 2
+    assert after['kafka_log_log_size{topic="orders",partition="0"}'] > 0
+    assert after['kafka_log_log_logendoffset{topic="orders",partition="0"}'] == 5
+    assert after["process_resident_memory_bytes"] > 1e6
+    http.close()
+
+
+def test_many_topics_are_counted_in_turns(start_broker: StartBroker) -> None:
+    http = HttpClient(start_broker(HTTP).http)
+    http.create("wide", 300)
+
+    def counted() -> int:
+        return sum(name.startswith("kafka_log_log_size{") for name in metrics(http))
+
+    wait_until(lambda: counted() == 300, "every partition is counted")
+    http.close()
