@@ -43,14 +43,21 @@ from sskafka.replication.leader_connections import LeaderConnections
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
 from sskafka.servers.event_loop import new_event_loop
-from sskafka.servers.kafka.api_tables import BrokerServices, register_broker_apis, register_controller_apis
+from sskafka.servers.kafka.api_tables import (
+    BrokerServices,
+    allocate_producer_ids,
+    register_broker_apis,
+    register_controller_apis,
+)
 from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.group_services import GroupServices, Surroundings
+from sskafka.servers.kafka.handlers.producers import ProducerIds
 from sskafka.servers.kafka.listener import ConnectionLimits, Listener
 from sskafka.servers.kafka.readiness import ServedApis
 from sskafka.servers.kafka.registry import Api, Registry
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.servers.kafka.sockets import bind
+from sskafka.servers.kafka.transaction_services import Neighbours, TransactionServices
 from sskafka.servers.samples import control_samples, process_samples, topic_samples
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.log_manager import LogManager
@@ -236,7 +243,7 @@ class Broker:
         loop = asyncio.get_running_loop()
         tasks = _Tasks(loop)
         links = ClusterLinks(
-            LeaderConnections(self._address_of, self._connection_options(), tasks.spawn),
+            LeaderConnections(self._address_of, self._connection_options("fetcher"), tasks.spawn),
             ControllerRequests(self._ask_controller, tasks.spawn),
             loop.call_later,
             lambda: control.broker_epoch,
@@ -245,10 +252,16 @@ class Broker:
         self._stack.callback(replicas.stop)
 
         timers = TimerWheel(self._clock, loop.call_later)
-        groups = GroupServices(
-            Surroundings(replicas, self.settings, self._clock, timers, LoopBackground(loop, self._executor))
-        )
+        surroundings = Surroundings(replicas, self.settings, self._clock, timers, LoopBackground(loop, self._executor))
+        groups = GroupServices(surroundings)
         self._stack.callback(groups.stop)
+        producer_ids = ProducerIds(lambda: allocate_producer_ids(control, self.node_id))
+        transport = LeaderConnections(self._address_of, self._connection_options("transactions"), tasks.spawn)
+        transactions = TransactionServices(
+            surroundings,
+            Neighbours(groups, transport, loop.call_soon, lambda: control.image, producer_ids.next_id),
+        )
+        self._stack.callback(transactions.stop)
 
         def apply(delta: MetadataDelta, image: ClusterImage) -> None:
             replicas.apply(delta, image)
@@ -256,17 +269,18 @@ class Broker:
 
         def applied(delta: MetadataDelta, image: ClusterImage) -> None:
             groups.metadata_changed(delta, image)
+            transactions.metadata_changed(delta, image)
             control.applied(image.next_offset)
 
         control.feed.subscribe(apply)
         housekeeping = Housekeeping(logs, replicas, self.settings, self._clock, self._executor)
         self._stack.callback(housekeeping.checkpoint)
         self._stack.push_async_callback(_end, self._spawn_background(housekeeping.run()))
-        return BrokerServices(logs, replicas, timers, housekeeping, groups)
+        return BrokerServices(logs, replicas, timers, housekeeping, groups, producer_ids, transactions)
 
-    def _connection_options(self) -> ConnectionOptions:
+    def _connection_options(self, purpose: str) -> ConnectionOptions:
         timeout_ms: int = self.settings["replica.socket.timeout.ms"]
-        return ConnectionOptions(f"broker-{self.node_id}-fetcher", timeout_ms, timeout_ms)
+        return ConnectionOptions(f"broker-{self.node_id}-{purpose}", timeout_ms, timeout_ms)
 
     def _address_of(self, broker_id: int) -> Address | None:
         """Where another broker listens for this one."""

@@ -7,8 +7,8 @@ from the handlers (`initialize`, `enrol`, `end`: awaited) and from the leaders o
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Any, Protocol
 
+from sskafka.coordination.askers import NOBODY, FutureAsker
 from sskafka.coordination.coordinator import Coordinator
-from sskafka.coordination.future_asker import FutureAsker
 from sskafka.coordination.internal_topics import TRANSACTION_STATE
 from sskafka.coordination.shard import Place, ShardRuntime
 from sskafka.metadata.delta import MetadataDelta
@@ -161,10 +161,11 @@ class TransactionCoordinator:
     # -- what the senders of markers say
 
     def completed(self, machine: TransactionMachine, prepared: Prepared) -> None:
+        """Nobody waits for that: where it cannot be written, the next coordinator completes the transaction."""
         self._shards.write(
             prepared.transaction.transactional_id,
             lambda current, now_ms: current.complete(prepared, now_ms) if current is machine else Decision(),
-            _Nobody(),
+            NOBODY,
         )
 
     # -- what administrators ask
@@ -203,11 +204,3 @@ class _ForLeader:
 
     def refuse(self, error: ErrorCode) -> None:
         self._verified(dict.fromkeys(self._partitions, error))
-
-
-class _Nobody:
-    """Completes a transaction that nobody waits for: a refused one is completed by the next coordinator."""
-
-    def answer(self, response: object) -> None: ...
-
-    def refuse(self, error: ErrorCode) -> None: ...

@@ -20,7 +20,7 @@ from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
 from sskafka.transactions.metadata import BUMPING_VERSION
 
-COMMIT_TIMEOUT_MS = 30_000
+COMMIT_TIMEOUT_MS = 15_000
 
 Written = Callable[[ErrorCode], None]
 

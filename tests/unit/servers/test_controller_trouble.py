@@ -90,7 +90,7 @@ def test_there_are_no_producer_ids() -> None:
         raise StorageError(TEXT)
 
     async def ask() -> int:
-        handlers = ProducerHandlers(None, ProducerIds(allocate))  # type: ignore[arg-type]
+        handlers = ProducerHandlers(None, ProducerIds(allocate), None)  # type: ignore[arg-type]
         asked = Request(SimpleNamespace(authorizer=AllowAll(), principal="me"), 0, 1, None, memoryview(b""), 0, 0)  # type: ignore[arg-type]
         return (await handlers.init_producer_id(InitProducerIdRequest(transactional_id=None), asked)).error_code
 

@@ -37,6 +37,7 @@ from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandl
 from sskafka.servers.kafka.handlers.topics import TopicHandlers
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.topic_creation import TopicCreation
+from sskafka.servers.kafka.transaction_services import TransactionServices
 from sskafka.storage.log_manager import LogManager
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -53,6 +54,8 @@ class BrokerServices(NamedTuple):
     timers: TimerWheel
     housekeeping: Housekeeping
     groups: GroupServices
+    producer_ids: ProducerIds
+    transactions: TransactionServices
 
 
 def register_broker_apis(
@@ -64,11 +67,11 @@ def register_broker_apis(
     cluster_id: str,
 ) -> None:
     controller, node_id = control.client, settings["node.id"]
-    logs, replicas, timers, housekeeping, groups = services
+    logs, replicas, timers, housekeeping, groups, producer_ids, transactions = services
     view = ClusterView(cluster_id, lambda: control.image, lambda: _controller_for_clients(control))
     quorum = QuorumHandlers(controller)
     sessions = FetchSessions(settings["max.incremental.fetch.session.cache.slots"], random.randint)
-    produce = ProduceHandler(replicas, clock, timers, view)
+    produce = ProduceHandler(replicas, clock, timers, view, transactions.transactional_produce)
     fetch = FetchHandler(
         replicas,
         sessions,
@@ -93,9 +96,10 @@ def register_broker_apis(
     administration.register(registry)
     ReplicaPositionsHandler(replicas, administration.forward).register(registry)
     OffsetHandlers(replicas, housekeeping.keep_log_starts).register(registry)
-    ProducerHandlers(replicas, ProducerIds(lambda: _allocate_producer_ids(control, node_id))).register(registry)
+    ProducerHandlers(replicas, producer_ids, transactions.initialize).register(registry)
     LogDirsHandler(logs, replicas).register(registry)
     groups.register(registry, view, controller)
+    transactions.register(registry)
 
 
 def register_controller_apis(registry: Registry, control: NodeControl, settings: Settings, cluster_id: str) -> None:
@@ -112,7 +116,7 @@ def register_controller_apis(registry: Registry, control: NodeControl, settings:
     ClusterHandler(view, lambda: _described(direct.voter_addresses)).register(registry)
 
 
-async def _allocate_producer_ids(control: NodeControl, broker_id: int) -> range:
+async def allocate_producer_ids(control: NodeControl, broker_id: int) -> range:
     request = AllocateProducerIdsRequest(broker_id, control.broker_epoch)
     response = await control.client.ask(request, ALLOCATE_TIMEOUT_MS)
     if response.error_code != ErrorCode.NONE:

@@ -94,7 +94,7 @@ class GroupServices:
             return handlers
 
         for key in GROUP_APIS:
-            registry.add(key, _at_first_use(key, make_handlers))
+            registry.add(key, at_first_use(key, make_handlers))
 
     def _handlers(self, registry: Registry, view: ClusterView, controller: Controller) -> dict[int, Handler]:
         from sskafka.servers.kafka.handlers.find_coordinator import FindCoordinatorHandler  # noqa: PLC0415
@@ -109,7 +109,7 @@ class GroupServices:
         return {key: api.handle for key, api in found.by_key.items()}
 
 
-def _at_first_use(key: int, make_handlers: Callable[[], dict[int, Handler]]) -> Handler:
+def at_first_use(key: int, make_handlers: Callable[[], dict[int, Handler]]) -> Handler:
     def handle(request: Request) -> Response | None:
         return make_handlers()[key](request)
 

@@ -5,11 +5,13 @@
     acks=-1   answer when the high watermark has passed it, or with REQUEST_TIMED_OUT; the batch stays written
 
 Appending never waits: the next request on the connection is dispatched while this one's answer is parked. A client
-that asks the wrong broker is told the right one.
+that asks the wrong broker is told the right one. Only what opens a transaction is parked before it is appended, by
+transactional_produce.py.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -23,6 +25,9 @@ from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.wire.leaders import CurrentLeader
 from sskafka.wire.produce import ProduceRequestView, decode_produce_request, encode_produce_response
+
+if TYPE_CHECKING:
+    from sskafka.servers.kafka.handlers.transactional_produce import CarryOut, Refusals, TransactionalProduce, Waiting
 
 NO_OFFSET = -1
 _WRONG_BROKER = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
@@ -49,15 +54,28 @@ class Appended(NamedTuple):
 
 class ProduceHandler:
     def __init__(
-        self, replicas: ReplicaManager, clock: Clock, timers: TimerWheel, view: ClusterView | None = None
+        self,
+        replicas: ReplicaManager,
+        clock: Clock,
+        timers: TimerWheel,
+        view: ClusterView | None = None,
+        make_transactional: "Callable[[CarryOut], TransactionalProduce] | None" = None,
     ) -> None:
+        """`make_transactional` is called when the first transactional request comes."""
         self._replicas = replicas
         self._view = view
         self._clock = clock
         self._timers = timers
+        self._make_transactional = make_transactional
+        self._transactional: TransactionalProduce | None = None
 
     def handle(self, request: Request) -> Response | None:
         produce = decode_produce_request(request.frame, request.position, request.version)
+        if produce.transactional_id is not None:
+            if not request.may_on_transactional_id(Operation.WRITE, produce.transactional_id):
+                return self._refuse_all(request, produce, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            if self._must_wait(request, produce):
+                return None
         appended = self._append_all(request, produce)
         if produce.acks == 0:
             if appended.failed:
@@ -70,6 +88,30 @@ class ProduceHandler:
         if appended.failed:
             return self.failure_response(request, appended.results)
         return encode_produce_response(request.version, request.correlation_id, appended.results)
+
+    def _must_wait(self, request: Request, produce: ProduceRequestView) -> bool:
+        """Whether the coordinator of the transaction has to be asked first."""
+        if self._transactional is None:
+            if self._make_transactional is None:
+                return False
+            self._transactional = self._make_transactional(self.carry_out)
+        return self._transactional.must_wait(request, produce)
+
+    def carry_out(self, waiting: "Waiting", refusals: "Refusals") -> None:
+        """A transactional request whose transaction the coordinator knows, but for the partitions in `refusals`."""
+        request, produce = waiting.request, waiting.produce
+        appended = self._append_all(request, _without(produce, refusals))
+        appended.results.extend(_refused(refusals))
+        appended = appended._replace(failed=appended.failed or bool(refusals))
+        parked = ParkedProduce(self, request, waiting.slot, produce.acks, appended)
+        parked.wait(self._timers, produce.timeout_ms)
+
+    def _refuse_all(self, request: Request, produce: ProduceRequestView, error: ErrorCode) -> Response | None:
+        if produce.acks == 0:
+            request.connection.close()
+            return None
+        every = {(topic, index): error for topic, entries in produce.topics for index, _ in entries}
+        return encode_produce_response(request.version, request.correlation_id, _refused(every))
 
     def failure_response(self, request: Request, results: Results) -> bytes:
         """With the leaders of those partitions that this broker does not lead."""
@@ -154,6 +196,9 @@ class ParkedProduce:
             partition = wait.partition
             waiters = partition.committed_waiters if self._acks == ACKS_ALL else partition.ready_waiters
             waiters.add(wait.end_offset, partial(self._reached, number))
+        if not self._waits:
+            self._timer.cancel()
+            self._answer()
 
     def _reached(self, number: int, outcome: ErrorCode) -> None:
         wait = self._waits.pop(number, None)
@@ -193,6 +238,20 @@ def _checked(records: memoryview | None, acks: int) -> memoryview:
     if not records:
         raise KafkaError(ErrorCode.INVALID_RECORD, "the partition has no record batch")
     return records
+
+
+def _without(produce: ProduceRequestView, refusals: "Refusals") -> ProduceRequestView:
+    topics = [
+        (topic, [entry for entry in entries if (topic, entry[0]) not in refusals]) for topic, entries in produce.topics
+    ]
+    return produce._replace(topics=topics)
+
+
+def _refused(refusals: "Refusals") -> Results:
+    rows: dict[str | bytes, list[Row]] = {}
+    for (topic, index), error in refusals.items():
+        rows.setdefault(topic, []).append((index, error, NO_OFFSET, NO_OFFSET, NO_OFFSET, None))
+    return list(rows.items())
 
 
 def _failure(index: int, error: Exception) -> Row:

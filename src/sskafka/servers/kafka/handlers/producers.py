@@ -1,4 +1,4 @@
-"""Producer ids for idempotent producers, and what partitions know of the producers that write to them."""
+"""Producer ids, and what partitions know of the producers that write to them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,6 +23,9 @@ from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitPr
 FIRST_EPOCH = 0
 NOTHING = -1
 
+InitializeTransactional = Callable[[InitProducerIdRequest, Request], Awaitable[InitProducerIdResponse]]
+"""For requests with a transactional id."""
+
 AllocateBlock = Callable[[], Awaitable[range]]
 """Asks the controller for ids that nobody else will ever get."""
 
@@ -45,9 +48,12 @@ class ProducerIds:
 
 
 class ProducerHandlers:
-    def __init__(self, replicas: ReplicaManager, producer_ids: ProducerIds) -> None:
+    def __init__(
+        self, replicas: ReplicaManager, producer_ids: ProducerIds, initialize_transactional: InitializeTransactional
+    ) -> None:
         self._replicas = replicas
         self._producer_ids = producer_ids
+        self._initialize_transactional = initialize_transactional
 
     def register(self, registry: Registry) -> None:
         registry.add_message(ApiKey.INIT_PRODUCER_ID, self.init_producer_id)
@@ -56,7 +62,7 @@ class ProducerHandlers:
     async def init_producer_id(self, message: InitProducerIdRequest, request: Request) -> InitProducerIdResponse:
         """An idempotent producer gets a new id even when it names an old one: its sequences start afresh."""
         if message.transactional_id is not None:
-            return InitProducerIdResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+            return await self._initialize_transactional(message, request)
         if not request.may_on_cluster(Operation.IDEMPOTENT_WRITE):
             return InitProducerIdResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         try:

@@ -1,4 +1,4 @@
-"""An asker whose answer can be awaited."""
+"""Who asks coordinators: somebody whose answer can be awaited, and nobody."""
 
 import asyncio
 from typing import Any
@@ -20,3 +20,16 @@ class FutureAsker:
         """Raised where the answer is awaited."""
         if not self.future.done():
             self.future.set_exception(KafkaError(error))
+
+
+class _Nobody:
+    """Waits for no answer."""
+
+    def answer(self, response: Any) -> None:
+        pass
+
+    def refuse(self, error: ErrorCode) -> None:
+        pass
+
+
+NOBODY = _Nobody()

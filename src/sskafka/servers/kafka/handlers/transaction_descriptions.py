@@ -1,0 +1,106 @@
+"""DescribeTransactions and ListTransactions: what the coordinator on this broker knows of transactional ids."""
+
+from collections.abc import Callable, Iterable
+
+from sskafka.coordination.transaction_coordinator import TransactionCoordinator
+from sskafka.model.clock import Clock
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import TopicPartition
+from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.transactions.metadata import NO_TIME, TransactionMetadata
+from sskafka.transactions.states import STATE_BY_LABEL, TransactionState
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+)
+from sskafka.wire.messages.describe_transactions import TransactionState as DescribedTransaction
+from sskafka.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from sskafka.wire.messages.list_transactions import TransactionState as ListedTransaction
+
+Matches = Callable[[str], bool]
+
+
+class TransactionDescriptionHandlers:
+    def __init__(self, coordinator: TransactionCoordinator, clock: Clock) -> None:
+        self._coordinator = coordinator
+        self._clock = clock
+
+    def register(self, registry: Registry) -> None:
+        registry.add_message(ApiKey.DESCRIBE_TRANSACTIONS, self.describe)
+        registry.add_message(ApiKey.LIST_TRANSACTIONS, self.list)
+
+    async def describe(self, message: DescribeTransactionsRequest, request: Request) -> DescribeTransactionsResponse:
+        return DescribeTransactionsResponse(
+            transaction_states=[await self._described(name, request) for name in message.transactional_ids]
+        )
+
+    async def _described(self, transactional_id: str, request: Request) -> DescribedTransaction:
+        if not request.may_on_transactional_id(Operation.DESCRIBE, transactional_id):
+            return DescribedTransaction(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, transactional_id)
+        if not transactional_id:
+            return DescribedTransaction(ErrorCode.INVALID_REQUEST, transactional_id)
+        try:
+            known = await self._coordinator.describe(transactional_id)
+        except Exception as error:
+            return DescribedTransaction(error_code_of(error)[0], transactional_id)
+        visible = (item for item in sorted(known.partitions) if request.may_on_topic(Operation.DESCRIBE, item.topic))
+        return DescribedTransaction(
+            ErrorCode.NONE,
+            transactional_id,
+            known.state.label,
+            known.timeout_ms,
+            NO_TIME if known.state is TransactionState.EMPTY else known.start_ms,
+            *known.identity,
+            _by_topic(visible),
+        )
+
+    def list(self, message: ListTransactionsRequest, request: Request) -> ListTransactionsResponse:
+        if self._coordinator.is_loading:
+            return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        try:
+            matches = _matching(message.transactional_id_pattern)
+        except ValueError:
+            return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+        now_ms = self._clock.now_ms()
+        found = [
+            ListedTransaction(known.transactional_id, known.producer_id, known.state.label)
+            for known in self._coordinator
+            if _is_asked_for(known, message, now_ms)
+            and matches(known.transactional_id)
+            and request.may_on_transactional_id(Operation.DESCRIBE, known.transactional_id)
+        ]
+        unknown = [label for label in message.state_filters if label not in STATE_BY_LABEL]
+        return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found)
+
+
+def _is_asked_for(known: TransactionMetadata, asked: ListTransactionsRequest, now_ms: int) -> bool:
+    if asked.state_filters and known.state.label not in asked.state_filters:
+        return False
+    if asked.producer_id_filters and known.producer_id not in asked.producer_id_filters:
+        return False
+    return asked.duration_filter < 0 or (known.start_ms != NO_TIME and now_ms - known.start_ms > asked.duration_filter)
+
+
+def _matching(pattern: str | None) -> Matches:
+    """Raises ValueError for what is no regular expression. RE2, whose patterns cannot hang the loop."""
+    if not pattern:
+        return lambda _: True
+    import re2  # noqa: PLC0415
+
+    try:
+        compiled = re2.compile(pattern)
+    except re2.error as error:
+        raise ValueError(str(error)) from error
+    return lambda name: compiled.fullmatch(name) is not None
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> list[TopicData]:
+    topics: dict[str, TopicData] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, TopicData(topic)).partitions.append(index)
+    return list(topics.values())

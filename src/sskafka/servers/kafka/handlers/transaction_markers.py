@@ -1,0 +1,86 @@
+"""WriteTxnMarkers: a coordinator has the leaders write the outcome of transactions into their partitions.
+
+Administrators use it too, to abort a transaction that hangs in a partition without a coordinator that knows of it.
+"""
+
+import asyncio
+
+from sskafka.coordination.transaction_marker_writer import Marker, MarkerWriter
+from sskafka.model.coordination import TransactionalProducer
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import TopicPartition
+from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+RETRIED_BY_COORDINATORS = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+}
+
+
+class TransactionMarkerHandler:
+    def __init__(self, writer: MarkerWriter) -> None:
+        self._writer = writer
+
+    def register(self, registry: Registry) -> None:
+        registry.add_message(ApiKey.WRITE_TXN_MARKERS, self.write_markers)
+
+    async def write_markers(self, message: WriteTxnMarkersRequest, request: Request) -> WriteTxnMarkersResponse:
+        may_write = request.may_on_cluster(Operation.CLUSTER_ACTION) or request.may_on_cluster(Operation.ALTER)
+        results = []
+        for asked in message.markers:
+            errors = [
+                self._begin(asked, TopicPartition(topic.name, index), may_write)
+                for topic in asked.topics
+                for index in topic.partition_indexes
+            ]
+            results.append((asked, errors))
+        return WriteTxnMarkersResponse([await _result(asked, errors) for asked, errors in results])
+
+    def _begin(self, asked: WritableTxnMarker, target: TopicPartition, may_write: bool) -> "asyncio.Future[ErrorCode]":
+        """All are written in the same turn of the loop; the answer waits for the last to be committed."""
+        written: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+        if may_write:
+            self._writer.write(_marker(asked), target, written.set_result)
+        else:
+            written.set_result(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return written
+
+
+def _marker(asked: WritableTxnMarker) -> Marker:
+    return Marker(
+        TransactionalProducer(asked.producer_id, asked.producer_epoch),
+        asked.transaction_result,
+        asked.coordinator_epoch,
+        asked.transaction_version,
+    )
+
+
+async def _result(asked: WritableTxnMarker, errors: "list[asyncio.Future[ErrorCode]]") -> WritableTxnMarkerResult:
+    outcomes = iter([_for_coordinators(await error) for error in errors])
+    return WritableTxnMarkerResult(
+        asked.producer_id,
+        [
+            WritableTxnMarkerTopicResult(
+                topic.name,
+                [WritableTxnMarkerPartitionResult(index, next(outcomes)) for index in topic.partition_indexes],
+            )
+            for topic in asked.topics
+        ],
+    )
+
+
+def _for_coordinators(error: ErrorCode) -> ErrorCode:
+    """Who leads offsets but has not loaded them yet is, to the coordinator of transactions, not the leader yet."""
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER if error in RETRIED_BY_COORDINATORS else error

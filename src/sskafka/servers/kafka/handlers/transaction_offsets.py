@@ -1,0 +1,162 @@
+"""TxnOffsetCommit: offsets of a group that count once a transaction commits.
+
+The group's coordinator writes them in the producer's name, and like the leader of any partition it first asks the
+coordinator of the transaction whether that is open here. Up to version 4 the client has added the group beforehand;
+from version 5 on the question adds it.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from sskafka.coordination.askers import FutureAsker
+from sskafka.coordination.group_coordinator import GroupCoordinator
+from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
+from sskafka.coordination.transaction_verifier import Outcome, Question, TransactionVerifier
+from sskafka.groups.group import Committer
+from sskafka.groups.offset_requests import OffsetCommit
+from sskafka.metadata.image import ClusterImage
+from sskafka.model.coordination import TransactionalProducer
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+from sskafka.replication.partition import Partition
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.storage.transaction_verification import Verification
+from sskafka.transactions.metadata import ProducerIdentity
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+ADDS_FROM = 5
+ABORTABLE_KNOWN_FROM = 4
+
+PASSING = {
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+}
+"""What the coordinator of the transaction may say that does not mean the coordinator of the group."""
+
+
+class TransactionOffsetHandler:
+    def __init__(
+        self,
+        replicas: ReplicaManager,
+        groups: GroupCoordinator,
+        verifier: TransactionVerifier,
+        image: Callable[[], ClusterImage],
+    ) -> None:
+        self._replicas = replicas
+        self._groups = groups
+        self._verifier = verifier
+        self._image = image
+
+    def register(self, registry: Registry) -> None:
+        registry.add_message(ApiKey.TXN_OFFSET_COMMIT, self.commit)
+
+    async def commit(self, message: TxnOffsetCommitRequest, request: Request) -> TxnOffsetCommitResponse:
+        outcome = self._refused(message, request)
+        commits = [
+            OffsetCommit(target, asked.committed_offset, asked.committed_leader_epoch, asked.committed_metadata)
+            for topic in message.topics
+            for asked in topic.partitions
+            if (target := TopicPartition(topic.name, asked.partition_index)) not in outcome
+        ]
+        if commits:
+            try:
+                outcome |= await self._commit(message, commits, request.version)
+            except Exception as error:
+                outcome |= dict.fromkeys((commit.partition for commit in commits), error_code_of(error)[0])
+        return _response(message, outcome)
+
+    def _refused(self, message: TxnOffsetCommitRequest, request: Request) -> Outcome:
+        targets = [
+            TopicPartition(topic.name, asked.partition_index) for topic in message.topics for asked in topic.partitions
+        ]
+        if not request.may_on_transactional_id(Operation.WRITE, message.transactional_id):
+            return dict.fromkeys(targets, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if not request.may_on_group(Operation.READ, message.group_id):
+            return dict.fromkeys(targets, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        image, refused = self._image(), {}
+        for target in targets:
+            if not request.may_on_topic(Operation.READ, target.topic):
+                refused[target] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif image.partition(*target) is None:
+                refused[target] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return refused
+
+    async def _commit(self, message: TxnOffsetCommitRequest, commits: list[OffsetCommit], version: int) -> Outcome:
+        producer = TransactionalProducer(message.producer_id, message.producer_epoch)
+        partition = self._partition_of(message.group_id)
+        producers = partition.log.producers
+        if producers.verifies_transactions and not producers.has_open_transaction(*producer):
+            await self._verify(partition, message.transactional_id, producer, version)
+        asker = FutureAsker()
+        committer = Committer(message.member_id, message.group_instance_id, message.generation_id)
+
+        self._groups.commit_offsets_in_transaction(message.group_id, committer, commits, producer, asker)
+        errors: list[ErrorCode] = await asker.future
+        return dict(zip((commit.partition for commit in commits), errors, strict=True))
+
+    def _partition_of(self, group_id: str) -> Partition:
+        index = self._groups.shards.partition_of(group_id)
+        partition = None if index is None else self._replicas.maybe_find(CONSUMER_OFFSETS, index)
+        if partition is None or not partition.is_leader:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return partition
+
+    async def _verify(
+        self, partition: Partition, transactional_id: str, producer: TransactionalProducer, version: int
+    ) -> None:
+        """Returns when the transaction is open here; nothing may be awaited between that and the append."""
+        verification = partition.log.producers.begin_verification(*producer)
+        answered: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        target = partition.topic_partition
+        self._verifier.ask(
+            Question(transactional_id, ProducerIdentity(*producer), [target], version >= ADDS_FROM, answered.set_result)
+        )
+        error = (await answered)[target]
+        _settle(partition, verification, _for_client(error, version))
+
+
+def _settle(partition: Partition, verification: Verification, error: ErrorCode) -> None:
+    if error is not ErrorCode.NONE:
+        partition.log.producers.give_up_verification(verification)
+        raise KafkaError(error)
+    if not partition.log.producers.verified(verification):
+        raise KafkaError(ErrorCode.INVALID_TXN_STATE)
+
+
+def _for_client(error: ErrorCode, version: int) -> ErrorCode:
+    if error in PASSING or (error is ErrorCode.CONCURRENT_TRANSACTIONS and version < ADDS_FROM):
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    if error is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if error is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_KNOWN_FROM:
+        return ErrorCode.INVALID_TXN_STATE
+    return error
+
+
+def _response(message: TxnOffsetCommitRequest, outcome: Outcome) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                topic.name,
+                [
+                    TxnOffsetCommitResponsePartition(
+                        asked.partition_index, outcome[TopicPartition(topic.name, asked.partition_index)]
+                    )
+                    for asked in topic.partitions
+                ],
+            )
+            for topic in message.topics
+        ]
+    )

@@ -1,0 +1,206 @@
+"""Produce with a transactional id: the first batch of a transaction in a partition waits for the coordinator's word.
+
+    all partitions have the transaction open     appended at once, as any other request
+    one does not                                 parked; the coordinator is asked about those that do not, then appended
+
+Up to version 11 clients have added the partitions themselves, and the question only verifies it; from 12 on the
+question adds them. Requests of one transactional id are carried out in their order, so whatever comes behind a parked
+one waits with it.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sskafka.coordination.transaction_verifier import Outcome, Question, TransactionVerifier
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import TopicPartition
+from sskafka.records.batch import HEADER_BYTES, TRANSACTIONAL, BatchHeader, read_header
+from sskafka.replication.partition import Partition
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.servers.kafka.connection import ResponseSlot
+from sskafka.servers.kafka.request import Request
+from sskafka.storage.transaction_verification import Verification
+from sskafka.transactions.metadata import ProducerIdentity
+from sskafka.wire.produce import ProduceRequestView, Topic
+
+ADDS_FROM = 12
+ABORTABLE_KNOWN_FROM = 11
+
+COORDINATOR_AWAY = {
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+}
+
+Refusals = dict[tuple[Topic, int], ErrorCode]
+
+
+class RetryPauses(NamedTuple):
+    """A transaction that is just being completed will soon take partitions: wait a little on the client's behalf."""
+
+    pause_ms: int
+    longest_ms: int
+
+
+class _Unverified(NamedTuple):
+    topic: Topic
+    partition: Partition
+    header: BatchHeader
+
+
+class Waiting:
+    """A request whose batches are not written yet."""
+
+    __slots__ = ("produce", "request", "slot", "waited_ms")
+
+    def __init__(self, request: Request, slot: ResponseSlot, produce: ProduceRequestView) -> None:
+        self.request = request
+        self.slot = slot
+        self.produce = produce
+        self.waited_ms = 0
+
+
+CarryOut = Callable[[Waiting, Refusals], None]
+
+
+class TransactionalProduce:
+    """`carry_out` appends what was not refused and answers through the slot."""
+
+    def __init__(
+        self,
+        replicas: ReplicaManager,
+        verifier: TransactionVerifier,
+        timers: TimerWheel,
+        pauses: RetryPauses,
+        carry_out: CarryOut,
+    ) -> None:
+        self._replicas = replicas
+        self._verifier = verifier
+        self._timers = timers
+        self._pauses = pauses
+        self._carry_out = carry_out
+        self._queues: dict[str, deque[Waiting]] = {}
+
+    def must_wait(self, request: Request, produce: ProduceRequestView) -> bool:
+        """True when the request was parked here; otherwise it can be carried out now."""
+        assert produce.transactional_id is not None
+        queue = self._queues.get(produce.transactional_id)
+        if queue is None and not self._unverified(produce):
+            return False
+        waiting = Waiting(request, request.park(), _copied(produce))
+        if queue is None:
+            self._queues[produce.transactional_id] = deque([waiting])
+            self._ask(waiting)
+        else:
+            queue.append(waiting)
+        return True
+
+    def _unverified(self, produce: ProduceRequestView) -> list[_Unverified]:
+        found: list[_Unverified] = []
+        for topic, entries in produce.topics:
+            for index, records in entries:
+                partition = self._replicas.maybe_find(topic, index)
+                if partition is None or records is None or len(records) < HEADER_BYTES:
+                    continue  # the append will say what is wrong
+                header = read_header(records)
+                if _opens_transaction(partition, header):
+                    found.append(_Unverified(topic, partition, header))
+        return found
+
+    def _ask(self, waiting: Waiting) -> None:
+        produce = waiting.produce
+        unverified = self._unverified(produce)
+        if not unverified:
+            self._go_on(waiting, {})
+            return
+        adds = waiting.request.version >= ADDS_FROM
+        verifications: dict[TopicPartition, tuple[Topic, Partition, Verification]] = {}
+        for topic, partition, header in unverified:
+            verification = partition.log.producers.begin_verification(
+                header.producer_id, header.producer_epoch, header.base_sequence, must_begin_with_zero=adds
+            )
+            verifications[partition.topic_partition] = (topic, partition, verification)
+        header = unverified[0].header
+        self._verifier.ask(
+            Question(
+                produce.transactional_id or "",
+                ProducerIdentity(header.producer_id, header.producer_epoch),
+                list(verifications),
+                adds,
+                lambda outcome: self._verified(waiting, verifications, outcome),
+            )
+        )
+
+    def _verified(
+        self,
+        waiting: Waiting,
+        verifications: dict[TopicPartition, tuple[Topic, Partition, Verification]],
+        outcome: Outcome,
+    ) -> None:
+        adds = waiting.request.version >= ADDS_FROM
+        if adds and ErrorCode.CONCURRENT_TRANSACTIONS in outcome.values() and self._may_ask_again(waiting):
+            waiting.waited_ms += self._pauses.pause_ms
+            self._timers.schedule(self._pauses.pause_ms, lambda: self._ask(waiting))
+            return
+        refusals: Refusals = {}
+        for target, (topic, partition, verification) in verifications.items():
+            error = outcome.get(target, ErrorCode.NETWORK_EXCEPTION)
+            if error is ErrorCode.NONE:
+                partition.log.producers.verified(verification)
+            else:
+                refusals[topic, target.partition] = code = _for_client(error, waiting.request.version)
+                if not is_passing(code):
+                    partition.log.producers.give_up_verification(verification)
+        self._go_on(waiting, refusals)
+
+    def _may_ask_again(self, waiting: Waiting) -> bool:
+        return waiting.waited_ms + self._pauses.pause_ms <= self._pauses.longest_ms
+
+    def _go_on(self, waiting: Waiting, refusals: Refusals) -> None:
+        """Its batches are written before the next request of the same producer is looked at."""
+        if not waiting.request.connection.closed:
+            self._carry_out(waiting, refusals)
+        transactional_id = waiting.produce.transactional_id or ""
+        queue = self._queues[transactional_id]
+        queue.popleft()
+        if queue:
+            self._verifier.soon(lambda: self._ask(queue[0]))
+        else:
+            del self._queues[transactional_id]
+
+
+def is_passing(error: ErrorCode) -> bool:
+    """Whether the client will send the batch again, so that those behind it must not overtake it."""
+    return error in {ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.CONCURRENT_TRANSACTIONS}
+
+
+def _opens_transaction(partition: Partition, header: BatchHeader) -> bool:
+    if not header.attributes & TRANSACTIONAL or header.producer_id < 0 or not partition.is_leader:
+        return False
+    producers = partition.log.producers
+    if not producers.verifies_transactions:
+        return False
+    return not producers.has_open_transaction(header.producer_id, header.producer_epoch)
+
+
+def _copied(produce: ProduceRequestView) -> ProduceRequestView:
+    """The request's buffer is used again when the handler returns."""
+    topics = [
+        (topic, [(index, None if records is None else memoryview(bytearray(records))) for index, records in entries])
+        for topic, entries in produce.topics
+    ]
+    return produce._replace(topics=topics)
+
+
+def _for_client(error: ErrorCode, version: int) -> ErrorCode:
+    """What a producer hears: what passes by itself is, to older ones, a lack of replicas, which they try again."""
+    if error in COORDINATOR_AWAY or (error is ErrorCode.CONCURRENT_TRANSACTIONS and version < ADDS_FROM):
+        return ErrorCode.NOT_ENOUGH_REPLICAS
+    if error is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if error is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_KNOWN_FROM:
+        return ErrorCode.INVALID_TXN_STATE
+    return error

@@ -1,0 +1,197 @@
+"""Transactions on the coordinator: partitions and offsets added, the end, and what administrators may know of them.
+
+Older clients do not know some codes and get the nearest that they know: INVALID_PRODUCER_EPOCH for PRODUCER_FENCED,
+INVALID_TXN_STATE for TRANSACTION_ABORTABLE.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
+from sskafka.coordination.transaction_coordinator import TransactionCoordinator
+from sskafka.metadata.image import ClusterImage
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import INTERNAL_TOPICS, TopicPartition
+from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.transactions.ending import Ending
+from sskafka.transactions.initialization import Initialization
+from sskafka.transactions.metadata import BUMPING_VERSION, FIRST_VERSION, ProducerIdentity
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from sskafka.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+from sskafka.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+FENCED_KNOWN_FROM = 2
+"""From which version of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn clients know PRODUCER_FENCED."""
+FENCED_KNOWN_TO_INIT_FROM = 4
+BROKERS_ASK_FROM = 4
+ABORTABLE_KNOWN_FROM = 5
+BUMPING_FROM = 5
+"""From which version of AddPartitionsToTxn and EndTxn every transaction has an epoch of its own."""
+
+Outcome = dict[TopicPartition, ErrorCode]
+
+
+class TransactionHandlers:
+    """`offsets_partition`: where `__consumer_offsets` keeps a group."""
+
+    def __init__(
+        self,
+        coordinator: TransactionCoordinator,
+        image: Callable[[], ClusterImage],
+        offsets_partition: Callable[[str], int],
+    ) -> None:
+        self._coordinator = coordinator
+        self._image = image
+        self._offsets_partition = offsets_partition
+
+    def register(self, registry: Registry) -> None:
+        registry.add_message(ApiKey.ADD_PARTITIONS_TO_TXN, self.add_partitions)
+        registry.add_message(ApiKey.ADD_OFFSETS_TO_TXN, self.add_offsets)
+        registry.add_message(ApiKey.END_TXN, self.end)
+
+    # -- InitProducerId with a transactional id
+
+    async def initialize(self, message: InitProducerIdRequest, request: Request) -> InitProducerIdResponse:
+        assert message.transactional_id is not None
+        if not request.may_on_transactional_id(Operation.WRITE, message.transactional_id):
+            return InitProducerIdResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        expected = ProducerIdentity(message.producer_id, message.producer_epoch)
+        asked = Initialization(message.transactional_id, message.transaction_timeout_ms, expected)
+        try:
+            verdict = await self._coordinator.initialize(asked)
+        except Exception as error:
+            return InitProducerIdResponse(error_code=error_code_of(error)[0])
+        if verdict.error is not ErrorCode.NONE:
+            code = _known_to(request.version, FENCED_KNOWN_TO_INIT_FROM, verdict.error)
+            return InitProducerIdResponse(error_code=code, producer_epoch=-1)
+        return InitProducerIdResponse(0, ErrorCode.NONE, *verdict.identity)
+
+    # -- AddPartitionsToTxn
+
+    async def add_partitions(self, message: AddPartitionsToTxnRequest, request: Request) -> AddPartitionsToTxnResponse:
+        if request.version < BROKERS_ASK_FROM:
+            return await self._add_for_client(message, request)
+        if not request.may_on_cluster(Operation.CLUSTER_ACTION):
+            return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        results = await asyncio.gather(*(self._answer_leader(item, request) for item in message.transactions))
+        return AddPartitionsToTxnResponse(results_by_transaction=list(results))
+
+    async def _add_for_client(self, message: AddPartitionsToTxnRequest, request: Request) -> AddPartitionsToTxnResponse:
+        transactional_id = message.v3_and_below_transactional_id
+        partitions = _flat(message.v3_and_below_topics)
+        outcome = self._refused(transactional_id, partitions, request)
+        if not outcome:
+            producer = ProducerIdentity(message.v3_and_below_producer_id, message.v3_and_below_producer_epoch)
+            error = await self._enrol(transactional_id, producer, partitions, request.version)
+            outcome = dict.fromkeys(partitions, error)
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_by_topic(outcome))
+
+    def _refused(self, transactional_id: str, partitions: list[TopicPartition], request: Request) -> Outcome:
+        """Empty when all is well; where one partition cannot be added, none is."""
+        if not request.may_on_transactional_id(Operation.WRITE, transactional_id):
+            return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        image = self._image()
+        refused: Outcome = {}
+        for item in partitions:
+            if item.topic in INTERNAL_TOPICS or not request.may_on_topic(Operation.WRITE, item.topic):
+                refused[item] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif image.partition(*item) is None:
+                refused[item] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if not refused:
+            return {}
+        return dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
+
+    async def _answer_leader(self, asked: AddPartitionsToTxnTransaction, request: Request) -> AddPartitionsToTxnResult:
+        partitions = _flat(asked.topics)
+        producer = ProducerIdentity(asked.producer_id, asked.producer_epoch)
+        answered: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        if asked.verify_only or request.version >= BUMPING_FROM:
+            self._coordinator.answer_leader(
+                asked.transactional_id, producer, partitions, not asked.verify_only, answered.set_result
+            )
+            outcome = await answered
+        else:
+            error = await self._enrol(asked.transactional_id, producer, partitions, request.version)
+            outcome = dict.fromkeys(partitions, error)
+        known = {item: _known_to_leader(request.version, error) for item, error in outcome.items()}
+        return AddPartitionsToTxnResult(asked.transactional_id, _by_topic(known))
+
+    async def _enrol(
+        self, transactional_id: str, producer: ProducerIdentity, partitions: list[TopicPartition], version: int
+    ) -> ErrorCode:
+        if not transactional_id:
+            return ErrorCode.INVALID_REQUEST
+        try:
+            verdict = await self._coordinator.enrol(transactional_id, producer, partitions, FIRST_VERSION)
+        except Exception as error:
+            return error_code_of(error)[0]
+        return _known_to(version, FENCED_KNOWN_FROM, verdict.error)
+
+    # -- AddOffsetsToTxn
+
+    async def add_offsets(self, message: AddOffsetsToTxnRequest, request: Request) -> AddOffsetsToTxnResponse:
+        transactional_id = message.transactional_id
+        if not request.may_on_transactional_id(Operation.WRITE, transactional_id):
+            return AddOffsetsToTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if not request.may_on_group(Operation.READ, message.group_id):
+            return AddOffsetsToTxnResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        partition = TopicPartition(CONSUMER_OFFSETS, self._offsets_partition(message.group_id))
+        producer = ProducerIdentity(message.producer_id, message.producer_epoch)
+        return AddOffsetsToTxnResponse(
+            error_code=await self._enrol(transactional_id, producer, [partition], request.version)
+        )
+
+    # -- EndTxn
+
+    async def end(self, message: EndTxnRequest, request: Request) -> EndTxnResponse:
+        transactional_id = message.transactional_id
+        if not request.may_on_transactional_id(Operation.WRITE, transactional_id):
+            return EndTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if not transactional_id:
+            return EndTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
+        producer = ProducerIdentity(message.producer_id, message.producer_epoch)
+        version = BUMPING_VERSION if request.version >= BUMPING_FROM else FIRST_VERSION
+        try:
+            verdict = await self._coordinator.end(transactional_id, Ending(producer, message.committed, version))
+        except Exception as error:
+            return EndTxnResponse(error_code=error_code_of(error)[0])
+        if verdict.error is not ErrorCode.NONE:
+            return EndTxnResponse(error_code=_known_to(request.version, FENCED_KNOWN_FROM, verdict.error))
+        return EndTxnResponse(0, ErrorCode.NONE, *verdict.identity)
+
+
+def _known_to(version: int, fenced_known_from: int, error: ErrorCode) -> ErrorCode:
+    if error is ErrorCode.PRODUCER_FENCED and version < fenced_known_from:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error
+
+
+def _known_to_leader(version: int, error: ErrorCode) -> ErrorCode:
+    if error is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_KNOWN_FROM:
+        return ErrorCode.INVALID_TXN_STATE
+    return error
+
+
+def _flat(topics: Iterable[AddPartitionsToTxnTopic]) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, index) for topic in topics for index in topic.partitions]
+
+
+def _by_topic(outcome: Outcome) -> list[AddPartitionsToTxnTopicResult]:
+    topics: dict[str, AddPartitionsToTxnTopicResult] = {}
+    for (topic, index), error in outcome.items():
+        results = topics.setdefault(topic, AddPartitionsToTxnTopicResult(topic)).results_by_partition
+        results.append(AddPartitionsToTxnPartitionResult(index, error))
+    return list(topics.values())

@@ -1,0 +1,154 @@
+"""Transactions on a broker, made when they are first needed: a broker that has none starts without them.
+
+Needed they are when somebody asks, or when the metadata has the topic that keeps them.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from sskafka.metadata.delta import MetadataDelta
+from sskafka.metadata.image import ClusterImage
+from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.group_services import GroupServices, Surroundings, at_first_use
+from sskafka.servers.kafka.registry import Handler, Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.apis import ApiKey
+
+if TYPE_CHECKING:
+    from sskafka.coordination.broker_links import BrokerTransport
+    from sskafka.coordination.transaction_service import TransactionService
+    from sskafka.servers.kafka.handlers.transactional_produce import CarryOut, TransactionalProduce
+    from sskafka.servers.kafka.handlers.transactions import TransactionHandlers
+    from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+STATE_TOPIC = "__transaction_state"
+TRANSACTION_APIS = (
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.ADD_OFFSETS_TO_TXN,
+    ApiKey.END_TXN,
+    ApiKey.TXN_OFFSET_COMMIT,
+    ApiKey.WRITE_TXN_MARKERS,
+    ApiKey.DESCRIBE_TRANSACTIONS,
+    ApiKey.LIST_TRANSACTIONS,
+)
+
+
+class Neighbours(NamedTuple):
+    """What transactions need of the rest of the broker and of the cluster."""
+
+    groups: GroupServices
+    transport: "BrokerTransport"
+    soon: Callable[[Callable[[], None]], object]
+    image: Callable[[], ClusterImage]
+    next_producer_id: Callable[[], Awaitable[int]]
+
+
+class TransactionServices:
+    def __init__(self, surroundings: Surroundings, neighbours: Neighbours) -> None:
+        self._surroundings = surroundings
+        self._neighbours = neighbours
+        self._service: TransactionService | None = None
+        self._handlers: TransactionHandlers | None = None
+        self._image = ClusterImage()
+
+    @property
+    def service(self) -> "TransactionService":
+        if self._service is None:
+            self._service = self._make()
+            self._service.coordinator.metadata_changed(MetadataDelta.of_everything(self._image), self._image)
+        return self._service
+
+    def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        """Called when the replicas are as `image` has them."""
+        self._image = image
+        if self._service is not None:
+            self._service.coordinator.metadata_changed(delta, image)
+        elif STATE_TOPIC in image.topics_by_name:
+            self._service = self._make()
+            self._service.coordinator.metadata_changed(MetadataDelta.of_everything(image), image)
+
+    def stop(self) -> None:
+        if self._service is not None:
+            self._service.stop()
+
+    def _make(self) -> "TransactionService":
+        from sskafka.coordination.broker_links import BrokerLinks  # noqa: PLC0415
+        from sskafka.coordination.shard import ShardRuntime  # noqa: PLC0415
+        from sskafka.coordination.transaction_service import (  # noqa: PLC0415
+            TransactionPorts,
+            transaction_service,
+        )
+
+        replicas, settings, clock, wheel, background = self._surroundings
+        groups, transport, soon, image, next_producer_id = self._neighbours
+        return transaction_service(
+            replicas,
+            groups.coordinator,
+            settings,
+            ShardRuntime(clock, wheel, background, settings["request.timeout.ms"]),
+            BrokerLinks(transport, soon),
+            TransactionPorts(image, next_producer_id, lambda error: error_code_of(error)[0]),
+        )
+
+    # -- the APIs
+
+    def register(self, registry: Registry) -> None:
+        handlers: dict[int, Handler] = {}
+
+        def make_handlers() -> dict[int, Handler]:
+            if not handlers:
+                handlers.update(self._made_handlers(registry))
+            return handlers
+
+        for key in TRANSACTION_APIS:
+            registry.add(key, at_first_use(key, make_handlers))
+
+    def _made_handlers(self, registry: Registry) -> dict[int, Handler]:
+        from sskafka.servers.kafka.handlers.transaction_descriptions import (  # noqa: PLC0415
+            TransactionDescriptionHandlers,
+        )
+        from sskafka.servers.kafka.handlers.transaction_markers import TransactionMarkerHandler  # noqa: PLC0415
+        from sskafka.servers.kafka.handlers.transaction_offsets import TransactionOffsetHandler  # noqa: PLC0415
+
+        found = Registry(registry.spawn)
+        service, neighbours = self.service, self._neighbours
+        self._coordinator_handlers().register(found)
+        TransactionMarkerHandler(service.writer).register(found)
+        TransactionDescriptionHandlers(service.coordinator, self._surroundings.clock).register(found)
+        TransactionOffsetHandler(
+            self._surroundings.replicas, neighbours.groups.coordinator, service.verifier, neighbours.image
+        ).register(found)
+        return {key: api.handle for key, api in found.by_key.items()}
+
+    def _coordinator_handlers(self) -> "TransactionHandlers":
+        from sskafka.servers.kafka.handlers.transactions import TransactionHandlers  # noqa: PLC0415
+
+        if self._handlers is None:
+            image = self._neighbours.image
+            self._handlers = TransactionHandlers(self.service.coordinator, image, self._offsets_partition)
+        return self._handlers
+
+    def _offsets_partition(self, group_id: str) -> int:
+        """Where the group will be kept when nothing is kept yet, too."""
+        from sskafka.coordination.key_partition import partition_of  # noqa: PLC0415
+
+        kept = self._neighbours.groups.coordinator.shards.partition_of(group_id)
+        count = self._surroundings.settings["offsets.topic.num.partitions"]
+        return partition_of(group_id, count) if kept is None else kept
+
+    # -- what other handlers have to do with transactions
+
+    async def initialize(self, message: "InitProducerIdRequest", request: Request) -> "InitProducerIdResponse":
+        return await self._coordinator_handlers().initialize(message, request)
+
+    def transactional_produce(self, carry_out: "CarryOut") -> "TransactionalProduce":
+        from sskafka.servers.kafka.handlers.transactional_produce import (  # noqa: PLC0415
+            RetryPauses,
+            TransactionalProduce,
+        )
+
+        replicas, settings, _, wheel, _ = self._surroundings
+        pauses = RetryPauses(
+            settings["add.partitions.to.txn.retry.backoff.ms"], settings["add.partitions.to.txn.retry.backoff.max.ms"]
+        )
+        return TransactionalProduce(replicas, self.service.verifier, wheel, pauses, carry_out)
