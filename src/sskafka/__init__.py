@@ -1,22 +1,35 @@
 """SSKafka: Kafka for Python people.
 
-``Broker`` runs a broker inside this process; it is imported on first use, so that ``import sskafka`` stays cheap.
+``Broker`` runs a broker inside this process; ``Producer`` and ``Consumer`` write to and read from any Kafka cluster,
+``AsyncProducer`` and ``AsyncConsumer`` do so on an event loop. Each is imported on first use, so that
+``import sskafka`` stays cheap.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sskafka.model.version import __version__
 
 if TYPE_CHECKING:
+    from sskafka.client.async_consumer import AsyncConsumer
+    from sskafka.client.async_producer import AsyncProducer
+    from sskafka.client.sync_clients import Consumer, Producer
     from sskafka.embedded import EmbeddedBroker as Broker
 
 
-__all__ = ["Broker", "__version__"]
+__all__ = ["AsyncConsumer", "AsyncProducer", "Broker", "Consumer", "Producer", "__version__"]
+
+_HOMES = {
+    "AsyncConsumer": "sskafka.client.async_consumer:AsyncConsumer",
+    "AsyncProducer": "sskafka.client.async_producer:AsyncProducer",
+    "Broker": "sskafka.embedded:EmbeddedBroker",
+    "Consumer": "sskafka.client.sync_clients:Consumer",
+    "Producer": "sskafka.client.sync_clients:Producer",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Broker":
-        from sskafka.embedded import EmbeddedBroker  # noqa: PLC0415
-
-        return EmbeddedBroker
-    raise AttributeError(f"module 'sskafka' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sskafka' has no attribute {name!r}")
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(module), attribute)

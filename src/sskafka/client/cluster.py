@@ -30,6 +30,8 @@ T = TypeVar("T")
 Connector: TypeAlias = Callable[[Address, ConnectionOptions], Awaitable[Connection]]
 
 DEFAULT_PORT = 9092
+SUSPICION_MS = 5_000
+"""So long a broker that failed is not asked where another one can be."""
 
 
 class Cluster:
@@ -108,15 +110,25 @@ class Cluster:
             raise broker_error(found.error_code, f"topic {name!r}: {ErrorCode(found.error_code).name}")
         return found
 
-    async def leader_of(self, topic_partition: TopicPartition) -> PartitionView:
-        """The partition with a leader that can be asked; raises a KafkaError worth retrying while there is none."""
+    def adopt(self, view: ClusterView) -> None:
+        """Takes over what somebody else has found out: nobody need be asked before that is too old."""
+        self._view = view
+        self._fetched_at = dict.fromkeys(view.topics, self.clock.monotonic_ms())
+
+    async def partition(self, topic_partition: TopicPartition) -> PartitionView:
+        """The partition as it is known, with or without a leader."""
         topic = await self.topic(topic_partition.topic)
         partition = topic.partitions.get(topic_partition.partition)
         if partition is None:
             number, count = topic_partition.partition, len(topic.partitions)
             raise UnknownTopicError(f"topic {topic.name!r} has no partition {number}: it has {count}, counted from 0")
+        return partition
+
+    async def leader_of(self, topic_partition: TopicPartition) -> PartitionView:
+        """The partition with a leader that can be asked; raises a KafkaError worth retrying while there is none."""
+        partition = await self.partition(topic_partition)
         if partition.leader not in self._view.brokers:
-            self.forget(topic.name)
+            self.forget(topic_partition.topic)
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{topic_partition} has no leader now")
         return partition
 
@@ -158,9 +170,16 @@ class Cluster:
             try:
                 return await self._connection(address)
             except BrokerUnavailableError as error:
-                self._failed_at[address] = self.clock.monotonic_ms()
                 failures.append(str(error))
-        raise BrokerUnavailableError("; ".join(failures))
+        raise BrokerUnavailableError(
+            "; ".join(failures) or "no broker is known: neither bootstrap servers nor metadata"
+        )
+
+    def has_failed_lately(self, node_id: int) -> bool:
+        """Whether a connection to the broker broke, or could not be made, a moment ago."""
+        broker = self._view.brokers.get(node_id)
+        failed_at = self._failed_at.get(broker.address) if broker is not None else None
+        return failed_at is not None and self.clock.monotonic_ms() - failed_at < SUSPICION_MS
 
     async def controller_connection(self) -> Connection:
         """Where changes of the cluster are asked for: the broker that metadata names as controller."""
@@ -174,10 +193,18 @@ class Cluster:
         async with self._connecting.setdefault(address, asyncio.Lock()):
             connection = self._connections.get(address)
             if connection is None or not connection.is_open:
-                connection = await self._connector(address, self._options)
-                connection.on_lost = self._lost
+                connection = await self._connect(address)
                 self._connections[address] = connection
             return connection
+
+    async def _connect(self, address: Address) -> Connection:
+        try:
+            connection = await self._connector(address, self._options)
+        except BrokerUnavailableError:
+            self._failed_at[address] = self.clock.monotonic_ms()
+            raise
+        connection.on_lost = self._lost
+        return connection
 
     def _lost(self, connection: Connection) -> None:
         self._failed_at[connection.address] = self.clock.monotonic_ms()

@@ -6,14 +6,15 @@ the others alone, `unknown_properties` finds the keys that none of them has.
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, ClassVar, Protocol, TypeVar, get_type_hints
 
 from sskafka.client.errors import ConfigError
+from sskafka.model.values import value
+from sskafka.records.partitioner import KEY_HASHES, KeyHash
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ConnectionConfig:
     """What every use of a cluster needs."""
 
@@ -26,7 +27,7 @@ class ConnectionConfig:
     default_api_timeout_ms: int = 60_000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ProducerConfig:
     acks: str = "all"
     linger_ms: int = 5
@@ -37,6 +38,7 @@ class ProducerConfig:
     enable_idempotence: bool = True
     retries: int = 2**31 - 1
     delivery_timeout_ms: int = 120_000
+    partitioner_hash: str = "murmur2"
     allow_auto_create_topics: bool = True
 
     @property
@@ -48,12 +50,19 @@ class ProducerConfig:
         return numbers[self.acks]
 
     @property
+    def key_hash(self) -> KeyHash:
+        """The hash that decides the partition of a key."""
+        if self.partitioner_hash not in KEY_HASHES:
+            raise ConfigError(f"partitioner.hash={self.partitioner_hash!r} is none of {', '.join(KEY_HASHES)}")
+        return KEY_HASHES[self.partitioner_hash]
+
+    @property
     def is_idempotent(self) -> bool:
         """Sequences make sense only where the broker's answer is awaited for all replicas."""
         return self.enable_idempotence and self.required_acks == -1
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ConsumerConfig:
     isolation_level: str = "read_uncommitted"
     auto_offset_reset: str = "none"
@@ -98,6 +107,18 @@ def unknown_properties(properties: Iterable[str]) -> dict[str, str | None]:
     """Keys that no part of the client has, each with the nearest one that exists."""
     known = [property_name(field.name) for cls in CONFIG_CLASSES for field in dataclasses.fields(cls)]
     return {key: next(iter(get_close_matches(key, known, n=1)), None) for key in properties if key not in known}
+
+
+def properties_from(options: Mapping[str, object]) -> dict[str, str]:
+    """Keyword options as properties: `linger_ms=5`, or `**{"linger.ms": 5}`; raises ConfigError for unknown ones."""
+    properties = {property_name(key): _as_text(value) for key, value in options.items()}
+    for key, nearest in unknown_properties(properties).items():
+        raise ConfigError(f"there is no client property {key!r}" + (f"; did you mean {nearest}?" if nearest else ""))
+    return properties
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def property_name(field_name: str) -> str:

@@ -1,7 +1,6 @@
 """One fetch: positions in, what the broker says about each partition out. Shared state stays with the caller."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from sskafka.client.cluster import Cluster
@@ -9,6 +8,7 @@ from sskafka.client.config import ConsumerConfig
 from sskafka.client.errors import raise_for
 from sskafka.client.offsets import by_topic, leader_epoch_of
 from sskafka.model.ids import TopicPartition
+from sskafka.model.values import structure
 from sskafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 
 NO_EPOCH = -1
@@ -16,18 +16,21 @@ NO_REPLICA = -1
 _LAST_FETCHED_EPOCH_FROM = 12
 
 
-@dataclass(slots=True)
+@structure
 class Position:
-    """Where a partition is read next, and what its leader last told about its log."""
+    """Where a partition is read next, from whom, and what was last told about its log."""
 
     offset: int
+    reads_any_replica: bool = False
+    must_ask_leader: bool = False
+    """A replica did not have the offset; whether it exists, the leader knows."""
     last_epoch: int = NO_EPOCH
     """Of the last batch read; lets the leader notice that its log is another one than the log read so far."""
     high_watermark: int = -1
     last_stable_offset: int = -1
     log_start_offset: int = -1
     replica: int = NO_REPLICA
-    """The broker that the leader sent this reader to, as one that is nearer (`client.rack`)."""
+    """The broker that the leader sent this reader to (`client.rack`), or that was drawn from all in sync."""
     replica_until_ms: float = 0
 
 

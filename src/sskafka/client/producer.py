@@ -3,9 +3,10 @@
     async with Cluster("localhost:9092") as cluster, Producer(cluster) as producer:
         delivery = await (await producer.send("orders", b"value", key=b"key"))
 
-A key decides the partition by Kafka's murmur2; records without one stay with a partition as long as its batch is open
-and then move on. One task hands ready batches to the leaders, one request a broker; at most one batch of a partition is
-under way, so records of a partition are appended in the order of `send`, retries included.
+A key decides the partition by its hash (`partitioner.hash`: Kafka's murmur2, or murmur3); records without one stay with
+a partition as long as its batch is open and then move on. One task hands ready batches to the leaders, one request a
+broker; at most one batch of a partition is under way, so records of a partition are appended in the order of `send`,
+retries included.
 """
 
 import asyncio
@@ -57,6 +58,7 @@ class Producer:
         self._random = randomness or random.Random()
         self._codec = Compression.named(self.config.compression_type)
         self._acks = self.config.required_acks
+        self._key_hash = self.config.key_hash
         self._accumulator = Accumulator(self.config.batch_size)
         self._sequences = Sequences()
         self._sticky: dict[str, int] = {}
@@ -117,7 +119,7 @@ class Producer:
             )
         while self._accumulator.waiting_bytes and self._is_full(size_bytes):
             await self._until_progress()
-        chosen = TopicPartition(topic, await self._choose_partition(topic, key, partition))
+        chosen = TopicPartition(topic, await self.choose_partition(topic, key, partition))
         created = self._cluster.clock.now_ms() if timestamp is None else timestamp
         now_ms = self._cluster.clock.monotonic_ms()
         future, began_batch = self._accumulator.append(chosen, key, value, headers, created, now_ms)
@@ -150,11 +152,14 @@ class Producer:
 
     # Choosing partitions
 
-    async def _choose_partition(self, topic: str, key: bytes | None, partition: int | None) -> int:
+    async def choose_partition(self, topic: str, key: bytes | None, partition: int | None = None) -> int:
+        """Where a record with this key goes, or, without one, the next. A missing topic may be created for it."""
+        count = await self._partition_count(topic)
         if partition is not None:
             return partition
-        count = await self._partition_count(topic)
-        return self._sticky_partition(topic, count) if key is None else partition_for_key(key, count)
+        if key is None:
+            return self._sticky_partition(topic, count)
+        return partition_for_key(key, count, self._key_hash)
 
     async def _partition_count(self, topic: str) -> int:
         known = self._cluster.view.topics.get(topic)

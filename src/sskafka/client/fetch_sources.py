@@ -1,0 +1,65 @@
+"""Which broker each partition is read from.
+
+The leader, unless the leader named a replica nearer to `client.rack`, or the reader takes any replica: then one that is
+in sync and has not failed lately, drawn by lot and kept as long as it stays so. Replicas serve what is committed, so
+every choice gives the same records.
+"""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from sskafka.client.backoff import Randomness
+from sskafka.client.cluster import Cluster
+from sskafka.client.fetcher import NO_REPLICA, Position
+from sskafka.client.metadata import PartitionView
+from sskafka.model.ids import TopicPartition
+
+Sources: TypeAlias = dict[int, dict[TopicPartition, Position]]
+
+
+class FetchSources:
+    def __init__(self, cluster: Cluster, randomness: Randomness) -> None:
+        self._cluster = cluster
+        self._random = randomness
+        self._looked_ms = 0.0
+
+    async def by_broker(self, positions: Mapping[TopicPartition, Position]) -> Sources:
+        """Positions by the broker to ask; those that nobody can serve now are left out, and asked about again."""
+        sources: Sources = {}
+        for topic_partition, position in positions.items():
+            broker = self._source(position, await self._cluster.partition(topic_partition))
+            if broker is None:
+                self.look_again(topic_partition.topic)
+            else:
+                sources.setdefault(broker, {})[topic_partition] = position
+        return sources
+
+    def look_again(self, topic: str) -> None:
+        """What is known of the topic is no longer true; asked for not with every poll while others can be read."""
+        now_ms = self._cluster.clock.monotonic_ms()
+        if now_ms - self._looked_ms >= self._cluster.config.retry_backoff_ms:
+            self._looked_ms = now_ms
+            self._cluster.forget(topic)
+
+    def _source(self, position: Position, partition: PartitionView) -> int | None:
+        if position.reads_any_replica and not position.must_ask_leader:
+            replica = self._any_replica(position, partition)
+            if replica is not None:
+                return replica
+        elif self._is_named_replica(position):
+            return position.replica
+        return partition.leader if partition.leader in self._cluster.view.brokers else None
+
+    def _is_named_replica(self, position: Position) -> bool:
+        is_valid = self._cluster.clock.monotonic_ms() < position.replica_until_ms
+        return is_valid and position.replica in self._cluster.view.brokers
+
+    def _any_replica(self, position: Position, partition: PartitionView) -> int | None:
+        healthy = [replica for replica in partition.isr if self._is_healthy(replica, partition)]
+        if position.replica not in healthy:
+            position.replica = healthy[int(self._random.random() * len(healthy))] if healthy else NO_REPLICA
+        return position.replica if healthy else None
+
+    def _is_healthy(self, replica: int, partition: PartitionView) -> bool:
+        is_there = replica in self._cluster.view.brokers and replica not in partition.offline_replicas
+        return is_there and not self._cluster.has_failed_lately(replica)

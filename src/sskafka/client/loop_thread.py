@@ -1,0 +1,49 @@
+"""An event loop on a thread of its own: how programs without a loop use what is written for one.
+
+The thread is a daemon: a program that forgets to close its client can still end.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class LoopThread:
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._loop.is_closed()
+
+    def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Calls `function` on the loop's thread, where what belongs to the loop may be touched."""
+
+        async def work() -> T:
+            return function(*args, **kwargs)
+
+        return self.run(work())
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Waits for `work`; whatever ends the wait, Ctrl+C too, ends the work."""
+        if self._loop.is_closed():
+            work.close()
+            raise RuntimeError("this client is closed")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+
+    def close(self) -> None:
+        """A second call does nothing."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
