@@ -1,7 +1,8 @@
 """The control topic: what each query decided last, so that a driver that died can be completed or undone.
 
     key    the query's prefix
-    value  {"query_id", "run", "batch", "is_committed", "driver": [id, producer id, epoch], "transactions": [[...]...]}
+    value  {"query_id", "run", "batch", "is_committed", "driver": [id, producer id, epoch], "transactions": [[...]...],
+            "past_runs"}
 
 It is written in transactions of the id `<prefix>-driver`. Whoever holds that id is the query's driver: a newer run
 takes it over and so fences the older one, which can decide nothing any more. Only committed records are read.
@@ -26,6 +27,7 @@ from sskafka.pipelines.connector.transactions import Transaction, add_partitions
 from sskafka.records.compression import Compression
 
 _TAIL_RECORDS = 64
+_PAST_RUNS_MAX = 64
 _READ_COMMITTED = 1
 
 
@@ -39,6 +41,8 @@ class Decision:
     is_committed: bool
     driver: Transaction
     transactions: tuple[Transaction, ...] = ()
+    past_runs: tuple[str, ...] = ()
+    """Runs that this one has superseded; a process of theirs that is still alive must not take over again."""
 
     def to_json(self) -> bytes:
         return json.dumps(
@@ -49,6 +53,7 @@ class Decision:
                 "is_committed": self.is_committed,
                 "driver": list(self.driver),
                 "transactions": [list(transaction) for transaction in self.transactions],
+                "past_runs": list(self.past_runs),
             }
         ).encode()
 
@@ -62,10 +67,23 @@ class Decision:
             is_committed=fields["is_committed"],
             driver=Transaction(*fields["driver"]),
             transactions=tuple(Transaction(*one) for one in fields["transactions"]),
+            past_runs=tuple(fields["past_runs"]),
         )
 
     def committed(self) -> "Decision":
         return replace(self, is_committed=True)
+
+    def handed_to(self, run: str, driver: Transaction) -> "Decision":
+        """The same decision, done with, in the hands of a newer run."""
+        past = past_runs(self, run)
+        return replace(self, run=run, driver=driver, is_committed=True, transactions=(), past_runs=past)
+
+
+def past_runs(last: Decision | None, run: str) -> tuple[str, ...]:
+    """What `run` has superseded when `last` was decided before it."""
+    if last is None or last.run == run:
+        return () if last is None else last.past_runs
+    return (*last.past_runs, last.run)[-_PAST_RUNS_MAX:]
 
 
 class CommitLog:

@@ -16,11 +16,10 @@ Spark tells the batch, and the tasks tell run and query, because driver processe
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from sskafka.model.errors import KafkaError
-from sskafka.pipelines.connector.commit_log import CommitLog, Decision
+from sskafka.pipelines.connector.commit_log import CommitLog, Decision, past_runs
 from sskafka.pipelines.connector.errors import CommitFailedError, ConnectorError, FencedError
 from sskafka.pipelines.connector.options import SinkOptions
 from sskafka.pipelines.connector.planning import ClusterSession
@@ -49,18 +48,54 @@ class Batch(NamedTuple):
     number: int
 
 
-class Committer:
-    def __init__(self, session: ClusterSession, options: SinkOptions, prefix: str) -> None:
+class Coordinator(Protocol):
+    """The transaction coordinators of a cluster, as the driver uses them."""
+
+    def begin(self, transactional_id: str, last: Transaction | None = None) -> Transaction: ...
+    def end(self, transaction: Transaction, *, commit: bool) -> None: ...
+    def state_of(self, transactional_id: str) -> str: ...
+    def open_transactions(self, prefix: str) -> list[str]: ...
+
+
+class DecisionLog(Protocol):
+    """Where a query's decisions are kept; only the holder of the driver's id may write."""
+
+    def read(self) -> Decision | None: ...
+    def write(self, decision: Decision) -> None: ...
+
+
+class ClusterCoordinator:
+    """Asks a real cluster."""
+
+    def __init__(self, session: ClusterSession) -> None:
         self._session = session
+
+    def begin(self, transactional_id: str, last: Transaction | None = None) -> Transaction:
+        return self._session.run(begin(self._session.cluster, transactional_id, DRIVER_TIMEOUT_MS, last))
+
+    def end(self, transaction: Transaction, *, commit: bool) -> None:
+        self._session.run(end(self._session.cluster, transaction, commit=commit))
+
+    def state_of(self, transactional_id: str) -> str:
+        return self._session.run(state_of(self._session.cluster, transactional_id))
+
+    def open_transactions(self, prefix: str) -> list[str]:
+        return self._session.run(open_transactions(self._session.cluster, prefix))
+
+
+class Committer:
+    def __init__(self, coordinator: Coordinator, log: DecisionLog, prefix: str) -> None:
+        self._coordinator = coordinator
+        self._log = log
         self._prefix = prefix
-        self._log = CommitLog(session, options, prefix)
 
     def commit(self, batch: Batch, transactions: Sequence[Transaction]) -> None:
         last, driver = self._become_driver(batch.run)
         if last is not None and last.query_id == batch.query_id and batch.number <= last.batch:
             self._drop_repeated(batch, last, driver, transactions)
             return
-        intent = Decision(batch.query_id, batch.run, batch.number, False, driver, tuple(transactions))
+        past = past_runs(last, batch.run)
+        intent = Decision(batch.query_id, batch.run, batch.number, False, driver, tuple(transactions), past)
         self._log.write(intent)
         self._commit_all(intent.transactions, f"batch {batch.number} of query {self._prefix!r}")
         self._log.write(intent.committed())
@@ -73,23 +108,25 @@ class Committer:
         """Completes what an earlier run left and aborts what it had not decided; returns the last decision."""
         last, driver = self._become_driver(run)
         if last is not None:
-            self._log.write(replace(last, run=run, driver=driver, is_committed=True, transactions=()))
+            self._log.write(last.handed_to(run, driver))
         return last
 
     def abort(self, transactions: Sequence[Transaction]) -> None:
         """Readers need not wait for the timeout of what nobody will commit; failing to say so does no harm."""
         for transaction in transactions:
             try:
-                self._session.run(end(self._session.cluster, transaction, commit=False))
+                self._coordinator.end(transaction, commit=False)
             except KafkaError as error:
                 logger.info("%s needs no abort: %s", transaction.transactional_id, error)
 
     def _become_driver(self, run: str) -> tuple[Decision | None, Transaction]:
         """The last decision, read while nobody else can make one, and the driver's identity."""
         last = self._log.read()
+        self._refuse_superseded(last, run)
         keeps = last.driver if last is not None and last.run == run else None
         driver = self._take_driver_id(keeps)
         last = self._log.read()
+        self._refuse_superseded(last, run)
         if last is None or last.run != run:
             self._settle_older_runs(last, run)
         return last, driver
@@ -97,25 +134,32 @@ class Committer:
     def _take_driver_id(self, keeps: Transaction | None) -> Transaction:
         driver_id = f"{self._prefix}-driver"
         try:
-            return self._session.run(begin(self._session.cluster, driver_id, DRIVER_TIMEOUT_MS, keeps))
+            return self._coordinator.begin(driver_id, keeps)
         except KafkaError as error:
             if error.code in FENCED:
-                raise FencedError(f"a newer run of the query {self._prefix!r} has taken over; this one ends") from error
+                raise self._superseded() from error
             raise
+
+    def _refuse_superseded(self, last: Decision | None, run: str) -> None:
+        if last is not None and run in last.past_runs:
+            raise self._superseded()
+
+    def _superseded(self) -> FencedError:
+        return FencedError(f"a newer run of the query {self._prefix!r} has taken over; this one ends")
 
     def _settle_older_runs(self, last: Decision | None, run: str) -> None:
         if last is not None and not last.is_committed:
             self._commit_all(last.transactions, f"batch {last.batch} of query {self._prefix!r}")
         of_a_run = re.compile(re.escape(self._prefix) + r"-(\w+)-\d+")
-        for name in self._session.run(open_transactions(self._session.cluster, f"{self._prefix}-")):
+        for name in self._coordinator.open_transactions(f"{self._prefix}-"):
             found = of_a_run.fullmatch(name)
             if found and found[1] != run[:RUN_CHARACTERS]:
-                self._session.run(begin(self._session.cluster, name, DRIVER_TIMEOUT_MS))
+                self._coordinator.begin(name)
 
     def _commit_all(self, transactions: Sequence[Transaction], what: str) -> None:
         for transaction in transactions:
             try:
-                self._session.run(end(self._session.cluster, transaction, commit=True))
+                self._coordinator.end(transaction, commit=True)
             except KafkaError as error:
                 if error.code in ABORTED:
                     raise self._failed(what, transaction, error) from error
@@ -123,7 +167,7 @@ class Committer:
 
     def _failed(self, what: str, transaction: Transaction, error: KafkaError) -> CommitFailedError:
         name = transaction.transactional_id
-        state = self._session.run(state_of(self._session.cluster, name))
+        state = self._coordinator.state_of(name)
         return CommitFailedError(
             f"{what} was decided, but its transaction {name} could not be committed ({error}; its state is {state}): "
             "records are missing in the topic. The time between a task's first record and the commit, restarts "
@@ -142,7 +186,11 @@ class Committer:
                 "another checkpointLocation and another transactionalIdPrefix"
             )
         logger.info("batch %d of %s is in the topic already", batch.number, self._prefix)
-        self._log.write(replace(last, run=batch.run, driver=driver, is_committed=True, transactions=()))
+        self._log.write(last.handed_to(batch.run, driver))
+
+
+def cluster_committer(session: ClusterSession, options: SinkOptions, prefix: str) -> Committer:
+    return Committer(ClusterCoordinator(session), CommitLog(session, options, prefix), prefix)
 
 
 def transactional_id(prefix: str, run: str, slot: int) -> str:

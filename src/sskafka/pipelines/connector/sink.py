@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from sskafka.client.cluster import Cluster
-from sskafka.pipelines.connector.committing import Batch, Committer, transactional_id
+from sskafka.pipelines.connector.committing import Batch, cluster_committer, transactional_id
 from sskafka.pipelines.connector.errors import ConnectorError, OptionError
 from sskafka.pipelines.connector.options import Guarantee, SinkOptions
 from sskafka.pipelines.connector.planning import ClusterSession
@@ -91,7 +91,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             return
         query_id, run = written[0].query_id, written[0].run
         with ClusterSession(self._options.bootstrap, self._options.connection) as session:
-            committer = Committer(session, self._options, self._prefix(query_id))
+            committer = cluster_committer(session, self._options, self._prefix(query_id))
             committer.commit(Batch(query_id, run, batchId), _open(written))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
@@ -122,7 +122,7 @@ class BatchWriter(DataSourceArrowWriter):
         transactions = _open(_written(messages))
         if transactions:
             with ClusterSession(self._options.bootstrap, self._options.connection) as session:
-                Committer(session, self._options, self._prefix).commit_job(transactions)
+                cluster_committer(session, self._options, self._prefix).commit_job(transactions)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         _abort(self._options, _written(messages))
@@ -145,4 +145,4 @@ def _abort(options: SinkOptions, written: Sequence[TaskWritten]) -> None:
     transactions = _open(written)
     if transactions:
         with ClusterSession(options.bootstrap, options.connection) as session:
-            Committer(session, options, "").abort(transactions)
+            cluster_committer(session, options, "").abort(transactions)
