@@ -28,8 +28,9 @@ COMMANDS = {
     "cluster": LazyCommand("sskafka.cli.cluster", "Start brokers as one cluster; move partitions and leadership."),
     "topic": LazyCommand("sskafka.cli.topic", "Create, list, describe, alter, delete, produce to and consume topics."),
     "metadata": LazyCommand("sskafka.cli.metadata", "The cluster as ZooKeeper's shell showed it, and its quorum."),
-    "log": LazyCommand("sskafka.cli.log", "Look into the files of a log directory."),
+    "log": LazyCommand("sskafka.cli.log", "Look into the files of a log directory; check and repair them."),
     "storage": LazyCommand("sskafka.cli.storage", "Make cluster ids and format log directories."),
+    "challenge": LazyCommand("sskafka.cli.challenge", "Test a program that is to be a Kafka broker, stage by stage."),
     "demo": LazyCommand("sskafka.cli.demo", "Start a broker, produce and consume, and stay up for you to try."),
 }
 

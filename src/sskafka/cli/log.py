@@ -1,31 +1,36 @@
-"""`sskafka log`: the files of a log directory in words, as kafka-dump-log prints them."""
+"""`sskafka log`: the files of a log directory in words, as kafka-dump-log prints them; and whether they are sound."""
 
 from collections.abc import Callable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sskafka.cli import index_dump
+from sskafka.cli import log_index
 from sskafka.cli.failures import CommandError
-from sskafka.cli.index_dump import LEADER_EPOCHS_FILE, offset_index_problems, time_index_problems
+from sskafka.cli.log_contents import FORMS, Decoder, PlainDecoder, Topic, decoder_for, form_of_class, text_of
+from sskafka.cli.log_index import INDEX_SUFFIXES, LEADER_EPOCHS_FILE, index_problem_lines
+from sskafka.cli.log_segment import SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, TEXT, Shape, dump_lines, json_lines, text_lines
+from sskafka.cli.log_verify import verify
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format
-from sskafka.cli.segment_dump import SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, Shape, dump_lines, json_lines, text_lines
+from sskafka.cli.output import Format, talk
+from sskafka.storage import offset_index
+from sskafka.storage.verification_index import sanity_problem
 
 app = typer.Typer(
     help="Look into the files of a log directory.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
 )
 
 _LINES_BY_SUFFIX: dict[str, Callable[[Path], Iterator[str]]] = {
-    ".index": index_dump.offset_index_lines,
-    ".timeindex": index_dump.time_index_lines,
-    ".txnindex": index_dump.transaction_index_lines,
-    ".snapshot": index_dump.producer_snapshot_lines,
+    ".index": log_index.offset_index_lines,
+    ".timeindex": log_index.time_index_lines,
+    ".txnindex": log_index.transaction_index_lines,
+    ".snapshot": log_index.producer_snapshot_lines,
 }
-_PROBLEMS_BY_SUFFIX = {".index": offset_index_problems, ".timeindex": time_index_problems}
 _SEGMENT_SUFFIXES = {SEGMENT_SUFFIX, SNAPSHOT_SUFFIX}
+
+
+app.command()(verify)
 
 
 @app.callback()
@@ -47,6 +52,19 @@ def dump(
     cluster_metadata: Annotated[
         bool, typer.Option("--cluster-metadata-decoder", help="Values are metadata records: print them as JSON.")
     ] = False,
+    offsets: Annotated[
+        bool, typer.Option("--offsets-decoder", help="Records are those of __consumer_offsets: print them as JSON.")
+    ] = False,
+    transaction_log: Annotated[
+        bool,
+        typer.Option("--transaction-log-decoder", help="Records are those of __transaction_state: print them as JSON."),
+    ] = False,
+    key_decoder: Annotated[
+        str | None, typer.Option("--key-decoder-class", metavar="CLASS", help=f"Keys are: {', '.join(FORMS)}.")
+    ] = None,
+    value_decoder: Annotated[
+        str | None, typer.Option("--value-decoder-class", metavar="CLASS", help="The same for values.")
+    ] = None,
     skip_record_metadata: Annotated[
         bool, typer.Option("--skip-record-metadata", help="Of each record only key and value.")
     ] = False,
@@ -54,7 +72,12 @@ def dump(
         bool,
         typer.Option("--verify-index", "--verify-index-only", help="Only compare indexes with their segments."),
     ] = False,
+    index_sanity_check: Annotated[
+        bool,
+        typer.Option("--index-sanity-check", help="Only say whether a broker would keep an index at its start."),
+    ] = False,
     max_bytes: Annotated[int | None, typer.Option("--max-bytes", help="Read so much of a segment.")] = None,
+    max_message_size: Annotated[int | None, typer.Option("--max-message-size", hidden=True)] = None,
     text: Annotated[bool, typer.Option("--text", help="'offset key payload' for each record.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object for each batch; short for --format.")] = False,
     output: FormatOption = Format.TEXT,
@@ -63,38 +86,80 @@ def dump(
     chosen = [*(paths or ()), *(Path(name.strip()) for names in files or () for name in names.split(","))]
     if not chosen:
         raise typer.BadParameter("name a file", param_hint="FILE")
+    topics = {
+        Topic.CONSUMER_OFFSETS: offsets,
+        Topic.TRANSACTION_STATE: transaction_log,
+        Topic.CLUSTER_METADATA: cluster_metadata,
+    }
+    decoder = _decoder([topic for topic, wanted in topics.items() if wanted], key_decoder, value_decoder)
+    contents = print_data_log or decoder is not TEXT
+    shape = Shape(contents or deep_iteration, contents, not skip_record_metadata, decoder)
     as_json = as_json or output is Format.JSON
-    contents = print_data_log or cluster_metadata
-    shape = Shape(contents or deep_iteration, contents, not skip_record_metadata, cluster_metadata)
-    problems = 0
+    wrong: list[str] = []
     for path in chosen:
         if path.suffix in _SEGMENT_SUFFIXES and (text or as_json):
             _print(text_lines(path) if text else json_lines(path))
+        elif index_sanity_check and path.suffix in INDEX_SUFFIXES:
+            wrong += _check_sanity(path)
         else:
-            problems += _dump(path, shape, verify_index, max_bytes)
-    if problems:
-        raise CommandError(
-            f"{problems} index entries do not agree with their segment",
-            "delete the index file while the broker is down: it makes it anew at its next start",
-        )
+            wrong += _dump(path, shape, verify_index, max_bytes)
+    _complain(wrong)
 
 
-def _dump(path: Path, shape: Shape, verify_index: bool, max_bytes: int | None) -> int:
-    """Prints one file; the number of index entries that are wrong."""
+def _decoder(topics: list[Topic], key_class: str | None, value_class: str | None) -> Decoder:
+    if topics:
+        return decoder_for(topics[0])
+    if key_class is None and value_class is None:
+        return TEXT
+    return PlainDecoder(_form(key_class, "--key-decoder-class"), _form(value_class, "--value-decoder-class"))
+
+
+def _form(class_name: str | None, option: str) -> Callable[[bytes], str]:
+    form = text_of if class_name is None else form_of_class(class_name)
+    if form is None:
+        raise typer.BadParameter(f"only {', '.join(FORMS)} are known here", param_hint=option)
+    return form
+
+
+def _dump(path: Path, shape: Shape, verify_index: bool, max_bytes: int | None) -> list[str]:
+    """Prints one file; what is wrong with it, if it is an index."""
+    _open_for_dump(path)
+    if path.suffix in _SEGMENT_SUFFIXES:
+        _print(dump_lines(path, shape, max_bytes))
+        return []
+    if _is_empty_index(path):
+        return []
+    if not (verify_index and path.suffix in INDEX_SUFFIXES):
+        _print(_lines(path))
+    return index_problem_lines(path)
+
+
+def _check_sanity(path: Path) -> list[str]:
+    _open_for_dump(path)
+    if _is_empty_index(path):
+        return []
+    problem = sanity_problem(path)
+    if problem is None:
+        print(f"{path} passed sanity check.")
+    return [] if problem is None else [problem]
+
+
+def _open_for_dump(path: Path) -> None:
     if not path.is_file():
         raise CommandError(f"{path} is not a file", "`ls` in the partition's directory shows its segments")
     print(f"Dumping {path}")
-    if path.suffix in _SEGMENT_SUFFIXES:
-        _print(dump_lines(path, shape, max_bytes))
-        return 0
-    if not (verify_index and path.suffix in _PROBLEMS_BY_SUFFIX):
-        _print(_lines(path))
-    return _verify(path) if path.suffix in _PROBLEMS_BY_SUFFIX else 0
+
+
+def _is_empty_index(path: Path) -> bool:
+    is_empty = path.suffix == offset_index.SUFFIX and path.stat().st_size == 0
+    if is_empty:
+        print(f"{path} is empty.")
+    return is_empty
 
 
 def _lines(path: Path) -> Iterator[str]:
     if path.name == LEADER_EPOCHS_FILE:
-        return index_dump.leader_epoch_lines(path)
+        return log_index.leader_epoch_lines(path)
     lines = _LINES_BY_SUFFIX.get(path.suffix)
     if lines is None:
         known = ", ".join(sorted([*_LINES_BY_SUFFIX, *_SEGMENT_SUFFIXES, LEADER_EPOCHS_FILE]))
@@ -102,15 +167,15 @@ def _lines(path: Path) -> Iterator[str]:
     return lines(path)
 
 
-def _verify(path: Path) -> int:
-    if not path.with_suffix(SEGMENT_SUFFIX).is_file():
-        return 0
-    problems = _PROBLEMS_BY_SUFFIX[path.suffix](path)
-    if problems:
-        _print(chain([f"Mismatches in :{path}"], problems))
-    return len(problems)
-
-
 def _print(lines: Iterator[str]) -> None:
     for line in lines:
         print(line)
+
+
+def _complain(wrong: list[str]) -> None:
+    for line in wrong:
+        talk(line)
+    if wrong:
+        raise CommandError(
+            "an index does not agree with its segment", "`sskafka log verify DIR --repair` makes it anew from the log"
+        )

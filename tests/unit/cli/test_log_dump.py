@@ -3,10 +3,11 @@ from pathlib import Path
 from struct import pack
 
 import pytest
+from legacy_messages import old_segment
 from typer.testing import CliRunner
 
-from sskafka.cli.log import app
 from sskafka.cli.commands import app as sskafka
+from sskafka.cli.log import app
 from sskafka.metadata.record_codec import encode_record
 from sskafka.metadata.records import FeatureLevelRecord, TopicRecord
 from sskafka.model.ids import parse_uuid
@@ -15,6 +16,16 @@ from sskafka.records.compression import Compression
 from sskafka.records.control import ControlType, EndTransactionMarker, control_key
 from sskafka.storage.producer_entry import ProducedBatch, ProducerEntry
 from sskafka.storage.producer_snapshot import encode_snapshot
+from sskafka.wire.codec import encode
+from sskafka.wire.messages.consumer_protocol import ConsumerProtocolSubscription
+from sskafka.wire.messages.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from sskafka.wire.messages.transaction_records import TransactionLogKey, TransactionLogValue
 
 BASE = "00000000000000000010"
 MARKER = "endTxnMarker: ABORT coordinatorEpoch: 3"
@@ -153,8 +164,121 @@ def test_an_index_that_disagrees_is_a_failure(directory: Path, suffix: str, entr
     path.write_bytes(entry)
     result = CliRunner().invoke(sskafka, ["log", "dump", "--verify-index", str(path)])
     assert result.exit_code == 1
-    assert result.stdout.splitlines() == [f"Dumping {path}", f"Mismatches in :{path}", line]
-    assert "1 index entries do not agree" in result.stderr
+    assert result.stdout.splitlines() == [f"Dumping {path}"]
+    heading, found, *_ = result.stderr.splitlines()
+    assert heading.endswith(f":{path}")
+    assert found == line
+    assert "does not agree with its segment" in result.stderr
+
+
+def test_offsets_that_an_index_invented(directory: Path) -> None:
+    path = directory / f"{BASE}.timeindex"
+    path.write_bytes(pack(">qi", 2000, 1) + pack(">qi", 1500, 3) + pack(">qi", 3000, 9))
+    result = CliRunner().invoke(sskafka, ["log", "dump", "--verify-index-only", str(path)])
+    assert result.exit_code == 1
+    for line in (
+        "  Index timestamp: 1500, log timestamp: 2000",
+        "  Index timestamp: 1500, Previously indexed timestamp: 2000",
+        "Indexed offset: 11, found log offset: 12",
+        "Indexed offset: 19, found log offset: -1",
+    ):
+        assert line in result.stderr.splitlines()
+
+
+def test_index_sanity_check(directory: Path) -> None:
+    good, bad, empty = directory / f"{BASE}.index", directory / f"{BASE}.timeindex", directory / "0.index"
+    empty.touch()
+    assert dump("--index-sanity-check", good, empty)[1::2] == [f"{good} passed sanity check.", f"{empty} is empty."]
+    assert "below the first" in str(sskafka_error("log", "dump", "--index-sanity-check", bad))
+    good.write_bytes(b"123")
+    assert "no multiple of 8" in str(sskafka_error("log", "dump", "--index-sanity-check", good))
+
+
+def sskafka_error(*arguments: object) -> str:
+    result = CliRunner().invoke(sskafka, [str(argument) for argument in arguments])
+    assert result.exit_code == 1
+    return result.stderr
+
+
+def test_messages_of_old_formats(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(old_segment())
+    lines = dump(path, "--print-data-log")
+    assert lines[2].startswith("offset: 0 position: 0 NoTimestampType: -1 size: 33 magic: 0 compresscodec: none crc: ")
+    assert [line.partition(" crc")[0] for line in lines if line.startswith("| offset: 6")] == [
+        "| offset: 6 CreateTime: 3001 keySize: -1 valueSize: 2 isValid: true"
+    ]
+    assert [line.partition(" key")[0] for line in lines if line.startswith("| offset: 9")] == [
+        "| offset: 9 LogAppendTime: 9000"
+    ]
+    assert dump(path, "--text") == [
+        "0 key zero",
+        "1 null null",
+        "2 k2 v2",
+        "3 k3 v3",
+        "4 ключ four",
+        *(f"{5 + number} null r{number}" for number in range(3)),
+        *(f"{8 + number} null r{number}" for number in range(3)),
+    ]
+    objects = [json.loads(line) for line in dump(path, "--json")]
+    assert [one["last_offset"] for one in objects] == [0, 1, 3, 4, 7, 10]
+
+
+def coordinator_line(tmp_path: Path, key: bytes, value: bytes | None, option: str) -> str:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(build_batch([NewRecord(key, value)]))
+    return dump(path, option, "--skip-record-metadata")[-1]
+
+
+def test_committed_offsets(tmp_path: Path) -> None:
+    key = pack(">h", 1) + encode(OffsetCommitKey("readers", "orders", 3), 0)
+    value = pack(">h", 3) + encode(OffsetCommitValue(17, 2, "note", 1000), 3)
+    assert coordinator_line(tmp_path, key, value, "--offsets-decoder") == (
+        '| key: {"type":"1","data":{"group":"readers","topic":"orders","partition":3}} payload: '
+        '{"version":"3","data":{"offset":17,"leaderEpoch":2,"metadata":"note","commitTimestamp":1000}}'
+    )
+    assert coordinator_line(tmp_path, key, None, "--offsets-decoder").endswith(" payload: <DELETE>")
+
+
+def test_members_of_groups(tmp_path: Path) -> None:
+    subscription = pack(">h", 1) + encode(ConsumerProtocolSubscription(["orders"]), 1)
+    members = [MemberMetadata("m-1", None, "c", "/1", 300, 45, subscription, b"\x00")]
+    key = pack(">h", 2) + encode(GroupMetadataKey("readers"), 0)
+    value = pack(">h", 3) + encode(GroupMetadataValue("consumer", 4, "range", "m-1", 5, members), 3)
+    line = coordinator_line(tmp_path, key, value, "--offsets-decoder")
+    shown = json.loads(line.partition("payload: ")[2])["data"]["members"][0]
+    assert shown["subscription"] == {"topics": ["orders"], "userData": None, "ownedPartitions": []}
+    assert shown["assignment"] == "AA=="
+
+
+def test_transactions(tmp_path: Path) -> None:
+    key = pack(">h", 0) + encode(TransactionLogKey("payments"), 0)
+    line = coordinator_line(
+        tmp_path, key, pack(">h", 0) + encode(TransactionLogValue(7), 0), "--transaction-log-decoder"
+    )
+    assert line.startswith('| key: {"type":"0","data":{"transactionalId":"payments"}} payload: {"version":"0","data":')
+
+
+def test_records_that_no_decoder_knows(tmp_path: Path) -> None:
+    unknown = coordinator_line(tmp_path, pack(">h", 99), b"", "--offsets-decoder")
+    assert unknown == "| key: Unknown record type 99 at offset 0, skipping."
+    for key, value in ((b"", b""), (pack(">h", 1), None), (pack(">h", 2) + b"\0\1g", pack(">h", 99))):
+        assert "key: Error at offset 0, skipping." in coordinator_line(tmp_path, key, value, "--offsets-decoder")
+
+
+def test_keys_and_values_that_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(build_batch([NewRecord(pack(">q", 7), pack(">i", -1)), NewRecord(b"odd", b"v")]))
+    classes = (
+        "--key-decoder-class",
+        "org.apache.kafka.tools.api.LongDecoder",
+        "--value-decoder-class",
+        "IntegerDecoder",
+    )
+    first, second = dump(path, *classes)[-2:]
+    assert first.endswith("key: 7 payload: -1")
+    assert second.endswith("key: 0x6f6464 payload: 0x76")
+    dump(path, "--key-decoder-class", "com.example.Mine", exit_code=2)
 
 
 def test_producer_snapshots_and_epochs(tmp_path: Path) -> None:

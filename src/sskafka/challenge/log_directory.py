@@ -1,0 +1,151 @@
+"""A log directory as the challenge prepares it for a program that has never run.
+
+    meta.properties
+    __cluster_metadata-0/00000000000000000000.log      from offset 1: FeatureLevel, then Topic and Partition records
+    <topic>-<n>/00000000000000000000.log               batches with header counts of -1, all by the same producer and
+                                                       with the same sequence
+    <topic>-<n>/partition.metadata                     the topic id in padded base64
+
+There are no indexes, no checkpoints and no other files. A program has to serve the batches as they are.
+"""
+
+import shutil
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sskafka.metadata.record_codec import encode_record
+from sskafka.metadata.records import FeatureLevelRecord, MetadataRecord, PartitionRecord, TopicRecord
+from sskafka.model.ids import METADATA_TOPIC, Uuid, uuid_text
+from sskafka.records.batch import BatchHeader
+from sskafka.records.builder import NewRecord, build_batch, frame
+from sskafka.records.varint import encode_varint
+
+NODE_ID = 1
+METADATA_VERSION = 20  # 3.8: Topic records have version 0, Partition records version 1
+FIRST_SEGMENT = "00000000000000000000.log"
+TIMESTAMP_MS = 1_726_045_943_832
+LEADER_EPOCH = 0
+PRODUCER_ID = 0
+
+_FIRST_OFFSET = 1
+_METADATA_EPOCH = 1
+_CLUSTER_ID = bytes.fromhex("20000000000040008000000000000001")
+_DIRECTORY_ID = bytes.fromhex("10000000000040008000000000000001")
+_NO_KEY = encode_varint(-1)
+_NO_HEADER_COUNT = encode_varint(-1)
+
+
+class DirectoryInUseError(Exception):
+    """There is something where the tester wants to write, and the tester did not write it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTopic:
+    name: str
+    topic_id: Uuid
+    batches: tuple[tuple[bytes, ...], ...]
+    """What is in the partitions' files, by partition."""
+
+    @property
+    def partitions(self) -> range:
+        return range(len(self.batches))
+
+
+def prepare(directory: Path, topics: Sequence[PreparedTopic]) -> None:
+    """Replaces what an earlier run left. Without topics there is not even a metadata log."""
+    _clear(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "meta.properties").write_text(_meta_properties())
+    if topics:
+        _write_segment(directory / f"{METADATA_TOPIC}-0", _metadata_log(topics))
+    for topic in topics:
+        for partition, batches in enumerate(topic.batches):
+            _write_segment(directory / f"{topic.name}-{partition}", b"".join(batches))
+            padded = urlsafe_b64encode(topic.topic_id).decode()
+            metadata = directory / f"{topic.name}-{partition}" / "partition.metadata"
+            metadata.write_text(f"version: 0\ntopic_id: {padded}\n")
+
+
+def prepared_batches(values: Iterable[bytes]) -> tuple[bytes, ...]:
+    """A batch for each value, at offsets from 0 on."""
+    return tuple(_odd_batch(offset, value) for offset, value in enumerate(values))
+
+
+def produced_batch(values: Iterable[bytes]) -> bytes:
+    """A batch that is right in every respect, as a producer sends it."""
+    records = [NewRecord(None, value, (), TIMESTAMP_MS) for value in values]
+    return bytes(build_batch(records, leader_epoch=LEADER_EPOCH))
+
+
+def segment_of(directory: Path, topic: str, partition: int) -> Path:
+    return directory / f"{topic}-{partition}" / FIRST_SEGMENT
+
+
+def _clear(directory: Path) -> None:
+    if not directory.exists() or not any(directory.iterdir()):
+        return
+    properties = directory / "meta.properties"
+    if not properties.is_file() or f"cluster.id={uuid_text(_CLUSTER_ID)}" not in properties.read_text():
+        raise DirectoryInUseError(f"{directory} holds something that this tester did not prepare")
+    shutil.rmtree(directory)
+
+
+def _meta_properties() -> str:
+    lines = ("version=1", f"cluster.id={uuid_text(_CLUSTER_ID)}", f"node.id={NODE_ID}")
+    return "".join(f"{line}\n" for line in (*lines, f"directory.id={uuid_text(_DIRECTORY_ID)}"))
+
+
+def _write_segment(directory: Path, log: bytes) -> None:
+    directory.mkdir()
+    (directory / FIRST_SEGMENT).write_bytes(log)
+
+
+def _metadata_log(topics: Sequence[PreparedTopic]) -> bytes:
+    changes: list[list[MetadataRecord]] = [[FeatureLevelRecord("metadata.version", METADATA_VERSION)]]
+    changes += [_topic_records(topic) for topic in topics]
+    log, offset = b"", _FIRST_OFFSET
+    for records in changes:
+        new = [NewRecord(None, encode_record(record, METADATA_VERSION), (), TIMESTAMP_MS) for record in records]
+        log += build_batch(new, base_offset=offset, leader_epoch=_METADATA_EPOCH)
+        offset += len(records)
+    return log
+
+
+def _topic_records(topic: PreparedTopic) -> list[MetadataRecord]:
+    partitions = [
+        PartitionRecord(
+            partition_id=partition,
+            topic_id=topic.topic_id,
+            replicas=[NODE_ID],
+            isr=[NODE_ID],
+            leader=NODE_ID,
+            leader_epoch=LEADER_EPOCH,
+            partition_epoch=0,
+            directories=[_DIRECTORY_ID],
+        )
+        for partition in topic.partitions
+    ]
+    return [TopicRecord(topic.name, topic.topic_id), *partitions]
+
+
+def _odd_batch(offset: int, value: bytes) -> bytes:
+    """What no broker would take from a producer, but what must not be looked at when it is served."""
+    record = b"\0\0\0" + _NO_KEY + encode_varint(len(value)) + value + _NO_HEADER_COUNT
+    header = BatchHeader(
+        base_offset=offset,
+        length=0,
+        leader_epoch=LEADER_EPOCH,
+        magic=2,
+        crc=0,
+        attributes=0,
+        last_offset_delta=0,
+        base_timestamp=TIMESTAMP_MS,
+        max_timestamp=TIMESTAMP_MS,
+        producer_id=PRODUCER_ID,
+        producer_epoch=0,
+        base_sequence=0,
+        record_count=1,
+    )
+    return bytes(frame(header, encode_varint(len(record)) + record))

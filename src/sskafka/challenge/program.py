@@ -1,0 +1,129 @@
+"""The program under test: `your_program.sh` of a directory, as a process of its own.
+
+It leads a process group, so that whatever it starts ends with it. What it prints goes to a file and is shown when a
+stage fails, or always with `debug: true` in codecrafters.yml.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+PROGRAM = "your_program.sh"
+SETTINGS_FILE = "codecrafters.yml"
+HOST = "localhost"
+
+_POLL_SECONDS = 0.02
+_CONNECT_SECONDS_MAX = 1.0
+_STOP_SECONDS_MAX = 20.0
+_GRACE_SECONDS = 2.0
+
+
+class ProgramError(Exception):
+    """The program is not there, does not start, or does not end."""
+
+
+class Repository(NamedTuple):
+    """A directory with a program to test."""
+
+    directory: Path
+    is_debug: bool
+
+    @classmethod
+    def at(cls, directory: Path) -> "Repository":
+        program = directory / PROGRAM
+        if not program.is_file():
+            raise ProgramError(f"there is no {PROGRAM} in {directory}")
+        if not os.access(program, os.X_OK):
+            raise ProgramError(f"{program} is not executable; chmod +x makes it so")
+        return cls(directory, _read_debug(directory / SETTINGS_FILE))
+
+
+def _read_debug(path: Path) -> bool:
+    """`debug: true` or `debug: false`, the one setting that the tester knows."""
+    if not path.is_file():
+        raise ProgramError(f"there is no {path.name} in {path.parent}; it holds one line, debug: false")
+    lines = [line.partition("#")[0].partition(":") for line in path.read_text().splitlines()]
+    settings = {key.strip(): value.strip().lower() for key, _, value in lines}
+    if settings.get("debug") not in {"true", "false"}:
+        raise ProgramError(f"{path} does not say debug: true or debug: false")
+    return settings["debug"] == "true"
+
+
+class Program:
+    def __init__(self, repository: Repository, properties: Path, port: int) -> None:
+        self.port = port
+        self._repository = repository
+        self._properties = properties
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, seconds_max: float) -> None:
+        """Returns when somebody listens on the port."""
+        if _is_listening(self.port):
+            raise ProgramError(f"something listens on port {self.port} before the program was started")
+        self._process = subprocess.Popen(
+            [f"./{PROGRAM}", str(self._properties)],
+            cwd=self._repository.directory,
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        deadline = time.monotonic() + seconds_max
+        while not _is_listening(self.port):
+            if self._process.poll() is not None:
+                raise ProgramError(f"the program ended with exit code {self._process.returncode} before it listened")
+            if time.monotonic() > deadline:
+                raise ProgramError(f"nothing listens on port {self.port} after {seconds_max:g} s")
+            time.sleep(_POLL_SECONDS)
+
+    @property
+    def output(self) -> str:
+        """What it has printed so far."""
+        self._output.seek(0)
+        return self._output.read().decode(errors="replace")
+
+    def stop(self) -> None:
+        """SIGTERM, which must be enough."""
+        process = self._process
+        assert process is not None, "the program was not started"
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(_STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            raise ProgramError(f"the program was still there {_STOP_SECONDS_MAX:g} s after SIGTERM") from None
+        if _is_listening(self.port):
+            raise ProgramError(f"port {self.port} is still taken after SIGTERM: does {PROGRAM} exec the program?")
+
+    def close(self) -> None:
+        """Ends whatever is left of it: SIGTERM to the whole group, then SIGKILL."""
+        if self._process is not None:
+            _end_group(self._process)
+        self._output.close()
+
+
+def _end_group(leader: "subprocess.Popen[bytes]") -> None:
+    _signal_group(leader.pid, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        leader.wait(_GRACE_SECONDS)
+    _signal_group(leader.pid, signal.SIGKILL)
+    leader.wait()
+
+
+def _signal_group(leader: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):  # all of them have ended
+        os.killpg(leader, number)
+
+
+def _is_listening(port: int) -> bool:
+    try:
+        socket.create_connection((HOST, port), _CONNECT_SECONDS_MAX).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,120 @@
+"""One stage: a thing that the program must be able to do, and what a stage has at hand to find out."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple, Self
+
+from sskafka.challenge.comparison import differences
+from sskafka.challenge.connection import Connection, NoAnswerError
+from sskafka.challenge.grammar import Answer, UnreadableAnswerError, read_answer
+from sskafka.challenge.program import Program
+from sskafka.challenge.requests import Request
+from sskafka.challenge.world import World
+
+Expected = Mapping[str, object] | Callable[[Answer], Mapping[str, object]]
+"""Values by path; where the order is up to the program, they depend on the answer."""
+
+_ROW_BYTES = 16
+
+
+class StageFailedError(Exception):
+    """`findings` are what was found wrong, a line each."""
+
+    def __init__(self, *findings: str) -> None:
+        super().__init__("\n".join(findings))
+        self.findings = findings
+
+
+class Bench:
+    """What stages use: the running program, the prepared topics, and ways to ask and to compare."""
+
+    def __init__(
+        self, world: World, directory: Path, program: Program, say: Callable[[str], None], answer_seconds_max: float
+    ) -> None:
+        self.world = world
+        self.directory = directory
+        self.program = program
+        self.say = say
+        self._answer_seconds_max = answer_seconds_max
+        self._connections = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connections.close()
+
+    def connect(self) -> Connection:
+        """A connection that is closed when the stage is over."""
+        return self._connections.enter_context(Connection(self.program.port, self._answer_seconds_max))
+
+    def ask(self, request: Request, expected: Expected = MappingProxyType({})) -> Answer:
+        """One request on a connection of its own."""
+        connection = self.connect()
+        return self.check(connection, request, self.send(connection, request), expected)
+
+    def send(self, connection: Connection, request: Request) -> int:
+        """Sends the request with a correlation id of its own, which is given back."""
+        correlation_id = self.world.correlation_id()
+        self.say(f"-> {request.name}, correlation id {correlation_id}")
+        connection.send(request.frame(correlation_id))
+        return correlation_id
+
+    def check(
+        self,
+        connection: Connection,
+        request: Request,
+        correlation_id: int,
+        expected: Expected = MappingProxyType({}),
+    ) -> Answer:
+        """The next answer on the connection, which must be the one to `request` and say what is expected."""
+        try:
+            data = connection.receive()
+        except NoAnswerError as error:
+            raise StageFailedError(f"{request.name}: {error}") from error
+        self.say(f"<- {len(data)} bytes")
+        answer = _read(request, data)
+        wanted = expected(answer) if callable(expected) else expected
+        wrong = list(differences(answer, {"correlation_id": correlation_id, **wanted}))
+        if wrong:
+            raise StageFailedError(f"the answer to {request.name} differs:", *wrong, *hex_rows(data))
+        for path in wanted:
+            self.say(f"   {path} is right")
+        return answer
+
+
+def _read(request: Request, data: bytes) -> Answer:
+    try:
+        return read_answer(request.answer, data, prefix=request.prefix)
+    except UnreadableAnswerError as error:
+        before = [f"  {field.path} ({field.place}): {field.value!r}" for field in error.fields[-5:]]
+        raise StageFailedError(
+            f"the answer to {request.name} cannot be read: {error}", *before, *hex_rows(data, error.position)
+        ) from error
+
+
+def hex_rows(data: bytes, position: int | None = None) -> list[str]:
+    """The bytes for people to look at; of a long answer those around `position`, or its beginning."""
+    middle = 0 if position is None else position - position % _ROW_BYTES
+    first = max(0, middle - 2 * _ROW_BYTES)
+    rows = [(at, data[at : at + _ROW_BYTES]) for at in range(first, min(len(data), first + 6 * _ROW_BYTES), _ROW_BYTES)]
+    lines = [f"  {at:6d}  {row.hex(' '):<47}  {_printable(row)}" for at, row in rows]
+    if position is not None and rows:
+        lines.append(f"  byte {position} is where reading stopped; the answer has {len(data)}")
+    return lines
+
+
+def _printable(row: bytes) -> str:
+    return "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
+
+
+class Stage(NamedTuple):
+    slug: str
+    title: str
+    run: Callable[[Bench], None]
+    is_bare: bool = False
+    """Whether the log directory holds nothing but meta.properties."""
+    ends_program: bool = False
+    """Whether the program is gone when the stage is over."""

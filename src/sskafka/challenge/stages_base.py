@@ -1,0 +1,127 @@
+"""Stages before any topic: listening, correlation ids, ApiVersions, several requests, several connections."""
+
+from sskafka.challenge import responses
+from sskafka.challenge.grammar import Answer
+from sskafka.challenge.program import ProgramError
+from sskafka.challenge.requests import (
+    API_NAMES,
+    API_VERSIONS,
+    DESCRIBE_TOPIC_PARTITIONS,
+    FETCH,
+    PRODUCE,
+    api_versions,
+)
+from sskafka.challenge.stage import Bench, Stage, StageFailedError
+from sskafka.model.errors import ErrorCode
+
+_FIXED_CORRELATION_ID = 7
+_HIGHEST_VERSION = 4
+_REQUESTS, _CONNECTIONS = 4, 3
+_VERSION_NEEDED = {API_VERSIONS: _HIGHEST_VERSION, DESCRIBE_TOPIC_PARTITIONS: 0, FETCH: 16, PRODUCE: 11}
+
+
+def bind_to_a_port(bench: Bench) -> None:
+    bench.connect()
+    bench.say("stopping the program with SIGTERM")
+    try:
+        bench.program.stop()
+    except ProgramError as error:
+        raise StageFailedError(str(error)) from error
+
+
+def send_a_correlation_id(bench: Bench) -> None:
+    """The first thing a program can do: any answer with the id 7."""
+    request = api_versions(answer=responses.CORRELATION_ID, prefix=True)
+    connection = bench.connect()
+    bench.say(f"-> {request.name}, correlation id {_FIXED_CORRELATION_ID}")
+    connection.send(request.frame(_FIXED_CORRELATION_ID))
+    bench.check(connection, request, _FIXED_CORRELATION_ID)
+
+
+def parse_the_correlation_id(bench: Bench) -> None:
+    for _ in range(2):
+        bench.ask(api_versions(answer=responses.CORRELATION_ID, prefix=True))
+
+
+def refuse_an_unknown_version(bench: Bench) -> None:
+    """Error 35 in the form of version 0, which any client can read."""
+    version = bench.world.random.randrange(_HIGHEST_VERSION + 30, 2**15)
+    expected = {"error_code": int(ErrorCode.UNSUPPORTED_VERSION)}
+    answer = bench.ask(api_versions(version, responses.ERROR_CODE, prefix=True), expected)
+    if len(answer.data) > answer.fields[-1].end:
+        bench.ask(api_versions(version, responses.API_VERSIONS_V0), expected)
+
+
+def list_versions(bench: Bench) -> None:
+    _check_listed(bench.ask(api_versions(), _SOUND), API_VERSIONS)
+
+
+def requests_one_after_another(bench: Bench) -> None:
+    connection = bench.connect()
+    for _ in range(_REQUESTS):
+        request = api_versions()
+        correlation_id = bench.send(connection, request)
+        _check_listed(bench.check(connection, request, correlation_id, _SOUND), API_VERSIONS)
+
+
+def requests_on_several_connections(bench: Bench) -> None:
+    """All of them ask before the first answer is read, and the last connection is read first."""
+    request = api_versions()
+    connections = [bench.connect() for _ in range(_CONNECTIONS)]
+    for _ in range(2):
+        sent = [(connection, bench.send(connection, request)) for connection in connections]
+        for connection, correlation_id in reversed(sent):
+            bench.check(connection, request, correlation_id, _SOUND)
+
+
+def pipelined_requests(bench: Bench) -> None:
+    """Several requests in one write: the answers come in the order of the requests."""
+    request, connection = api_versions(), bench.connect()
+    sent = [bench.world.correlation_id() for _ in range(_REQUESTS)]
+    connection.send(b"".join(request.frame(correlation_id) for correlation_id in sent))
+    for correlation_id in sent:
+        bench.check(connection, request, correlation_id, _SOUND)
+
+
+def list_describe_topic_partitions(bench: Bench) -> None:
+    _check_listed(bench.ask(api_versions(), _SOUND), API_VERSIONS, DESCRIBE_TOPIC_PARTITIONS)
+
+
+def list_fetch(bench: Bench) -> None:
+    _check_listed(bench.ask(api_versions(), _SOUND), API_VERSIONS, FETCH)
+
+
+def list_produce(bench: Bench) -> None:
+    _check_listed(bench.ask(api_versions(), _SOUND), API_VERSIONS, PRODUCE)
+
+
+_SOUND = {"error_code": 0, "throttle_time_ms": 0}
+
+
+def _check_listed(answer: Answer, *api_keys: int) -> None:
+    """Each API with a range that reaches the version which the challenge uses."""
+    count = answer["api_keys.length"]
+    assert isinstance(count, int)
+    listed = {answer[f"api_keys[{number}].api_key"]: number for number in range(count)}
+    for api_key in api_keys:
+        name, needed = f"{API_NAMES[api_key]} (api_key {api_key})", _VERSION_NEEDED[api_key]
+        if api_key not in listed:
+            raise StageFailedError(f"api_keys: {name} is missing; found {sorted(map(str, listed), key=int)}")
+        path = f"api_keys[{listed[api_key]}]"
+        lowest, highest = answer[f"{path}.min_version"], answer[f"{path}.max_version"]
+        assert isinstance(lowest, int)
+        assert isinstance(highest, int)
+        if not lowest <= needed <= highest:
+            raise StageFailedError(f"{path}: {name} has versions {lowest}..{highest}, {needed} is needed")
+
+
+STAGES = (
+    Stage("vi6", "Bind to a port", bind_to_a_port, is_bare=True, ends_program=True),
+    Stage("nv3", "Send a correlation id", send_a_correlation_id, is_bare=True),
+    Stage("wa6", "Parse the correlation id", parse_the_correlation_id, is_bare=True),
+    Stage("nc5", "Refuse an unknown version of ApiVersions", refuse_an_unknown_version, is_bare=True),
+    Stage("pv1", "List versions", list_versions, is_bare=True),
+    Stage("nh4", "Requests one after another", requests_one_after_another, is_bare=True),
+    Stage("sk0", "Requests on several connections", requests_on_several_connections, is_bare=True),
+    Stage("pipe", "Several requests at once on one connection", pipelined_requests, is_bare=True),
+)

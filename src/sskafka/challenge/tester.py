@@ -1,0 +1,157 @@
+"""The tester: prepares the log directory, starts the program, runs stages, says what is wrong.
+
+    settings and stages -> for each stage: prepare the directory, start the program, run, end the program -> verdicts
+
+With `shared` the program is started once for all stages that leave it running. Nothing that was started is left over.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from sskafka.challenge import stages_base, stages_describe, stages_fetch, stages_produce
+from sskafka.challenge.connection import ANSWER_SECONDS_MAX, NoAnswerError
+from sskafka.challenge.leaders import wait_for_leaders
+from sskafka.challenge.log_directory import NODE_ID, prepare
+from sskafka.challenge.program import Program, ProgramError, Repository
+from sskafka.challenge.stage import Bench, Stage, StageFailedError
+from sskafka.challenge.world import World
+
+STAGES: tuple[Stage, ...] = (
+    *stages_base.STAGES,
+    *stages_describe.STAGES,
+    *stages_fetch.STAGES,
+    *stages_produce.STAGES,
+)
+_STAGE_BY_SLUG = {stage.slug: stage for stage in STAGES}
+# The produce stages were renamed while the challenge was being made.
+_OLD_SLUGS = {"xz1": "um3", "zf2": "ck2", "gg1": "dp1", "ls8": "ps7", "yd8": "sb8", "ct4": "mf2", "ov0": "ar4"}
+
+
+class BadCasesError(ValueError):
+    """The test cases are no JSON of the expected form, or name stages that do not exist."""
+
+
+class Case(NamedTuple):
+    stage: Stage
+    prefix: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengeSettings:
+    properties: Path = Path("/tmp/server.properties")
+    log_directory: Path = Path("/tmp/kraft-combined-logs")
+    port: int = 9092
+    controller_port: int = 9093
+    seed: int = 0
+    start_seconds_max: float = 10.0
+    answer_seconds_max: float = ANSWER_SECONDS_MAX
+    shared: bool = False
+
+
+class Verdict(NamedTuple):
+    case: Case
+    findings: tuple[str, ...]
+    output: str
+    """What the program has printed by then."""
+
+    @property
+    def passed(self) -> bool:
+        return not self.findings
+
+
+def all_cases() -> list[Case]:
+    return [Case(stage, f"stage-{stage.slug}", stage.title) for stage in STAGES]
+
+
+def parse_cases(text: str) -> list[Case]:
+    """`[{"slug": "vi6", "tester_log_prefix": "stage-1", "title": "..."}, ...]`"""
+    try:
+        wanted = json.loads(text)
+        return [_case(one["slug"], one.get("tester_log_prefix"), one.get("title")) for one in wanted]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        if isinstance(error, BadCasesError):
+            raise
+        raise BadCasesError(f"the test cases are not a JSON list of objects with a slug: {error!r}") from error
+
+
+def cases_named(slugs: Iterable[str]) -> list[Case]:
+    return [_case(slug, None, None) for slug in slugs]
+
+
+def _case(slug: str, prefix: str | None, title: str | None) -> Case:
+    stage = _STAGE_BY_SLUG.get(_OLD_SLUGS.get(slug, slug))
+    if stage is None:
+        raise BadCasesError(f"there is no stage {slug!r}; there are {', '.join(_STAGE_BY_SLUG)}")
+    return Case(stage, prefix or f"stage-{slug}", title or stage.title)
+
+
+@dataclass(slots=True)
+class ChallengeTester:
+    repository: Repository
+    settings: ChallengeSettings
+    say: Callable[[Case, str], None] = field(default=lambda _case, _line: None)
+    """Hears what happens inside of a stage."""
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Verdict]:
+        """A verdict as soon as each stage is over. Stages that end the program come last when it is shared."""
+        if not self.settings.shared:
+            for case in cases:
+                yield from self._run_together([case])
+            return
+        staying = [case for case in cases if not case.stage.ends_program]
+        yield from self._run_together(staying + [case for case in cases if case.stage.ends_program][:1])
+
+    def _run_together(self, cases: Sequence[Case]) -> Iterator[Verdict]:
+        """These stages on one run of the program; if it does not come up, all of them have failed."""
+        settings, world = self.settings, World(self.settings.seed)
+        is_bare = all(case.stage.is_bare for case in cases)
+        prepare(settings.log_directory, [] if is_bare else world.topics)
+        settings.properties.write_text(server_properties(settings))
+        with closing(Program(self.repository, settings.properties, settings.port)) as program:
+            try:
+                program.start(settings.start_seconds_max)
+            except ProgramError as error:
+                yield from (Verdict(case, (str(error),), program.output) for case in cases)
+                return
+            if not is_bare:
+                wait_for_leaders(settings.port, world, settings.start_seconds_max, settings.answer_seconds_max)
+            for case in cases:
+                yield Verdict(case, self._findings(case, world, program), program.output)
+
+    def _findings(self, case: Case, world: World, program: Program) -> tuple[str, ...]:
+        settings = self.settings
+        say = partial(self.say, case)
+        with Bench(world, settings.log_directory, program, say, settings.answer_seconds_max) as bench:
+            try:
+                case.stage.run(bench)
+            except StageFailedError as error:
+                return error.findings
+            except NoAnswerError as error:
+                return (str(error),)
+        return ()
+
+
+def server_properties(settings: ChallengeSettings) -> str:
+    """Kafka's own file for one node that is broker and controller."""
+    lines = {
+        "process.roles": "broker,controller",
+        "node.id": NODE_ID,
+        "controller.quorum.voters": f"{NODE_ID}@localhost:{settings.controller_port}",
+        "listeners": f"PLAINTEXT://:{settings.port},CONTROLLER://:{settings.controller_port}",
+        "advertised.listeners": f"PLAINTEXT://localhost:{settings.port}",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "log.dirs": settings.log_directory,
+        "num.partitions": 1,
+        "offsets.topic.replication.factor": 1,
+        "transaction.state.log.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+    }
+    return "".join(f"{key}={value}\n" for key, value in lines.items())

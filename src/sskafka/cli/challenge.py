@@ -1,0 +1,136 @@
+"""`sskafka challenge`: the tester of the "build your own Kafka" challenge, for any program that takes it on."""
+
+import os
+import random
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sskafka.challenge.log_directory import DirectoryInUseError
+from sskafka.challenge.program import ProgramError, Repository
+from sskafka.challenge.tester import (
+    BadCasesError,
+    Case,
+    ChallengeSettings,
+    ChallengeTester,
+    Verdict,
+    all_cases,
+    cases_named,
+    parse_cases,
+)
+from sskafka.cli.failures import CommandError
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format, print_json, talk
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_OUTPUT_LINES_MAX = 20
+
+
+@app.command()
+def challenge(
+    directory: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="PROGRAM_DIR",
+            envvar="CODECRAFTERS_REPOSITORY_DIR",
+            help="Where your_program.sh and codecrafters.yml are.",
+        ),
+    ] = None,
+    slugs: Annotated[
+        list[str] | None, typer.Option("--stage", "-s", metavar="SLUG", help="Only this stage; may be repeated.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="Where the program is to listen.")] = 9092,
+    controller_port: Annotated[int, typer.Option(help="Its controller listener, in the properties file.")] = 9093,
+    properties: Annotated[Path, typer.Option(help="The file the program is started with; it is written anew.")] = Path(
+        "/tmp/server.properties"
+    ),
+    log_dir: Annotated[Path, typer.Option(help="The log directory; it is prepared anew for each stage.")] = Path(
+        "/tmp/kraft-combined-logs"
+    ),
+    shared: Annotated[bool, typer.Option("--shared", help="Start the program once for all stages.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Of names, ids and messages; repeats an earlier run.")] = None,
+    start_timeout: Annotated[float, typer.Option(help="Seconds until the program must listen.")] = 10.0,
+    answer_timeout: Annotated[float, typer.Option(help="Seconds until an answer must be there.")] = 10.0,
+    list_stages: Annotated[bool, typer.Option("--list", help="List the stages and leave.")] = False,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Test a program that is to be a Kafka broker, stage by stage.
+
+    CODECRAFTERS_REPOSITORY_DIR names the directory and CODECRAFTERS_TEST_CASES_JSON the stages, where the command
+    line does not."""
+    cases = _cases(slugs)
+    if list_stages:
+        for case in cases:
+            print(f"{case.stage.slug:5} {case.title}")
+        return
+    if directory is None:
+        raise typer.BadParameter("name the program's directory", param_hint="PROGRAM_DIR")
+    settings = ChallengeSettings(
+        properties.absolute(),
+        log_dir.absolute(),
+        port,
+        controller_port,
+        random.randrange(2**31) if seed is None else seed,
+        start_timeout,
+        answer_timeout,
+        shared,
+    )
+    failed = _run(directory, settings, cases, output)
+    if failed:
+        raise CommandError(
+            f"{failed} of {len(cases)} stages failed", f"the same names and messages again: --seed {settings.seed}"
+        )
+
+
+def _cases(slugs: list[str] | None) -> list[Case]:
+    text = os.environ.get("CODECRAFTERS_TEST_CASES_JSON")
+    try:
+        if slugs:
+            return cases_named(slugs)
+        return parse_cases(text) if text else all_cases()
+    except BadCasesError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _run(directory: Path, settings: ChallengeSettings, cases: list[Case], output: Format) -> int:
+    """The number of stages that failed."""
+    failed = 0
+    try:
+        repository = Repository.at(directory)
+        hear = _talk if repository.is_debug else _ignore
+        for verdict in ChallengeTester(repository, settings, hear).run(cases):
+            failed += not verdict.passed
+            if output is Format.JSON:
+                print_json(_as_json(verdict))
+            else:
+                _print(verdict, repository.is_debug)
+    except ProgramError as error:
+        raise CommandError(str(error)) from error
+    except DirectoryInUseError as error:
+        raise CommandError(str(error), "--log-dir DIR names another place, or remove it") from error
+    return failed
+
+
+def _talk(case: Case, line: str) -> None:
+    talk(f"[{case.prefix}] {line}")
+
+
+def _ignore(_case: Case, _line: str) -> None:
+    pass
+
+
+def _print(verdict: Verdict, is_debug: bool) -> None:
+    prefix = f"[{verdict.case.prefix}]"
+    print(f"{prefix} {verdict.case.title}: {'passed' if verdict.passed else 'FAILED'}")
+    for line in verdict.findings:
+        print(f"{prefix}   {line}")
+    if is_debug or not verdict.passed:
+        for line in verdict.output.splitlines()[-_OUTPUT_LINES_MAX:]:
+            print(f"{prefix} [your_program] {line}")
+
+
+def _as_json(verdict: Verdict) -> dict[str, object]:
+    case = verdict.case
+    return {"slug": case.stage.slug, "title": case.title, "passed": verdict.passed, "findings": verdict.findings}

@@ -1,0 +1,174 @@
+"""What stands in records, in words: plain text and numbers, or the records of Kafka's internal topics as JSON.
+
+Lines are those of kafka-dump-log: `key: {"type":"1","data":{...}} payload: {"version":"4","data":{...}}`. A record that
+cannot be decoded says so in its line, and the next one is read.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from struct import Struct, error, unpack_from
+from typing import Any, NamedTuple
+
+from sskafka.cli.message_json import message_json
+from sskafka.metadata.record_codec import UnknownRecordError, decode_record
+from sskafka.records.record import Record
+from sskafka.wire.codec import MalformedMessageError, UnsupportedVersionError, decode
+from sskafka.wire.schema import Message
+from sskafka.wire.varint import decode_uvarint
+
+_INT16, _INT32, _INT64 = Struct(">h"), Struct(">i"), Struct(">q")
+_DELETED = "<DELETE>"
+_CONSUMER_PROTOCOL = "consumer"
+_GROUP_METADATA_TYPE = 2
+
+
+class Topic(Enum):
+    """Which internal topic a log is taken for."""
+
+    CLUSTER_METADATA = "__cluster_metadata"
+    CONSUMER_OFFSETS = "__consumer_offsets"
+    TRANSACTION_STATE = "__transaction_state"
+
+
+_RECORD_MODULES = {
+    Topic.CONSUMER_OFFSETS: ("group_records", "share_group_records", "streams_group_records"),
+    Topic.TRANSACTION_STATE: ("transaction_records",),
+}
+
+
+class Words(NamedTuple):
+    key: str | None
+    value: str | None
+
+
+Decoder = Callable[[Record], Words]
+
+
+@dataclass(frozen=True, slots=True)
+class PlainDecoder:
+    """Keys and values by themselves, each in a form of its own."""
+
+    key: Callable[[bytes], str]
+    value: Callable[[bytes], str]
+
+    def __call__(self, record: Record) -> Words:
+        return Words(
+            None if record.key is None else self.key(record.key),
+            None if record.value is None else self.value(record.value),
+        )
+
+
+def text_of(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def _number(layout: Struct) -> Callable[[bytes], str]:
+    def number_of(data: bytes) -> str:
+        return str(layout.unpack(data)[0]) if len(data) == layout.size else f"0x{data.hex()}"
+
+    return number_of
+
+
+# By the names of Kafka's decoder classes, without their packages.
+FORMS: Mapping[str, Callable[[bytes], str]] = {
+    "StringDecoder": text_of,
+    "IntegerDecoder": _number(_INT32),
+    "LongDecoder": _number(_INT64),
+    "DefaultDecoder": bytes.hex,
+}
+
+
+def form_of_class(name: str) -> Callable[[bytes], str] | None:
+    """`kafka.serializer.StringDecoder`, `org.apache.kafka.tools.api.StringDecoder` or plain `StringDecoder`."""
+    return FORMS.get(name.rpartition(".")[2])
+
+
+def decoder_for(topic: Topic) -> Decoder:
+    if topic is Topic.CLUSTER_METADATA:
+        return _metadata_words
+    return lambda record: _coordinator_words(record, topic)
+
+
+def compact_json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _metadata_words(record: Record) -> Words:
+    value = record.value or b""
+    try:
+        message = decode_record(value)
+    except (UnknownRecordError, MalformedMessageError) as problem:
+        return Words(None, f"Error at {record.offset}, skipping. {problem}")
+    _, position = decode_uvarint(value, 0)
+    _, position = decode_uvarint(value, position)
+    version, _ = decode_uvarint(value, position)
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(message).__name__).upper()
+    return Words(None, compact_json({"type": name, "version": version, "data": message_json(message, version)}))
+
+
+class _RecordType(NamedTuple):
+    key: type[Message]
+    value: type[Message]
+
+
+@cache
+def _record_types(topic: Topic) -> dict[int, _RecordType]:
+    """By the number that keys begin with. The classes of a type are called XKey and XValue."""
+    modules = [import_module(f"sskafka.wire.messages.{name}") for name in _RECORD_MODULES[topic]]
+    classes: dict[str, type[Message]] = {
+        name: cls for module in modules for name, cls in vars(module).items() if hasattr(cls, "SCHEMA")
+    }
+    return {
+        int(cls.SCHEMA.key): _RecordType(cls, classes[name.removesuffix("Key") + "Value"])
+        for name, cls in classes.items()
+        if name.endswith("Key") and cls.SCHEMA.key is not None
+    }
+
+
+def _coordinator_words(record: Record, topic: Topic) -> Words:
+    """Keys begin with an int16 that says what the record is, values with an int16 that is their version."""
+    try:
+        (number,) = unpack_from(">h", record.key or b"")
+        kind = _record_types(topic).get(number)
+        if kind is None:
+            return Words(f"Unknown record type {number} at offset {record.offset}, skipping.", None)
+        key = decode(kind.key, 0, record.key or b"", _INT16.size)
+        words = compact_json({"type": str(number), "data": message_json(key, 0)})
+        return Words(words, _DELETED if record.value is None else _value_words(kind.value, number, record.value))
+    except (MalformedMessageError, UnsupportedVersionError, error) as problem:
+        return Words(f"Error at offset {record.offset}, skipping. {problem}", None)
+
+
+def _value_words(cls: type[Message], number: int, value: bytes) -> str:
+    (version,) = unpack_from(">h", value)
+    message: Any = decode(cls, version, value, _INT16.size)
+    fields = message_json(message, version)
+    if number == _GROUP_METADATA_TYPE and message.protocol_type == _CONSUMER_PROTOCOL:
+        for member, shown in zip(message.members, fields["members"], strict=True):
+            _unfold(shown, "subscription", member.subscription, "ConsumerProtocolSubscription")
+            _unfold(shown, "assignment", member.assignment, "ConsumerProtocolAssignment")
+    return compact_json({"version": str(version), "data": fields})
+
+
+def _unfold(shown: dict[str, Any], name: str, data: bytes, class_name: str) -> None:
+    """What consumers put into their group's metadata; bytes that are something else stay as they are."""
+    cls: type[Message] = getattr(import_module("sskafka.wire.messages.consumer_protocol"), class_name)
+    try:
+        (version,) = unpack_from(">h", data)
+        message = decode(cls, version, data, _INT16.size, allow_trailing=True)
+    except (MalformedMessageError, UnsupportedVersionError, error):
+        return
+    shown[name] = message_json(message, version)
+
+
+def words_line(words: Words) -> Iterable[str]:
+    """The pieces of a record's line."""
+    if words.key is not None:
+        yield f"key: {words.key}"
+    if words.value is not None:
+        yield f"payload: {words.value}"

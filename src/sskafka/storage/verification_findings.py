@@ -1,0 +1,70 @@
+"""What a check of a data directory finds, and what can be done about it."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from sskafka.model.ids import TopicPartition
+
+
+class Remedy(Enum):
+    NONE_NEEDED = "note"
+    """Worth knowing, but nothing is wrong: the broker deals with it at its next start."""
+    REMAKE = "remake"
+    """Follows from the batches, and can be made anew from them."""
+    CUT = "cut"
+    """A torn end: nothing behind the cut can be read."""
+    LOSE = "lose"
+    """Only a cut helps, and good batches lie behind it."""
+    REMOVE = "remove"
+    """A file that is worth nothing; the broker does without it."""
+    BY_HAND = "by hand"
+    """No program can know what is right here."""
+
+
+class Finding(NamedTuple):
+    path: str
+    text: str
+    remedy: Remedy
+
+    @property
+    def is_damage(self) -> bool:
+        return self.remedy is not Remedy.NONE_NEEDED
+
+
+@dataclass(slots=True)
+class PartitionReport:
+    name: str
+    """That of the directory."""
+    topic_partition: TopicPartition
+    segments: int = 0
+    batches: int = 0
+    start_offset: int = 0
+    end_offset: int = 0
+    size_bytes: int = 0
+    has_old_formats: bool = False
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def damages(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.is_damage]
+
+    def needs(self, *remedies: Remedy) -> bool:
+        return any(finding.remedy in remedies for finding in self.findings)
+
+
+@dataclass(slots=True)
+class DirectoryReport:
+    """`findings` are those that concern no single partition."""
+
+    path: str
+    partitions: list[PartitionReport] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def all_findings(self) -> list[Finding]:
+        return [*self.findings, *(finding for partition in self.partitions for finding in partition.findings)]
+
+    @property
+    def damages(self) -> list[Finding]:
+        return [finding for finding in self.all_findings if finding.is_damage]

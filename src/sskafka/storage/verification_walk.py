@@ -1,0 +1,145 @@
+"""Reading a segment's file from outside of a broker: read-only, batch by batch, of every format.
+
+A walk goes on behind a batch that is damaged as long as its length can be believed, and stops where it cannot: then
+`end` is where the last whole batch ended.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from sskafka.records.batch import (
+    HEADER_BYTES,
+    BatchHeader,
+    CorruptBatchError,
+    check_structure,
+    crc_matches,
+    read_header,
+)
+from sskafka.records.legacy import LEGACY_MAGICS, MAGIC_AT, LegacyMessage, message_size_bytes, read_message
+
+_SHORTEST_BYTES = 26  # of a message of format 0 without key and value
+_CHUNK_BYTES = 1 << 20
+# Any byte may be a batch's first. Its offset is below 2^56, its length neither 0 nor above 128 MB, its magic 0, 1 or 2;
+# the checksum says whether it is one.
+_BATCH_BEGINNING = re.compile(rb"(?s)(?=\x00.{7}(?!\x00{4})[\x00-\x07].{7}[\x00-\x02])")
+
+
+def base_offset_of(path: Path) -> int:
+    """The number that a segment's files are named by; 0 for a file that was renamed."""
+    return int(path.stem) if path.stem.isdigit() else 0
+
+
+class StoredBatch(NamedTuple):
+    """A batch, or a message of an old format, as it stands in a file."""
+
+    position: int
+    header: BatchHeader | LegacyMessage
+    data: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        return self.header.size_bytes
+
+    @property
+    def last_offset(self) -> int:
+        return self.header.offset if isinstance(self.header, LegacyMessage) else self.header.last_offset
+
+    @property
+    def max_timestamp(self) -> int:
+        return self.header.timestamp if isinstance(self.header, LegacyMessage) else self.header.max_timestamp
+
+    @property
+    def is_valid(self) -> bool:
+        if isinstance(self.header, LegacyMessage):
+            return self.header.is_valid
+        return crc_matches(self.data, self.header)
+
+
+class SegmentReader:
+    """A segment's file, opened for reading alone; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.size_bytes = os.fstat(self._fd).st_size
+        self._chunk, self._chunk_at = b"", 0
+        self.end = 0
+        """Where the last walk stopped."""
+        self.problem: str | None = None
+        """Why it stopped there, if that is not the end of the file."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._fd)
+
+    def walk(self, position: int = 0, max_bytes: int | None = None) -> Iterator[StoredBatch]:
+        """Batches from `position` up to where there is none, or up to those that begin within `max_bytes`."""
+        self.end, self.problem = position, None
+        while self.end < (self.size_bytes if max_bytes is None else min(max_bytes, self.size_bytes)):
+            try:
+                batch = self.batch_at(self.end)
+            except CorruptBatchError as error:
+                self.problem = str(error)
+                return
+            yield batch
+            self.end += batch.size_bytes
+
+    def batch_at(self, position: int) -> StoredBatch:
+        """Raises CorruptBatchError where no whole batch is."""
+        left = self.size_bytes - position
+        head = self._read(HEADER_BYTES, position)
+        if len(head) < _SHORTEST_BYTES:
+            raise CorruptBatchError(f"{left} bytes are too few for a batch")
+        if head[MAGIC_AT] in LEGACY_MAGICS:
+            return self._message_at(position, head, left)
+        if len(head) < HEADER_BYTES:
+            raise CorruptBatchError(f"{left} bytes are too few for a batch header")
+        header = read_header(head)
+        check_structure(header, left)
+        return StoredBatch(position, header, self._read(header.size_bytes, position))
+
+    def _message_at(self, position: int, head: bytes, left: int) -> StoredBatch:
+        size = message_size_bytes(head)
+        if size > left:
+            raise CorruptBatchError(f"a message of {size} bytes, but only {left} are there")
+        data = self._read(size, position)
+        return StoredBatch(position, read_message(data), data)
+
+    def _read(self, size: int, position: int) -> bytes:
+        start = position - self._chunk_at
+        if start < 0 or start + size > len(self._chunk):
+            self._chunk, self._chunk_at, start = self._read_chunk(max(size, _CHUNK_BYTES), position), position, 0
+        return self._chunk[start : start + size]
+
+    def _read_chunk(self, size: int, position: int) -> bytes:
+        parts: list[bytes] = []
+        while size > 0 and (part := os.pread(self._fd, size, position)):
+            parts.append(part)
+            size, position = size - len(part), position + len(part)
+        return b"".join(parts)
+
+    def next_good_batch(self, position: int) -> StoredBatch | None:
+        """The first batch behind `position` that is whole and matches its checksum, wherever it begins."""
+        start = position + 1
+        while start + _SHORTEST_BYTES <= self.size_bytes:
+            chunk = self._read_chunk(_CHUNK_BYTES, start)
+            for found in _BATCH_BEGINNING.finditer(chunk):
+                batch = self._good_batch_at(start + found.start())
+                if batch is not None:
+                    return batch
+            start += max(len(chunk) - MAGIC_AT, 1)
+        return None
+
+    def _good_batch_at(self, position: int) -> StoredBatch | None:
+        try:
+            batch = self.batch_at(position)
+        except CorruptBatchError:
+            return None
+        return batch if batch.is_valid else None
