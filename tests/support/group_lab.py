@@ -1,0 +1,257 @@
+"""Groups without a broker: one machine in virtual time, its log as a list, and members that ask it things.
+
+Decisions take effect at once: records are kept, replayed where they ask for it, and answers given. `fail_over` makes a
+new machine from the log, as another broker would.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from itertools import count
+from typing import Any
+
+from virtual_time import VirtualTime
+
+from sskafka.groups.classic_group import ClassicGroup
+from sskafka.groups.classic_member import Client
+from sskafka.groups.classic_requests import Joining
+from sskafka.groups.group import Committer
+from sskafka.groups.group_settings import GroupSettings
+from sskafka.groups.machine import GroupMachine
+from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
+from sskafka.model.coordination import Answer, Asker, Decision, StateRecord, TransactionalProducer
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+from sskafka.wire.messages.heartbeat import HeartbeatRequest
+from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from sskafka.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from sskafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+GROUP = "g"
+SESSION_MS = 10_000
+REBALANCE_MS = 30_000
+JOIN_VERSION = 9
+
+Logged = tuple[StateRecord, TransactionalProducer | None] | tuple[TransactionalProducer, bool]
+
+
+class Asked:
+    """A request on its way: answered once, or not yet."""
+
+    def __init__(self) -> None:
+        self.response: Any = None
+        self.error: ErrorCode | None = None
+
+    def __repr__(self) -> str:
+        return f"Asked({self.response or self.error or 'waiting'})"
+
+    @property
+    def is_answered(self) -> bool:
+        return self.response is not None or self.error is not None
+
+    @property
+    def code(self) -> ErrorCode:
+        assert self.is_answered, "there is no answer yet"
+        return self.error if self.error is not None else ErrorCode(self.response.error_code)
+
+    def answer(self, response: Any) -> None:
+        assert not self.is_answered, f"answered twice: {self} and {response}"
+        self.response = response
+
+    def refuse(self, error: ErrorCode) -> None:
+        assert not self.is_answered, f"answered twice: {self} and {error}"
+        self.error = error
+
+
+class LabTimers:
+    """Timers of one machine; none goes off once it was stopped."""
+
+    def __init__(self, time: VirtualTime, take: Callable[[Decision], None]) -> None:
+        self._time = time
+        self._take = take
+        self.pending: dict[Hashable, object] = {}
+
+    def schedule(self, key: Hashable, delay_ms: int, due: Callable[[int], Decision]) -> None:
+        token = self.pending[key] = object()
+
+        def fire() -> None:
+            if self.pending.get(key) is token:
+                del self.pending[key]
+                self._take(due(self._time.now_ms()))
+
+        self._time.call_later(delay_ms / 1000, fire)
+
+    def cancel(self, key: Hashable) -> None:
+        self.pending.pop(key, None)
+
+
+class GroupLab:
+    def __init__(self, **settings: int) -> None:
+        self.time = VirtualTime()
+        self.settings = GroupSettings(**{"initial_rebalance_delay_ms": 0, **settings})
+        self.log: list[Logged] = []
+        self._uuids = count(1)
+        self._make_machine()
+
+    def _make_machine(self) -> None:
+        self.timers = LabTimers(self.time, self.take)
+        self.machine = GroupMachine(self.settings, self.timers, lambda: f"{next(self._uuids):04}")
+
+    @property
+    def group(self) -> ClassicGroup:
+        group = self.machine.groups[GROUP]
+        assert isinstance(group, ClassicGroup)
+        return group
+
+    # -- what the runtime does
+
+    def take(self, decision: Decision) -> None:
+        for record in decision.records:
+            self.log.append((record, decision.producer))
+            if decision.is_replayed:
+                self.machine.replay(record, decision.producer)
+        for asker, response in decision.answers:
+            asker.answer(response)
+
+    def ask(self, operation: Callable[[Asker], Decision]) -> Asked:
+        asked = Asked()
+        try:
+            decision = operation(asked)
+        except KafkaError as error:
+            asked.refuse(error.code)
+        else:
+            self.take(decision)
+        return asked
+
+    def end_transaction(self, producer: TransactionalProducer, is_committed: bool) -> None:
+        self.log.append((producer, is_committed))
+        self.machine.replay_end_of_transaction(producer, is_committed)
+
+    def fail_over(self) -> None:
+        self.timers.pending.clear()
+        for asker in self.machine.stop():
+            asker.refuse(ErrorCode.NOT_COORDINATOR)
+        self._make_machine()
+        for first, second in self.log:
+            if isinstance(first, StateRecord):
+                assert not isinstance(second, bool)
+                self.machine.replay(first, second)
+            else:
+                self.machine.replay_end_of_transaction(first, bool(second))
+        self.take(self.machine.start(self.time.now_ms()))
+
+    def pass_time(self, duration_ms: int) -> None:
+        self.time.run_for(duration_ms)
+
+    # -- what members ask
+
+    def join(
+        self,
+        member_id: str = "",
+        protocols: Sequence[tuple[str, bytes]] = (("range", b"topics"),),
+        *,
+        instance_id: str | None = None,
+        version: int = JOIN_VERSION,
+        protocol_type: str = "consumer",
+        session_ms: int = SESSION_MS,
+        rebalance_ms: int = REBALANCE_MS,
+        reason: str | None = None,
+        client_id: str = "client",
+    ) -> Asked:
+        request = JoinGroupRequest(
+            group_id=GROUP,
+            session_timeout_ms=session_ms,
+            rebalance_timeout_ms=rebalance_ms,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            protocol_type=protocol_type,
+            protocols=[JoinGroupRequestProtocol(name, metadata) for name, metadata in protocols],
+            reason=reason,
+        )
+        client = Client(client_id, "/127.0.0.1")
+        return self.ask(
+            lambda asker: self.machine.classic.join(Joining(request, version, client, asker), self.time.now_ms())
+        )
+
+    def join_fully(self, protocols: Sequence[tuple[str, bytes]] = (("range", b"topics"),), **options: Any) -> Asked:
+        """As clients do it: ask for a member id, then join with it."""
+        first = self.join(protocols=protocols, **options)
+        assert first.code is ErrorCode.MEMBER_ID_REQUIRED
+        return self.join(first.response.member_id, protocols, **options)
+
+    def sync(
+        self,
+        member_id: str,
+        generation: int,
+        assignments: dict[str, bytes] | None = None,
+        *,
+        instance_id: str | None = None,
+    ) -> Asked:
+        request = SyncGroupRequest(
+            GROUP,
+            generation,
+            member_id,
+            instance_id,
+            assignments=[SyncGroupRequestAssignment(name, share) for name, share in (assignments or {}).items()],
+        )
+        return self.ask(lambda asker: self.machine.classic.sync(request, asker, self.time.now_ms()))
+
+    def heartbeat(self, member_id: str, generation: int, instance_id: str | None = None) -> ErrorCode:
+        request = HeartbeatRequest(GROUP, generation, member_id, instance_id)
+        return self.ask(lambda asker: self.machine.classic.heartbeat(request, asker)).code
+
+    def leave(self, *identities: MemberIdentity) -> Asked:
+        request = LeaveGroupRequest(GROUP, members=list(identities))
+        return self.ask(lambda asker: self.machine.classic.leave(request, 5, asker, self.time.now_ms()))
+
+    # -- offsets
+
+    def commit(
+        self,
+        offset: int,
+        committer: Committer = Committer(),  # noqa: B008  a constant
+        *,
+        partition: int = 0,
+        topic: str = "t",
+        metadata: str | None = "",
+        retention_ms: int = -1,
+        producer: TransactionalProducer | None = None,
+        group_id: str = GROUP,
+    ) -> ErrorCode:
+        commit = OffsetCommit(TopicPartition(topic, partition), offset, 3, metadata)
+        requests = self.machine.offset_requests
+        committer = committer._replace(is_transactional=producer is not None)
+
+        def operation(asker: Asker) -> Decision:
+            requests.check_committer(group_id, committer, self.time.now_ms())
+            records, outcomes = requests.commit(group_id, [commit], retention_ms, self.time.now_ms())
+            return Decision(records, [Answer(asker, outcomes)], producer=producer)
+
+        asked = self.ask(operation)
+        return asked.error if asked.error is not None else asked.response[0]
+
+    def fetched(self, partition: int = 0, require_stable: bool = False, group_id: str = GROUP) -> FetchedOffset:
+        wanted = TopicPartition("t", partition)
+        return self.machine.offset_requests.fetch(group_id, [wanted], require_stable)[wanted]
+
+    def committed(self, partition: int = 0, group_id: str = GROUP) -> int | None:
+        found = self.fetched(partition, group_id=group_id).offset
+        return found.offset if found is not None else None
+
+    # -- a whole group
+
+    def stable_group(self, size: int = 2) -> list[str]:
+        """Members of a stable group, the leader first; each is assigned its own name."""
+        joins = [self.join_fully() for _ in range(size)]
+        self.pass_time(self.settings.initial_rebalance_delay_ms + 1)
+        while not all(join.is_answered for join in joins):
+            joins = [self.join(join.response.member_id) if join.is_answered else join for join in joins]
+        return self.assign([join.response.member_id for join in joins])
+
+    def assign(self, members: list[str]) -> list[str]:
+        generation, leader = self.group.generation, self.group.leader_id
+        assert leader is not None
+        followers = [member for member in members if member != leader]
+        waiting = [self.sync(member, generation) for member in followers]
+        shares = {member: member.encode() for member in members}
+        done = [self.sync(leader, generation, shares), *waiting]
+        assert [sync.code for sync in done] == [ErrorCode.NONE] * len(members)
+        return [leader, *followers]

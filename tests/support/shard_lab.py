@@ -1,0 +1,163 @@
+"""A shard without a broker: its log in memory, in virtual time, with a high watermark that tests move."""
+
+from collections.abc import Callable
+
+from group_lab import Asked
+from virtual_time import VirtualTime
+
+from sskafka.coordination.shard import Place, Shard, ShardRuntime
+from sskafka.model.coordination import Answer, Asker, Decision, StateRecord, TransactionalProducer
+from sskafka.model.errors import ErrorCode
+from sskafka.records.batch import assign_offset, read_header
+from sskafka.replication.errors import NotLeaderError
+from sskafka.replication.offset_waiters import OffsetWaiters
+from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.storage.file_slice import FileSlice
+
+
+class MemoryFile:
+    """Batches one behind the other; `is_cold` makes readers take the way through a thread."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.is_cold = False
+
+    def read_at(self, size: int, position: int) -> bytes:
+        return bytes(self.data[position : position + size])
+
+    def read_cached_at(self, size: int, position: int) -> bytes | None:
+        return None if self.is_cold else self.read_at(size, position)
+
+
+class MemoryLog:
+    """`is_replicated`: the high watermark follows every append by itself."""
+
+    def __init__(self) -> None:
+        self.is_leader = True
+        self.is_replicated = True
+        self.leader_epoch = 4
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        self.high_watermark = 0
+        self.batch_bytes_max = 1 << 20
+        self.append_error: Exception | None = None
+        self.append_count = 0
+        self.file = MemoryFile()
+        self._positions: dict[int, int] = {}
+        self._waiters = OffsetWaiters()
+
+    def append(self, batch: bytearray, now_ms: int) -> int:
+        if not self.is_leader:
+            raise NotLeaderError("somebody else leads")
+        if self.append_error is not None:
+            raise self.append_error
+        assign_offset(batch, 0, self.log_end_offset, self.leader_epoch)
+        self._positions[self.log_end_offset] = len(self.file.data)
+        self.file.data += batch
+        self.append_count += 1
+        self.log_end_offset = read_header(batch).next_offset
+        if self.is_replicated:
+            self.replicate()
+        return self.log_end_offset
+
+    def replicate(self) -> None:
+        self.high_watermark = self.log_end_offset
+        self._waiters.release(self.high_watermark)
+
+    def resign(self) -> None:
+        self.is_leader = False
+        self._waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def read(self, offset: int, max_bytes: int) -> list[FileSlice]:
+        if offset >= self.log_end_offset:
+            return []
+        position = self._positions[offset]
+        size = min(max(max_bytes, 200), len(self.file.data) - position)
+        return [FileSlice(self.file, position, size)]  # type: ignore[arg-type]
+
+    def when_committed(self, end_offset: int, released: Callable[[ErrorCode], None]) -> None:
+        self._waiters.add(end_offset, released)
+
+
+class LoopWork:
+    """Turns of the virtual loop; threads finish in a later turn."""
+
+    def __init__(self, time: VirtualTime) -> None:
+        self._time = time
+
+    def soon(self, work: Callable[[], None]) -> None:
+        self._time.call_soon(work)
+
+    def in_thread(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        def run() -> None:
+            work()
+            done(None)
+
+        self._time.call_later(0.001, run)
+
+
+class Sums:
+    """A state machine for tests: keys with numbers to add to."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.sums: dict[str, int] = {}
+        self.pending: dict[int, list[StateRecord]] = {}
+        self.parked: list[Asker] = []
+        self.is_started = False
+
+    def add(self, key: str, number: int, asker: Asker, producer: TransactionalProducer | None = None) -> Decision:
+        total = self.sums.get(key, 0) + number
+        return Decision([StateRecord(key.encode(), b"%d" % total)], [Answer(asker, total)], producer=producer)
+
+    def replay(self, record: StateRecord, producer: TransactionalProducer | None) -> None:
+        if record.key == b"poison":
+            raise ValueError("cannot be replayed")
+        if producer is not None:
+            self.pending.setdefault(producer.producer_id, []).append(record)
+        else:
+            self.sums[record.key.decode()] = int(record.value or b"0")
+
+    def replay_end_of_transaction(self, producer: TransactionalProducer, is_committed: bool) -> None:
+        for record in self.pending.pop(producer.producer_id, []):
+            if is_committed:
+                self.replay(record, None)
+
+    def start(self, now_ms: int) -> Decision:
+        self.is_started = True
+        return Decision()
+
+    def stop(self) -> list[Asker]:
+        return self.parked
+
+
+class ShardLab:
+    def __init__(self, commit_timeout_ms: int = 5_000) -> None:
+        self.time = VirtualTime()
+        self.log = MemoryLog()
+        wheel = TimerWheel(self.time, self.time.call_later)
+        self.runtime = ShardRuntime(self.time, wheel, LoopWork(self.time), commit_timeout_ms)
+        self.shard = self.begin()
+
+    def begin(self) -> Shard[Sums]:
+        """A shard as another broker would begin it, from the log alone."""
+        self.shard = Shard(7, self.log, Sums, self.runtime)
+        return self.shard
+
+    def load(self) -> Shard[Sums]:
+        self.turn(20)
+        assert self.shard.machine.is_started
+        return self.shard
+
+    def turn(self, duration_ms: float = 1) -> None:
+        self.time.run_for(duration_ms)
+
+    def add(self, key: str, number: int, producer: TransactionalProducer | None = None) -> Asked:
+        asked = Asked()
+        self.shard.write(lambda machine, _: machine.add(key, number, asked, producer), asked)
+        return asked
+
+    def read(self, key: str) -> Asked:
+        asked = Asked()
+        self.shard.read(lambda machine, _: machine.sums.get(key, 0), asked)
+        return asked

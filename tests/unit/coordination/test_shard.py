@@ -1,0 +1,282 @@
+"""Decide, append, replay, answer: what a shard promises, whatever the machine on it does."""
+
+import pytest
+from group_lab import Asked
+from shard_lab import ShardLab
+
+from sskafka.coordination.shard import ShardState
+from sskafka.model.coordination import Answer, Decision, StateRecord, TransactionalProducer
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.replication.errors import NotEnoughReplicasError
+from sskafka.storage.errors import InvalidProducerEpochError
+
+PRODUCER = TransactionalProducer(5, 0)
+
+
+@pytest.fixture
+def lab() -> ShardLab:
+    lab = ShardLab()
+    lab.load()
+    return lab
+
+
+def test_nobody_is_served_before_the_log_is_loaded() -> None:
+    lab = ShardLab()
+    assert lab.add("a", 1).code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    lab.load()
+    asked = lab.add("a", 1)
+    lab.turn()
+    assert asked.response == 1
+
+
+def test_decisions_build_on_each_other_and_share_an_append(lab: ShardLab) -> None:
+    asked = [lab.add("a", 1) for _ in range(10)]
+    assert lab.shard.machine.sums == {"a": 10}, "replayed at once"
+    assert not any(one.is_answered for one in asked), "not before it is in the log"
+    lab.turn()
+    assert [one.response for one in asked] == list(range(1, 11))
+    assert lab.log.append_count == 1
+    assert lab.log.log_end_offset == 10
+
+
+def test_an_answer_waits_for_the_high_watermark(lab: ShardLab) -> None:
+    lab.log.is_replicated = False
+    asked = lab.add("a", 1)
+    lab.turn(100)
+    assert not asked.is_answered
+    lab.log.replicate()
+    assert asked.response == 1
+
+
+def test_readers_are_not_told_what_may_yet_be_lost(lab: ShardLab) -> None:
+    lab.log.is_replicated = False
+    lab.add("a", 1)
+    same_turn = lab.read("a")
+    lab.turn(100)
+    later = lab.read("a")
+    assert not same_turn.is_answered
+    assert not later.is_answered
+    lab.log.replicate()
+    assert (same_turn.response, later.response) == (1, 1)
+    assert lab.read("a").response == 1, "at once, when nothing is under way"
+
+
+def test_what_is_not_replicated_in_time_is_refused(lab: ShardLab) -> None:
+    lab.log.is_replicated = False
+    asked = lab.add("a", 1)
+    lab.turn(5_100)
+    assert asked.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    lab.log.replicate()
+    assert lab.read("a").response == 1
+
+
+def test_lost_leadership_sends_everyone_away(lab: ShardLab) -> None:
+    lab.log.is_replicated = False
+    appended = lab.add("a", 1)
+    lab.turn()
+    gathered = lab.add("a", 1)
+    parked = Asked()
+    lab.shard.machine.parked.append(parked)
+    lab.log.resign()
+    lab.shard.stop()
+    assert [one.code for one in (appended, gathered, parked)] == [ErrorCode.NOT_COORDINATOR] * 3
+    assert lab.add("a", 1).code is ErrorCode.NOT_COORDINATOR
+    lab.turn()
+    assert lab.log.append_count == 1
+
+
+def test_between_losing_leadership_and_hearing_of_it_nothing_is_promised(lab: ShardLab) -> None:
+    gathered = lab.add("a", 1)
+    lab.log.resign()
+    assert lab.add("a", 1).code is ErrorCode.NOT_COORDINATOR
+    assert lab.read("a").code is ErrorCode.NOT_COORDINATOR
+    lab.turn(50)
+    assert gathered.code is ErrorCode.NOT_COORDINATOR
+
+
+def test_a_failed_append_is_as_if_nothing_had_been_decided(lab: ShardLab) -> None:
+    lab.add("a", 1)
+    lab.turn()
+    lab.log.append_error = NotEnoughReplicasError("one is not enough")
+    failed = [lab.add("a", 5), lab.add("b", 5)]
+    lab.turn()
+    assert [one.code for one in failed] == [ErrorCode.COORDINATOR_NOT_AVAILABLE] * 2
+    lab.log.append_error = None
+    lab.turn(50)
+    assert lab.shard.state is ShardState.ACTIVE
+    assert lab.shard.machine.sums == {"a": 1}
+    again = lab.add("a", 1)
+    lab.turn()
+    assert again.response == 2
+
+
+def test_a_machine_that_breaks_is_loaded_anew(lab: ShardLab) -> None:
+    lab.add("a", 1)
+    lab.turn()
+    asked, other = Asked(), lab.add("b", 1)
+
+    def breaks(machine: object, now_ms: int) -> Decision:
+        raise ZeroDivisionError
+
+    lab.shard.write(breaks, asked)
+    assert asked.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert other.code is ErrorCode.NOT_COORDINATOR
+    lab.turn(50)
+    assert lab.shard.machine.sums == {"a": 1}
+
+
+def test_a_record_that_cannot_be_replayed_is_not_kept(lab: ShardLab) -> None:
+    asked = Asked()
+    lab.shard.write(lambda machine, _: Decision([StateRecord(b"poison", b"")], [Answer(asked, 1)]), asked)
+    assert asked.code is ErrorCode.NOT_COORDINATOR
+    lab.turn(50)
+    assert lab.shard.state is ShardState.ACTIVE
+    assert lab.log.log_end_offset == 0
+
+
+def test_a_refusal_changes_nothing(lab: ShardLab) -> None:
+    asked = Asked()
+
+    def refuses(machine: object, now_ms: int) -> Decision:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+
+    lab.shard.write(refuses, asked)
+    assert asked.code is ErrorCode.UNKNOWN_MEMBER_ID
+    assert lab.shard.state is ShardState.ACTIVE
+
+
+def test_a_new_shard_knows_what_was_written(lab: ShardLab) -> None:
+    for number in range(300):
+        lab.add(f"key-{number % 7}", 1)
+        lab.turn()
+    sums = lab.shard.machine.sums
+    lab.shard.stop()
+    lab.begin()
+    assert lab.load().machine.sums == sums
+
+
+def test_a_cold_log_is_read_by_a_thread(lab: ShardLab) -> None:
+    for _ in range(20):
+        lab.add("a", 1)
+        lab.turn()
+    lab.log.file.is_cold = True
+    lab.begin()
+    assert lab.load().machine.sums == {"a": 20}
+
+
+def test_what_was_loaded_but_is_not_committed_is_not_told(lab: ShardLab) -> None:
+    lab.log.is_replicated = False
+    lab.add("a", 1)
+    lab.turn()
+    lab.begin()
+    lab.load()
+    asked = lab.read("a")
+    assert not asked.is_answered
+    lab.log.replicate()
+    assert asked.response == 1
+
+
+def test_a_batch_is_kept_below_the_limit(lab: ShardLab) -> None:
+    lab.log.batch_bytes_max = 1_000
+    asked = [lab.add(f"key-{number}", 1) for number in range(100)]
+    lab.turn()
+    assert all(one.response == 1 for one in asked)
+    assert lab.log.append_count > 5
+
+
+def test_a_decision_that_fits_into_no_batch_is_refused(lab: ShardLab) -> None:
+    lab.log.batch_bytes_max = 1_000
+    asked = lab.add("k" * 2_000, 1)
+    lab.turn(50)
+    assert asked.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert lab.shard.machine.sums == {}
+
+
+# -- transactions
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_records_of_a_transaction_count_with_its_marker(lab: ShardLab, is_committed: bool) -> None:
+    plain = lab.add("a", 1)
+    asked = lab.add("a", 5, PRODUCER)
+    assert plain.response == 1, "what came before is in the log before"
+    assert asked.response == 6
+    assert lab.shard.machine.sums == {"a": 1}
+    ended = Asked()
+    lab.shard.end_transaction(PRODUCER, 3, is_committed, ended)
+    assert ended.error is None
+    expected = {"a": 6 if is_committed else 1}
+    assert lab.shard.machine.sums == expected
+    lab.begin()
+    assert lab.load().machine.sums == expected
+
+
+def test_a_producer_that_the_log_refuses_does_no_harm_to_others(lab: ShardLab) -> None:
+    plain = lab.add("a", 1)
+    lab.turn()
+    lab.log.append_error = InvalidProducerEpochError("an older epoch")
+    refused = lab.add("a", 5, PRODUCER)
+    ended = Asked()
+    lab.shard.end_transaction(PRODUCER, 3, True, ended)
+    assert refused.code is ended.code is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert plain.response == 1
+    assert lab.shard.state is ShardState.ACTIVE
+    assert lab.shard.machine.sums == {"a": 1}
+
+
+# -- timers
+
+
+def test_a_timer_decides_like_a_request(lab: ShardLab) -> None:
+    asked = Asked()
+    lab.shard.machine.place.timers.schedule("t", 100, lambda now_ms: lab.shard.machine.add("a", 1, asked))
+    lab.turn(90)
+    assert not asked.is_answered
+    lab.turn(30)
+    assert asked.response == 1
+
+
+def test_a_timer_that_is_put_off_fires_once_and_later(lab: ShardLab) -> None:
+    fired: list[int] = []
+
+    def due(now_ms: int) -> Decision:
+        fired.append(int(lab.time.elapsed_ms))
+        return Decision()
+
+    timers = lab.shard.machine.place.timers
+    start_ms = int(lab.time.elapsed_ms)
+    for _ in range(10):
+        timers.schedule("t", 100, due)
+        lab.turn(50)
+    lab.turn(200)
+    assert len(fired) == 1
+    assert 550 <= fired[0] - start_ms <= 570
+
+
+def test_a_timer_can_be_brought_forward_and_cancelled(lab: ShardLab) -> None:
+    fired: list[str] = []
+    timers = lab.shard.machine.place.timers
+
+    def due(name: str) -> Decision:
+        fired.append(name)
+        return Decision()
+
+    timers.schedule("t", 10_000, lambda now_ms: due("late"))
+    timers.schedule("t", 100, lambda now_ms: due("soon"))
+    timers.schedule("u", 100, lambda now_ms: due("never"))
+    timers.cancel("u")
+    lab.turn(20_000)
+    assert fired == ["soon"]
+
+
+def test_no_timer_outlives_its_machine(lab: ShardLab) -> None:
+    fired: list[int] = []
+
+    def due(now_ms: int) -> Decision:
+        fired.append(now_ms)
+        return Decision()
+
+    lab.shard.machine.place.timers.schedule("t", 100, due)
+    lab.shard.stop()
+    lab.turn(1_000)
+    assert not fired
