@@ -62,7 +62,7 @@ class Cluster:
 
 @contextmanager
 def running(directory: Path, brokers: int) -> Iterator[Cluster]:
-    options = [] if (directory / "broker-1").exists() else ["--kafka-port", "0"]
+    options = [] if (directory / "broker-1").exists() else ["--kafka-port", "0", "--no-http", "--no-adr"]
     command = [SSKAFKA, "cluster", "up", "-n", str(brokers), "--dir", str(directory), *options]
     began_at = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

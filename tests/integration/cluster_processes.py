@@ -35,6 +35,11 @@ class PartitionState(NamedTuple):
 
 
 class ClusterProcesses:
+    door_options: Sequence[str] = ("--no-http", "--no-adr")
+    """Doors beside Kafka's take time and ports: only tests of such a door open it."""
+    environment: Mapping[str, str] = {}
+    """What brokers are told beside the environment of the tests."""
+
     def __init__(self, directory: Path, count: int = 3, settings: Mapping[str, object] | None = None) -> None:
         self.directory = directory
         self.node_ids = list(range(1, count + 1))
@@ -59,15 +64,16 @@ class ClusterProcesses:
     def launch(self, *options: str) -> "subprocess.Popen[str]":
         """Starts the command and waits for nothing. Its talk goes to a file."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        port = () if self.bootstrap else ("--kafka-port", "0")
+        ports = () if self.bootstrap else ("--kafka-port", "0", *self.door_options)
         sets = [word for key, value in self.settings.items() for word in ("--set", f"{key}={value}")]
         count = str(len(self.node_ids))
         with (self.directory / "up.log").open("ab") as talk:
             return subprocess.Popen(
-                [SSKAFKA, "cluster", "up", "-n", count, "--dir", str(self.directory), *port, *sets, *options],
+                [SSKAFKA, "cluster", "up", "-n", count, "--dir", str(self.directory), *ports, *sets, *options],
                 stdout=subprocess.PIPE,
                 stderr=talk,
                 text=True,
+                env=os.environ | self.environment,
             )
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
@@ -164,7 +170,10 @@ class ClusterProcesses:
         home = self.home(node_id)
         with (home / "broker.log").open("ab") as log:
             self._restarted[node_id] = subprocess.Popen(
-                [*self.wrapper(node_id), SSKAFKA, "start", str(home / "server.properties")], stdout=log, stderr=log
+                [*self.wrapper(node_id), SSKAFKA, "start", str(home / "server.properties")],
+                stdout=log,
+                stderr=log,
+                env=os.environ | self.environment,
             )
         if wait:
             self.wait_for_brokers(sorted({node_id, *self.running()}))

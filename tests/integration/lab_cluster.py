@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
-from cluster_processes import SSKAFKA, ClusterProcesses
+from cluster_processes import ClusterProcesses
 from waiting import wait_until
 
+from sskafka.cli.log_segment import text_lines
 from sskafka.model.properties import parse_properties
 
 CLIENT = Path(__file__).resolve().parents[2] / "client"
@@ -30,7 +31,7 @@ class Answer(NamedTuple):
 
 
 class LabCluster(ClusterProcesses):
-    http_options = ("--http-port", "0")
+    door_options = ("--http-port", "0", "--no-adr")
 
     def __init__(
         self,
@@ -51,6 +52,12 @@ class LabCluster(ClusterProcesses):
         super().close()  # first: it ends the requests that threads may still wait for
         self._threads.shutdown()
         self._http.close()
+
+    def kill(self, *node_ids: int) -> None:
+        """Returns when their HTTP processes are gone too."""
+        super().kill(*node_ids)
+        for node_id in node_ids:
+            wait_until(lambda at=node_id: not self.answers_http(at), f"the HTTP door of broker {node_id} is gone")
 
     # -- over HTTP
 
@@ -125,8 +132,7 @@ class LabCluster(ClusterProcesses):
 
     def stored_lines(self, node_id: int, topic_partition: str) -> list[str]:
         """A broker's copy of a partition in the lab's words: offset, key, payload."""
-        files = self.partition_files(node_id, topic_partition, ".log")
-        return run([SSKAFKA, "log", "dump", "--text", *map(str, files)]).stdout.splitlines()
+        return [line for file in self.partition_files(node_id, topic_partition, ".log") for line in text_lines(file)]
 
     # -- scripts
 

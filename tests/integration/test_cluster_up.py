@@ -129,7 +129,7 @@ def test_a_broker_that_cannot_start_is_shown_with_its_log(tmp_path: Path) -> Non
     data = tmp_path / "cluster" / "broker-2" / "data"
     data.parent.mkdir(parents=True)
     data.write_text("not a directory")
-    message = failure("-n", "2", "--dir", str(tmp_path / "cluster"), "--kafka-port", "0")
+    message = failure("-n", "2", "--dir", str(tmp_path / "cluster"), "--kafka-port", "0", "--no-http", "--no-adr")
     assert "broker 2" in message
     assert str(data) in message
 
@@ -161,8 +161,8 @@ def test_topics_from_a_file_are_there_once_and_stay_as_they_are(start_cluster: S
 def test_a_file_of_topics_that_cannot_be_used(tmp_path: Path) -> None:
     file = tmp_path / "topics.json"
     file.write_text('[{"name": "no name of a topic"}]')
-    arguments = ("-n", "1", "--dir", str(tmp_path / "cluster"), "--kafka-port", "0", "--set", f"topics.file={file}")
-    assert "no name of a topic" in failure(*arguments)
+    arguments = ("-n", "1", "--dir", str(tmp_path / "cluster"), "--kafka-port", "0", "--no-http", "--no-adr")
+    assert "no name of a topic" in failure(*arguments, "--set", f"topics.file={file}")
 
 
 def test_broker_1_leads_a_new_cluster_of_the_lab(start_cluster: StartCluster) -> None:

@@ -14,15 +14,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from sskafka.cli.cluster_doors import DOORS, HOST, KAFKA, Door, Ports, Wish
 from sskafka.cli.failures import CommandError
 from sskafka.cli.start import PID_FILE
 from sskafka.model.ids import uuid_text
 from sskafka.model.properties import format_properties, parse_properties
 from sskafka.model.settings import Settings
 from sskafka.quorum.formatting import random_uuid
-
-HOST = "localhost"
-LISTENER = "PLAINTEXT"
 
 # What makes one broker differ from the next, or all of them one cluster: nobody can set it for all at once.
 OWN_KEYS = frozenset(
@@ -35,10 +33,12 @@ OWN_KEYS = frozenset(
         "log.dir",
         "log.dirs",
         "metadata.log.dir",
+        "http.listener",
+        "adr.listener",
     }
 )
 
-# What the lab's clients look for; doors that are not there yet open by these settings when they are.
+# What the lab's clients look for.
 LAB_SETTINGS = {"log.dir.partition.base": "1", "lab.api": "true"}
 FIRST_ELECTION_DELAY = "controller.quorum.first.election.delay.ms"
 _FIRST_ELECTION_STEP_MS = 2000
@@ -103,30 +103,34 @@ def _homes(directory: Path, node_ids: Sequence[int]) -> tuple[BrokerHome, ...]:
     return tuple(BrokerHome(node_id, directory / f"broker-{node_id}") for node_id in node_ids)
 
 
-def wanted_ports(cluster: LocalCluster, first_port: int | None, default_first_port: int) -> list[int]:
-    """Kafka ports of the brokers, 0 for any: as asked for, or as they were, or counted from the default."""
-    if first_port is None and not cluster.is_new:
-        return [kafka_port(home.read_properties()) for home in cluster.homes]
-    first = default_first_port if first_port is None else first_port
-    return [first + number if first else 0 for number in range(len(cluster.homes))]
+def wanted_ports(cluster: LocalCluster, wishes: Mapping[Door, Wish]) -> list[Ports]:
+    """Ports of each broker, 0 for any: as asked for, or as they were, or counted from the default."""
+    return [_ports_of(cluster, number, wishes) for number in range(len(cluster.homes))]
 
 
-def kafka_port(properties: Mapping[str, str]) -> int:
-    return Settings.resolve(properties).listeners[0].port
+def _ports_of(cluster: LocalCluster, number: int, wishes: Mapping[Door, Wish]) -> Ports:
+    earlier = None if cluster.is_new else cluster.homes[number].read_properties()
+    ports = {}
+    for door, wish in wishes.items():
+        is_kept = earlier is not None and wish.first_port is None
+        port = door.port_in(earlier or {}) if is_kept else wish.port(door, number)
+        if wish.is_open and port is not None:
+            ports[door] = port
+    return ports
 
 
 def write_settings(
-    cluster: LocalCluster, ports: Sequence[int], overrides: Mapping[str, str], *, lab: bool
+    cluster: LocalCluster, ports: Sequence[Ports], overrides: Mapping[str, str], *, lab: bool
 ) -> list[str]:
     """Writes each broker's server.properties and answers with what is to be said about the settings in them."""
     cluster_id = uuid_text(random_uuid(os.urandom))
-    voters = ",".join(f"{home.node_id}@{HOST}:{port}" for home, port in zip(cluster.homes, ports, strict=True))
+    voters = ",".join(f"{home.node_id}@{HOST}:{own[KAFKA]}" for home, own in zip(cluster.homes, ports, strict=True))
     if "topics.file" in overrides:  # a broker that is started again alone may stand in another directory
         overrides = {**overrides, "topics.file": str(Path(overrides["topics.file"]).resolve())}
     texts = []
-    for home, port in zip(cluster.homes, ports, strict=True):
+    for home, own_ports in zip(cluster.homes, ports, strict=True):
         stated = _first_settings(home, cluster_id) if cluster.is_new else home.read_properties()
-        stated |= {**_own_settings(home, port, voters), **(LAB_SETTINGS if lab else {}), **overrides}
+        stated |= {**_own_settings(home, own_ports, voters), **(LAB_SETTINGS if lab else {}), **overrides}
         texts.append(stated)
     warnings = Settings.resolve(texts[0], os.environ).warnings
     for home, stated in zip(cluster.homes, texts, strict=True):
@@ -140,11 +144,11 @@ def _first_settings(home: BrokerHome, cluster_id: str) -> dict[str, str]:
     return {"cluster.id": cluster_id, FIRST_ELECTION_DELAY: str(delay_ms)}
 
 
-def _own_settings(home: BrokerHome, port: int, voters: str) -> dict[str, str]:
-    return {
+def _own_settings(home: BrokerHome, ports: Ports, voters: str) -> dict[str, str]:
+    addresses = {door.setting: door.address(ports.get(door)) for door in DOORS}
+    return addresses | {
         "process.roles": "broker,controller",
         "node.id": str(home.node_id),
-        "listeners": f"{LISTENER}://{HOST}:{port}",
         "controller.quorum.voters": voters,
         "log.dirs": str(home.path / "data"),
         "metadata.log.dir": str(home.path / "metadata"),

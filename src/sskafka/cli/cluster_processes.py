@@ -1,4 +1,4 @@
-"""The processes of a local cluster: each broker a child, started on a socket that was bound here.
+"""The processes of a local cluster: each broker a child, started on sockets that were bound here.
 
 Binding here finds every taken port before anything runs, and a port that the system chose cannot be lost to somebody
 else. Children get process groups of their own, so that Ctrl+C reaches them once, through their parent.
@@ -11,10 +11,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from sskafka.cli.cluster_homes import HOST, LISTENER, BrokerHome
+from sskafka.cli.cluster_doors import HOST, Door, Ports
+from sskafka.cli.cluster_homes import BrokerHome
 from sskafka.cli.failures import CommandError
 from sskafka.model.listeners import Listener
 from sskafka.servers.kafka.sockets import PortTakenError, bind
@@ -22,29 +23,30 @@ from sskafka.servers.kafka.sockets import PortTakenError, bind
 _LOG_TAIL_LINES = 8
 
 
+BoundDoors = dict[Door, socket.socket]
+
+
 @contextmanager
-def bound_sockets(homes: Sequence[BrokerHome], ports: Sequence[int]) -> Iterator[list[socket.socket]]:
-    """A socket for each broker; closed here in the end, because a socket left open would keep a dead broker's port."""
-    sockets: list[socket.socket] = []
-    try:
-        for home, port in zip(homes, ports, strict=True):
-            sockets.append(_bind(home, port))
-        yield sockets
-    finally:
-        for bound in sockets:
-            bound.close()
+def bound_sockets(homes: Sequence[BrokerHome], ports: Sequence[Ports]) -> Iterator[list[BoundDoors]]:
+    """Each broker's sockets; closed here in the end, because a socket left open would keep a dead broker's port."""
+    with ExitStack() as stack:
+        doors = [
+            {door: stack.enter_context(_bind(home, door, port)) for door, port in own_ports.items()}
+            for home, own_ports in zip(homes, ports, strict=True)
+        ]
+        yield doors
 
 
-def _bind(home: BrokerHome, port: int) -> socket.socket:
+def _bind(home: BrokerHome, door: Door, port: int) -> socket.socket:
     try:
-        return bind(Listener(LISTENER, HOST, port))
+        return bind(Listener(door.name, HOST, port))
     except PortTakenError as error:
         raise CommandError(
             f"port {port}, for broker {home.node_id}, is taken: another program listens there{_suspect(home)}",
-            "--kafka-port N counts from another port, --kafka-port 0 takes any free ones",
+            f"{door.option} N counts from another port, {door.option} 0 takes any free ones",
         ) from error
     except OverflowError as error:
-        raise CommandError(f"there is no port {port}, for broker {home.node_id}", "a lower --kafka-port") from error
+        raise CommandError(f"there is no port {port}, for broker {home.node_id}", f"a lower {door.option}") from error
 
 
 def _suspect(home: BrokerHome) -> str:
@@ -62,15 +64,15 @@ class BrokerProcess:
         self._process = process
 
     @classmethod
-    async def start(cls, home: BrokerHome, bound: socket.socket) -> "BrokerProcess":
-        inherit = f"{LISTENER}={bound.fileno()}"
+    async def start(cls, home: BrokerHome, doors: BoundDoors) -> "BrokerProcess":
+        inherit = [word for door, bound in doors.items() for word in ("--inherit", f"{door.name}={bound.fileno()}")]
         with home.log_file.open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "sskafka", "start", str(home.properties_file), "--inherit", inherit),
+                *(sys.executable, "-m", "sskafka", "start", str(home.properties_file), *inherit),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=[bound.fileno()],
+                pass_fds=[bound.fileno() for bound in doors.values()],
                 process_group=0,
             )
         return cls(home, process)

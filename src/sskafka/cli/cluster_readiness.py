@@ -1,4 +1,7 @@
-"""When a local cluster can be used: every broker answers, and each one knows the controller and all the others."""
+"""When a local cluster can be used: every broker answers, and each one knows the controller and all the others.
+
+Where brokers have an HTTP door, that one must say that it is ready too.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,11 +16,13 @@ from sskafka.wire.messages.describe_cluster import DescribeClusterRequest, Descr
 _OPTIONS = ConnectionOptions(client_id="sskafka-cluster", connect_timeout_ms=2000, request_timeout_ms=2000)
 _POLL_S = 0.05
 _PATIENCE_S = 10.0
+_HTTP_TIMEOUT_S = 2.0
 
 
 class Member(NamedTuple):
     node_id: int
     address: Address
+    http: Address | None = None
 
 
 async def until_ready(members: Sequence[Member]) -> None:
@@ -52,7 +57,27 @@ async def _problem(member: Member, members: Sequence[Member]) -> str:
     if answer.controller_id < 0:
         return "knows no controller"
     missing = {item.node_id for item in members} - {item.broker_id for item in answer.brokers}
-    return f"does not see broker {', '.join(map(str, sorted(missing)))}" if missing else ""
+    if missing:
+        return f"does not see broker {', '.join(map(str, sorted(missing)))}"
+    return await _problem_over_http(member.http) if member.http is not None else ""
+
+
+async def _problem_over_http(address: Address) -> str:
+    try:
+        async with asyncio.timeout(_HTTP_TIMEOUT_S):
+            status_line = await _status_line(address)
+    except OSError as error:  # TimeoutError is one
+        return f"does not answer over HTTP: {error}"
+    return "" if b" 200 " in status_line else f"is not ready over HTTP: {status_line.decode(errors='replace').strip()}"
+
+
+async def _status_line(address: Address) -> bytes:
+    reader, writer = await asyncio.open_connection(address.host, address.port)
+    try:
+        writer.write(f"GET /readyz HTTP/1.0\r\nHost: {address}\r\n\r\n".encode())
+        return await reader.readline()
+    finally:
+        writer.close()
 
 
 async def _tell_waiting(waiting: dict[int, str]) -> None:

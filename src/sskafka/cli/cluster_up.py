@@ -1,8 +1,8 @@
 """`sskafka cluster up`: several brokers on this machine as one cluster, in the foreground.
 
-On stdout stands one line, when the cluster can be used: `READY bootstrap=HOST:PORT,...`. A broker that ends is reported
-and not started again: whoever kills one wants to see what the others do. SIGTERM and Ctrl+C stop all of them cleanly; a
-second signal kills those that are left.
+On stdout stands one line, when the cluster can be used: `READY bootstrap=HOST:PORT,... http=HOST:PORT,...`. A broker
+that ends is reported and not started again: whoever kills one wants to see what the others do. SIGTERM and Ctrl+C stop
+all of them cleanly; a second signal kills those that are left.
 """
 
 import asyncio
@@ -13,25 +13,18 @@ from typing import Annotated, Any
 
 import typer
 
-from sskafka.cli.options import SetOption
-from sskafka.cli.cluster_homes import (
-    HOST,
-    OWN_KEYS,
-    LocalCluster,
-    find_cluster,
-    wanted_ports,
-    write_settings,
-)
+from sskafka.cli.cluster_doors import ADR, ANY_PORT, HOST, HTTP, KAFKA, Ports, Wish
+from sskafka.cli.cluster_homes import OWN_KEYS, LocalCluster, find_cluster, wanted_ports, write_settings
 from sskafka.cli.cluster_processes import BrokerProcess, bound_sockets, last_lines
 from sskafka.cli.cluster_readiness import Member, until_ready
 from sskafka.cli.failures import CommandError
+from sskafka.cli.options import SetOption
 from sskafka.cli.output import talk
 from sskafka.cli.pairs import key_values
 from sskafka.client.connection import Address
 
 DEFAULT_BROKERS = 3
 DEFAULT_DIRECTORY = Path("sskafka-cluster")
-DEFAULT_KAFKA_PORT = 9092
 _INTERRUPTED = 130
 
 
@@ -55,11 +48,26 @@ def up(
         ),
     ] = None,
     http_port: Annotated[
-        int | None, typer.Option("--http-port", help="Taken and not used yet: brokers have no HTTP door.")
+        int | None,
+        typer.Option(
+            "--http-port",
+            min=0,
+            help="HTTP port of broker 1, the others count on; 0: any free ones. 8001, or as before.",
+            show_default=False,
+        ),
     ] = None,
+    http: Annotated[bool, typer.Option("--http/--no-http", help="Whether brokers have an HTTP door.")] = True,
     adr_port: Annotated[
-        int | None, typer.Option("--adr-port", help="Taken and not used yet: brokers have no ADR-0011 door.")
+        int | None,
+        typer.Option(
+            "--adr-port",
+            min=0,
+            help="ADR-0011 port of broker 1, the others count on; 0: any free ones, as with --kafka-port 0. "
+            "9180, or as before.",
+            show_default=False,
+        ),
     ] = None,
+    adr: Annotated[bool, typer.Option("--adr/--no-adr", help="Whether brokers have a door for ADR-0011.")] = True,
     overrides: SetOption = None,
     lab: Annotated[
         bool, typer.Option("--lab", help="Settings that the lab expects: directories counted from 1, its API open.")
@@ -67,7 +75,10 @@ def up(
 ) -> None:
     """Start brokers on this machine as one cluster and stay with them."""
     cluster = find_cluster(directory, brokers, DEFAULT_BROKERS)
-    ports = wanted_ports(cluster, kafka_port, DEFAULT_KAFKA_PORT)
+    if adr_port is None and kafka_port == ANY_PORT:
+        adr_port = ANY_PORT
+    wishes = {KAFKA: Wish(kafka_port), HTTP: Wish(http_port, is_open=http), ADR: Wish(adr_port, is_open=adr)}
+    ports = wanted_ports(cluster, wishes)
     settings = _settings_for_all(overrides)
     raise typer.Exit(asyncio.run(_run(cluster, ports, settings, lab)))
 
@@ -83,20 +94,30 @@ def _brokers(count: int) -> str:
     return "1 broker" if count == 1 else f"{count} brokers"
 
 
-async def _run(cluster: LocalCluster, ports: Sequence[int], settings: dict[str, str], lab: bool) -> int:
+async def _run(cluster: LocalCluster, ports: Sequence[Ports], settings: dict[str, str], lab: bool) -> int:
     supervisor = Supervisor(StopSignals())
     try:
-        with bound_sockets(cluster.homes, ports) as sockets:
-            ports = [bound.getsockname()[1] for bound in sockets]
+        with bound_sockets(cluster.homes, ports) as doors_of_all:
+            ports = [{door: bound.getsockname()[1] for door, bound in doors.items()} for doors in doors_of_all]
             for warning in write_settings(cluster, ports, settings, lab=lab):
                 talk(f"warning: {warning}")
-            for home, bound in zip(cluster.homes, sockets, strict=True):
-                supervisor.watch(await BrokerProcess.start(home, bound))
+            for home, doors in zip(cluster.homes, doors_of_all, strict=True):
+                supervisor.watch(await BrokerProcess.start(home, doors))
         talk(f"starting {_brokers(len(cluster.homes))} in {cluster.directory}")
-        addresses = [Address(HOST, port) for port in ports]
-        return await supervisor.run([Member(*pair) for pair in zip(cluster.node_ids, addresses, strict=True)])
+        return await supervisor.run([_member(*pair) for pair in zip(cluster.node_ids, ports, strict=True)])
     finally:
         await supervisor.kill()
+
+
+def _member(node_id: int, ports: Ports) -> Member:
+    http = Address(HOST, ports[HTTP]) if HTTP in ports else None
+    return Member(node_id, Address(HOST, ports[KAFKA]), http)
+
+
+def _ready_line(members: Sequence[Member]) -> str:
+    bootstrap = ",".join(str(member.address) for member in members)
+    http = ",".join(str(member.http) for member in members if member.http is not None)
+    return f"READY bootstrap={bootstrap}" + (f" http={http}" if http else "")
 
 
 class StopSignals:
@@ -134,7 +155,7 @@ class Supervisor:
             ready.cancel()
         if ready.done() and not ready.cancelled():
             ready.result()
-            print(f"READY bootstrap={','.join(str(member.address) for member in members)}", flush=True)
+            print(_ready_line(members), flush=True)
             await self._watch()
         else:
             self._refuse_early_end()

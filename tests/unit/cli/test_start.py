@@ -36,3 +36,14 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     file.write_bytes(b"node.id=\xff\n")
     with pytest.raises(CommandError, match=r"server\.properties is not a text in UTF-8"):
         load_settings(file, None)
+
+
+def test_without_a_file_the_listed_brokers_say_where_this_one_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BROKER_ID", "2")
+    monkeypatch.setenv("BROKERS", "1@broker-1:8080,2@broker-2:8080")
+    settings = load_settings(None, None)
+    assert settings["node.id"] == 2
+    assert settings["controller.quorum.voters"] == ("1@broker-1:9092", "2@broker-2:9092")
+    assert settings["listeners"] == ("PLAINTEXT://:9092",)
+    assert settings["advertised.listeners"] == ("PLAINTEXT://broker-2:9092",)
+    assert settings["http.listener"] == ":8080"
