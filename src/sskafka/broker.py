@@ -138,23 +138,31 @@ class Broker:
         await self._serve_quorum(control, sockets)
         if self._services is not None:
             register_broker_apis(self._registry, self._services, control, self.settings, self._clock, self.cluster_id)
-            await self._join_cluster(control, logs, sockets)
-            if http_socket is not None:
-                self._open_http(http_socket, sockets, control)
+            await self._join_cluster(control, logs, sockets, http_socket)
             if topics:
                 self._stack.push_async_callback(_end, self._spawn_background(self._create_topics(topics)))
         else:
             await control.begin()
 
-    async def _join_cluster(self, control: NodeControl, logs: LogManager, sockets: dict[str, socket.socket]) -> None:
+    async def _join_cluster(
+        self,
+        control: NodeControl,
+        logs: LogManager,
+        sockets: dict[str, socket.socket],
+        http_socket: socket.socket | None,
+    ) -> None:
+        """The HTTP door opens behind the Kafka port; where others are awaited, it tells so meanwhile."""
         if not control.is_alone:
             self._served.open_to_nodes(self._registry)
             await self._serve(sockets)
         await control.begin()
+        if not control.is_alone:
+            self._maybe_open_http(http_socket, sockets, control)
         await self._unless_failed(control.join(self._registration(logs), lambda: logs.offline_directory_ids))
         self._served.open_to_all(self._registry)
         if control.is_alone:
             await self._serve(sockets)
+            self._maybe_open_http(http_socket, sockets, control)
         self._stack.push_async_callback(control.leave)
 
     async def doors_open(self) -> None:
@@ -342,8 +350,12 @@ class Broker:
             self._stack.push_async_callback(listener.stop)
         self._stack.push_async_callback(self._drain_requests)
 
-    def _open_http(self, bound: socket.socket, sockets: Mapping[str, socket.socket], control: NodeControl) -> None:
+    def _maybe_open_http(
+        self, bound: socket.socket | None, sockets: Mapping[str, socket.socket], control: NodeControl
+    ) -> None:
         """The process behind the HTTP door, with what it must know; it is not waited for."""
+        if bound is None:
+            return
         from sskafka.servers.http.configuration import Configuration  # noqa: PLC0415
         from sskafka.servers.http.supervisor import HttpDoor  # noqa: PLC0415
         from sskafka.servers.local.answers import NodeAnswers  # noqa: PLC0415

@@ -60,8 +60,8 @@ class NodeAnswers:
 
     async def not_ready(self, details: Mapping[str, Any]) -> str | None:
         broker = self._control.image.brokers.get(self._node_id)
-        if broker is None:
-            return "the metadata is not loaded, or the broker is not registered"
+        if broker is None or broker.epoch != self._control.broker_epoch:  # metadata of an earlier life may be there
+            return "the broker is not registered yet"
         return None if broker.is_active else "the broker is fenced"
 
     async def samples(self, details: Mapping[str, Any]) -> AsyncIterator[list[Sample]]:
