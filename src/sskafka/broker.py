@@ -42,6 +42,7 @@ from sskafka.replication.housekeeping import Housekeeping
 from sskafka.replication.leader_connections import LeaderConnections
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.servers.adr.services import AdrServices
 from sskafka.servers.event_loop import new_event_loop
 from sskafka.servers.kafka.api_tables import (
     BrokerServices,
@@ -56,7 +57,7 @@ from sskafka.servers.kafka.listener import ConnectionLimits, Listener
 from sskafka.servers.kafka.readiness import ServedApis
 from sskafka.servers.kafka.registry import Api, Registry
 from sskafka.servers.kafka.request_memory import RequestMemory
-from sskafka.servers.kafka.sockets import bind
+from sskafka.servers.kafka.sockets import bind, bind_door
 from sskafka.servers.kafka.transaction_services import Neighbours, TransactionServices
 from sskafka.servers.samples import control_samples, process_samples, topic_samples
 from sskafka.storage.disk import OsDisk
@@ -67,6 +68,9 @@ from sskafka.wire.messages.broker_registration import Listener as RegisteredList
 from sskafka.wire.schema import Message
 
 if TYPE_CHECKING:
+    from sskafka.servers.adr.door import Door as AdrDoor
+
+if TYPE_CHECKING:
     from sskafka.servers.http.supervisor import HttpDoor
 
 log = logging.getLogger(__name__)
@@ -74,6 +78,7 @@ log = logging.getLogger(__name__)
 THREADS = 4  # they sit in fsync and cold reads
 REQUEST_MEMORY_DEFAULT_BYTES = 256 * 1024 * 1024
 DRAIN_TIMEOUT_S = 5.0
+ADR_LISTENER = "adr.listener"
 EVERY_INTERFACE = {"", "0.0.0.0", "::"}
 
 
@@ -101,6 +106,7 @@ class Broker:
         self._registry = Registry(self._spawn_request)
         self._served = ServedApis()
         self._services: BrokerServices | None = None
+        self.adr_address: str | None = None
         self._http: HttpDoor | None = None
         self.http_address: str | None = None
         """host:port of the HTTP door, when it has one."""
@@ -122,6 +128,7 @@ class Broker:
     async def _start(self) -> None:
         topics = self._topics_to_create()
         sockets = self._bind_sockets()
+        adr_socket = self._bind_adr()
         http_socket = self._bind_http()
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="sskafka-io")
         self._stack.callback(self._executor.shutdown)
@@ -136,33 +143,31 @@ class Broker:
         await control.open()
         self._stack.push_async_callback(control.close)
         await self._serve_quorum(control, sockets)
-        if self._services is not None:
-            register_broker_apis(self._registry, self._services, control, self.settings, self._clock, self.cluster_id)
-            await self._join_cluster(control, logs, sockets, http_socket)
+        services = self._services
+        if services is not None:
+            register_broker_apis(self._registry, services, control, self.settings, self._clock, self.cluster_id)
+            adr = self._adr = AdrServices(lambda: self._make_adr_door(services, control))
+            adr.register(self._registry)
+            await self._join_cluster(control, logs, sockets)
+            self._stack.push_async_callback(adr.close)
+            if adr_socket is not None:
+                await self._open_adr(adr_socket)
+            if http_socket is not None:
+                self._open_http(http_socket, sockets, control)
             if topics:
                 self._stack.push_async_callback(_end, self._spawn_background(self._create_topics(topics)))
         else:
             await control.begin()
 
-    async def _join_cluster(
-        self,
-        control: NodeControl,
-        logs: LogManager,
-        sockets: dict[str, socket.socket],
-        http_socket: socket.socket | None,
-    ) -> None:
-        """The HTTP door opens behind the Kafka port; where others are awaited, it tells so meanwhile."""
+    async def _join_cluster(self, control: NodeControl, logs: LogManager, sockets: dict[str, socket.socket]) -> None:
         if not control.is_alone:
             self._served.open_to_nodes(self._registry)
             await self._serve(sockets)
         await control.begin()
-        if not control.is_alone:
-            self._maybe_open_http(http_socket, sockets, control)
         await self._unless_failed(control.join(self._registration(logs), lambda: logs.offline_directory_ids))
         self._served.open_to_all(self._registry)
         if control.is_alone:
             await self._serve(sockets)
-            self._maybe_open_http(http_socket, sockets, control)
         self._stack.push_async_callback(control.leave)
 
     async def doors_open(self) -> None:
@@ -225,6 +230,16 @@ class Broker:
         self._stack.callback(bound.close)
         listener = self._reachable(addresses.Listener("http.listener", *address), bound.getsockname()[1])
         self.http_address = str(Address(listener.host, bound.getsockname()[1]))
+        return bound
+
+    def _bind_adr(self) -> socket.socket | None:
+        address = addresses.parse_address(ADR_LISTENER, self.settings[ADR_LISTENER])
+        if address is None or not self.is_broker:
+            return None
+        bound = self._inherited.pop(ADR_LISTENER, None) or bind_door(ADR_LISTENER, *address)
+        self._stack.callback(bound.close)
+        listener = self._reachable(addresses.Listener(ADR_LISTENER, *address), bound.getsockname()[1])
+        self.adr_address = str(Address(listener.host, listener.port))
         return bound
 
     def _topics_to_create(self) -> list[NewTopic]:
@@ -350,12 +365,8 @@ class Broker:
             self._stack.push_async_callback(listener.stop)
         self._stack.push_async_callback(self._drain_requests)
 
-    def _maybe_open_http(
-        self, bound: socket.socket | None, sockets: Mapping[str, socket.socket], control: NodeControl
-    ) -> None:
+    def _open_http(self, bound: socket.socket, sockets: Mapping[str, socket.socket], control: NodeControl) -> None:
         """The process behind the HTTP door, with what it must know; it is not waited for."""
-        if bound is None:
-            return
         from sskafka.servers.http.configuration import Configuration  # noqa: PLC0415
         from sskafka.servers.http.supervisor import HttpDoor  # noqa: PLC0415
         from sskafka.servers.local.answers import NodeAnswers  # noqa: PLC0415
@@ -377,6 +388,32 @@ class Broker:
         """Names by which HTTP requests may call this broker, beside those that everybody may use."""
         own = [self.settings.host_name, *(listener.host for listener in self.advertised)]
         return (*self.settings["http.allowed.hosts"], *(name for name in own if name))
+
+    def _make_adr_door(self, services: BrokerServices, control: NodeControl) -> "AdrDoor":
+        from sskafka.servers.adr.door import Door  # noqa: PLC0415
+        from sskafka.servers.adr.local_partitions import LocalPartitions  # noqa: PLC0415
+        from sskafka.servers.adr.remote_partitions import RemotePartitions  # noqa: PLC0415
+
+        return Door(
+            self.settings,
+            lambda: control.image,
+            control.client,
+            LocalPartitions(services.replicas, self._clock, self._executor),
+            RemotePartitions(lambda: Cluster(self.bootstrap_servers)),
+            AllowAll(),
+            self._clock,
+            self._executor,
+            self._spawn_request,
+        )
+
+    async def _open_adr(self, bound: socket.socket) -> None:
+        from sskafka.servers.adr.listener import AdrListener  # noqa: PLC0415
+
+        settings = self.settings
+        frame_bytes_max, idle_ms_max = settings["socket.request.max.bytes"], settings["connections.max.idle.ms"]
+        listener = AdrListener(self._adr.door, frame_bytes_max, idle_ms_max, settings["max.connections"])
+        await listener.start(bound, settings["socket.listen.backlog.size"])
+        self._stack.push_async_callback(listener.stop)
 
     async def _serve_quorum(self, control: NodeControl, sockets: dict[str, socket.socket]) -> None:
         """Controller listeners are served by the control loop itself: no load of data reaches them."""

@@ -19,6 +19,7 @@ SINGLE_NODE = {
     "process.roles": "broker,controller",
     "listeners": "PLAINTEXT://localhost:9092",
     "http.listener": "localhost:8080",
+    "adr.listener": "localhost:9180",
     "log.dirs": str(DEFAULT_DIRECTORY / "data"),
 }
 
@@ -33,7 +34,7 @@ def _without_file(environment: Mapping[str, str]) -> dict[str, str]:
     """A single node; where BROKERS lists the nodes of a cluster, the addresses follow from that instead."""
     if LAB_BROKERS not in environment:
         return SINGLE_NODE
-    return {key: text for key, text in SINGLE_NODE.items() if key not in IMPLIED_BY_LAB_BROKERS}
+    return {key: text for key, text in SINGLE_NODE.items() if key not in {*IMPLIED_BY_LAB_BROKERS, "adr.listener"}}
 
 
 def _read(file: Path) -> dict[str, str]:

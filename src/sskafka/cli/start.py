@@ -141,6 +141,7 @@ def banner(settings: Settings, broker: Broker) -> str:
         "listeners": ", ".join(f"{item.name}://{item.host}:{item.port}" for item in settings.listeners),
         "clients": broker.bootstrap_servers,
         "http": broker.http_address or "off",
+        "adr": broker.adr_address or "off",
         "data": ", ".join(settings.data_directories),
         "metadata": settings.metadata_directory,
     }

@@ -126,6 +126,10 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
+    # Our own, between brokers; Kafka has none above 10,000.
+    RECORD_COUNTS = 20001
+    PLACE_RECORD = 20002
+    FLUSH_LOGS = 20003
 
 
 _APIS = (
@@ -218,6 +222,9 @@ _APIS = (
     ApiSchema(90, "DescribeShareGroupOffsets", 0, 1, 0),
     ApiSchema(91, "AlterShareGroupOffsets", 0, 0, 0),
     ApiSchema(92, "DeleteShareGroupOffsets", 0, 0, 0),
+    ApiSchema(20001, "RecordCounts", 0, 0, 0),
+    ApiSchema(20002, "PlaceRecord", 0, 0, 0),
+    ApiSchema(20003, "FlushLogs", 0, 0, 0),
 )
 
 API_BY_KEY: dict[int, ApiSchema] = {api.key: api for api in _APIS}

@@ -33,6 +33,8 @@ class Api(NamedTuple):
     counters: RequestCounters
     cluster_operation: Operation | None
     """What the caller must be allowed to do on the cluster; None where the handler asks for each resource."""
+    is_advertised: bool = True
+    """False for what brokers of ours ask each other: clients are not told of it."""
 
     def serves(self, version: int) -> bool:
         return self.min_version <= version <= self.max_version
@@ -54,6 +56,7 @@ class Registry:
         versions: tuple[int, int] | None = None,
         advertised_min: int | None = None,
         cluster_operation: Operation | None = None,
+        is_advertised: bool = True,
     ) -> None:
         """Serve an API; `versions` narrows what the schema knows."""
         schema = API_BY_KEY[key]
@@ -68,6 +71,7 @@ class Registry:
             handle=handle,
             counters=RequestCounters(schema.name),
             cluster_operation=cluster_operation,
+            is_advertised=is_advertised,
         )
 
     def add_message(
@@ -77,9 +81,16 @@ class Registry:
         *,
         versions: tuple[int, int] | None = None,
         cluster_operation: Operation | None = None,
+        is_advertised: bool = True,
     ) -> None:
         """Serve an API with a function from decoded request to response message, plain or async."""
-        self.add(key, self.message_handler(key, handle), versions=versions, cluster_operation=cluster_operation)
+        self.add(
+            key,
+            self.message_handler(key, handle),
+            versions=versions,
+            cluster_operation=cluster_operation,
+            is_advertised=is_advertised,
+        )
 
     def message_handler(self, key: int, handle: MessageHandler[Any]) -> Handler:
         """The handler that decodes the request, calls `handle` and encodes what it answers."""

@@ -26,6 +26,16 @@ def bind(listener: Listener) -> socket.socket:
     return bound
 
 
+def bind_door(setting: str, host: str, port: int) -> socket.socket:
+    """For a door with a setting of its own, such as `adr.listener`."""
+    try:
+        return bind(Listener(setting, host, port))
+    except PortTakenError as error:
+        text = f"port {port} is taken: another program listens on {host or '*'}:{port}; stop it, or give the door "
+        advice = f"another port (--set {setting}={host}:PORT, 0 for any free one) or none (--set {setting}=)"
+        raise PortTakenError(error.errno, text + advice) from error
+
+
 def _explained(listener: Listener, error: OSError) -> OSError:
     address = f"{listener.host or '*'}:{listener.port}"
     if error.errno == errno.EADDRINUSE:

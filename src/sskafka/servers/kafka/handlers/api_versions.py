@@ -53,4 +53,4 @@ class ApiVersionsHandler:
         )
 
     def _api_keys(self) -> list[ApiVersion]:
-        return [ApiVersion(api.key, api.advertised_min, api.max_version) for api in self._registry]
+        return [ApiVersion(api.key, api.advertised_min, api.max_version) for api in self._registry if api.is_advertised]

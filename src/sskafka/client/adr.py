@@ -1,0 +1,163 @@
+"""A client of the binary door of ADR-0011: one connection, one request after the other.
+
+    with AdrClient("localhost:9180") as client:
+        offset, partition = client.produce("orders", b"3 apples", key="customer-7")
+        next_offset, messages = client.consume("orders", partition, 0)
+
+`AsyncAdrClient` is the same on an event loop. Neither tries again: after a lost connection nobody knows whether what
+was sent has been taken.
+"""
+
+import asyncio
+from contextlib import suppress
+from typing import Self, TypeVar
+
+from sskafka.client.async_client import Text, as_bytes
+from sskafka.client.cluster import parse_bootstrap
+from sskafka.client.connection import Address
+from sskafka.client.errors import BrokerUnavailableError, ClientError, ConnectionLostError, ProtocolError
+from sskafka.client.loop_thread import LoopThread
+from sskafka.wire.adr import (
+    ANY_PARTITION,
+    HEADER_BYTES,
+    NO_PARTITION,
+    Consume,
+    Consumed,
+    Failure,
+    Flush,
+    Flushed,
+    MalformedFrameError,
+    Produce,
+    Produced,
+    Request,
+    decode_answer,
+    encode_request,
+    read_head,
+)
+
+DEFAULT_ADDRESS = "localhost:9180"
+BATCH_SIZE = 100
+ANSWER_BYTES_MAX = 512 * 1024 * 1024
+
+A = TypeVar("A", Produced, Consumed, Flushed)
+
+
+class AdrError(ClientError):
+    """The door refused; `partition` is the one it had chosen by then, or -1."""
+
+    def __init__(self, message: str, partition: int = NO_PARTITION) -> None:
+        super().__init__(message)
+        self.partition = partition
+
+
+class AsyncAdrClient:
+    """Use as `async with AsyncAdrClient("localhost:9180") as client`. Callers that come at once wait for each other."""
+
+    def __init__(self, address: str | Address = DEFAULT_ADDRESS) -> None:
+        self._address = parse_bootstrap(address)[0] if isinstance(address, str) else address
+        self._turn = asyncio.Lock()
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def __aenter__(self) -> Self:
+        try:
+            self._reader, self._writer = await asyncio.open_connection(*self._address)
+        except OSError as error:
+            raise BrokerUnavailableError(f"cannot connect to {self._address}: {error.strerror or error}") from error
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def is_open(self) -> bool:
+        return self._writer is not None and not self._writer.is_closing()
+
+    async def close(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+            with suppress(OSError):  # the other side was faster
+                await writer.wait_closed()
+
+    async def produce(self, topic: str, data: Text, *, key: Text | None = None) -> Produced:
+        """Where it went: the key's partition, or the one with the fewest messages."""
+        return await self._ask(Produce(topic, as_bytes(key), as_bytes(data) or b""), Produced)
+
+    async def consume(
+        self, topic: str, partition: int = ANY_PARTITION, offset: int = 0, batch_size: int = BATCH_SIZE
+    ) -> Consumed:
+        """Messages from `offset` on, and the offset to go on with; partition -1 lets the broker choose one for as long
+        as this connection lasts."""
+        return await self._ask(Consume(topic, partition, offset, batch_size), Consumed)
+
+    async def flush(self) -> None:
+        """Returns when everything that was produced is on the disks of the brokers."""
+        await self._ask(Flush(), Flushed)
+
+    async def _ask(self, request: Request, expected: type[A]) -> A:
+        async with self._turn:
+            try:
+                frame_type, body = await self._exchange(encode_request(request))
+                answer = decode_answer(frame_type, body)
+            except (OSError, asyncio.IncompleteReadError) as error:
+                await self.close()
+                raise ConnectionLostError(f"the connection to {self._address} was lost") from error
+            except (MalformedFrameError, asyncio.CancelledError) as error:
+                await self.close()  # what comes next on it would be taken for the answer to another request
+                if isinstance(error, MalformedFrameError):
+                    raise ProtocolError(f"the answer of {self._address} cannot be read: {error}") from error
+                raise
+        if isinstance(answer, Failure):
+            raise AdrError(answer.text, answer.partition)
+        if not isinstance(answer, expected):
+            raise ProtocolError(f"{self._address} answered {type(request).__name__} with {type(answer).__name__}")
+        return answer
+
+    async def _exchange(self, frame: bytes) -> tuple[int, bytes]:
+        if self._reader is None or self._writer is None:
+            raise ConnectionLostError(f"the connection to {self._address} is closed")
+        self._writer.write(frame)
+        await self._writer.drain()
+        length, frame_type = read_head(await self._reader.readexactly(HEADER_BYTES))
+        if not HEADER_BYTES <= length <= ANSWER_BYTES_MAX:
+            raise MalformedFrameError(f"a frame of {length} bytes was announced")
+        return frame_type, await self._reader.readexactly(length - HEADER_BYTES)
+
+
+class AdrClient:
+    """The same for programs without an event loop."""
+
+    def __init__(self, address: str | Address = DEFAULT_ADDRESS) -> None:
+        self._thread = LoopThread("sskafka-adr")
+        try:
+            self._client = self._thread.run(_opened(address))
+        except BaseException:
+            self._thread.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if not self._thread.is_closed:
+            self._thread.run(self._client.close())
+            self._thread.close()
+
+    def produce(self, topic: str, data: Text, *, key: Text | None = None) -> Produced:
+        return self._thread.run(self._client.produce(topic, data, key=key))
+
+    def consume(
+        self, topic: str, partition: int = ANY_PARTITION, offset: int = 0, batch_size: int = BATCH_SIZE
+    ) -> Consumed:
+        return self._thread.run(self._client.consume(topic, partition, offset, batch_size))
+
+    def flush(self) -> None:
+        self._thread.run(self._client.flush())
+
+
+async def _opened(address: str | Address) -> AsyncAdrClient:
+    return await AsyncAdrClient(address).__aenter__()

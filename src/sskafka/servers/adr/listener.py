@@ -1,0 +1,115 @@
+"""The binary door's listening socket: frames in, one request after the other on each connection, answers out.
+
+A connection is one task, which is plenty here: the Kafka protocol is the hot path, this door is not. What goes wrong
+with a request is answered and the connection stays; bytes that are no frame are answered where their type can be read,
+and the connection ends, since nobody knows where the next frame begins.
+"""
+
+import asyncio
+import logging
+import socket
+
+from sskafka.model.errors import KafkaError
+from sskafka.servers.adr.consumer_spread import Chosen, ConsumerSpread
+from sskafka.servers.adr.door import Door
+from sskafka.servers.adr.errors import DoorError
+from sskafka.wire.adr import (
+    ANY_PARTITION,
+    HEADER_BYTES,
+    Answer,
+    Consume,
+    Failure,
+    Flush,
+    Flushed,
+    MalformedFrameError,
+    Produce,
+    Request,
+    answer_type,
+    decode_request,
+    encode_answer,
+    read_head,
+)
+
+log = logging.getLogger(__name__)
+
+
+class AdrListener:
+    def __init__(self, door: Door, frame_bytes_max: int, idle_ms_max: int, connections_max: int) -> None:
+        self._door = door
+        self._frame_bytes_max = frame_bytes_max
+        self._idle_s = idle_ms_max / 1000 if idle_ms_max >= 0 else None
+        self._connections_max = connections_max
+        self._spread = ConsumerSpread()
+        self._connections: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    async def start(self, bound: socket.socket, backlog: int) -> None:
+        self._server = await asyncio.start_server(self._serve, sock=bound, backlog=backlog)
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for connection in self._connections:
+            connection.cancel()
+        if self._connections:
+            await asyncio.wait(self._connections)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """The boundary of a connection: whatever goes wrong on it ends it and nothing else."""
+        task = asyncio.current_task()
+        assert task is not None
+        chosen: Chosen = {}
+        try:
+            if len(self._connections) < self._connections_max:
+                self._connections.add(task)
+                await self._converse(reader, writer, chosen)
+        except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError, TimeoutError):
+            pass  # it has gone, has been silent for too long, or the broker stops
+        except Exception:
+            log.exception("closing a connection of the ADR door")
+        finally:
+            self._connections.discard(task)
+            self._spread.release(chosen)
+            writer.close()
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, chosen: Chosen) -> None:
+        while True:
+            async with asyncio.timeout(self._idle_s):
+                length, frame_type = read_head(await reader.readexactly(HEADER_BYTES))
+            try:
+                request = await self._read(reader, length, frame_type)
+            except MalformedFrameError as error:
+                writer.write(encode_answer(Failure(answer_type(frame_type), str(error))))
+                await writer.drain()
+                return
+            writer.write(encode_answer(await self._answer(request, frame_type, chosen)))
+            await writer.drain()
+
+    async def _read(self, reader: asyncio.StreamReader, length: int, frame_type: int) -> Request:
+        if not HEADER_BYTES <= length <= self._frame_bytes_max:
+            raise MalformedFrameError(f"a frame of {length} bytes is outside {HEADER_BYTES}..{self._frame_bytes_max}")
+        async with asyncio.timeout(self._idle_s):
+            body = await reader.readexactly(length - HEADER_BYTES)
+        return decode_request(frame_type, body)
+
+    async def _answer(self, request: Request, frame_type: int, chosen: Chosen) -> Answer:
+        try:
+            match request:
+                case Produce():
+                    return await self._door.produce(request)
+                case Consume():
+                    return await self._door.consume(self._resolved(request, chosen))
+                case Flush():
+                    await self._door.flush()
+                    return Flushed()
+        except (DoorError, KafkaError) as error:
+            return Failure(answer_type(frame_type), str(error))
+        except Exception as error:
+            log.exception("a request at the ADR door failed in a way nobody planned for")
+            return Failure(answer_type(frame_type), f"{type(error).__name__}: {error}")
+
+    def _resolved(self, request: Consume, chosen: Chosen) -> Consume:
+        count = self._door.partition_count(request.topic)
+        if request.partition != ANY_PARTITION or not count:
+            return request
+        return request._replace(partition=self._spread.partition_for(request.topic, count, chosen))

@@ -1,0 +1,129 @@
+"""Partitions that this broker leads, as the door writes, reads and counts them.
+
+A record is in the log when `append` returns, so who counts afterwards counts it; its offset comes when it is committed.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from typing import TypeAlias
+
+from sskafka.client.fetched import FetchedPartition
+from sskafka.model.clock import Clock
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import TopicPartition
+from sskafka.records.builder import NewRecord, build_batch
+from sskafka.replication.errors import ReplicationError
+from sskafka.replication.partition import ACKS_ALL, Partition
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.servers.adr.errors import DoorError, InvalidRequestError, NotTakenError, UnclearError
+from sskafka.storage.errors import InvalidRecordError, RecordTooLargeError, StorageError
+from sskafka.storage.file_slice import FileSlice
+from sskafka.storage.log import AppendInfo
+from sskafka.storage.log_directory import LogDirectory
+
+Bounds: TypeAlias = tuple[int, int]
+"""The first offset that can be read, and the one behind the last."""
+
+CHUNK_BYTES = 1024 * 1024
+FLUSH_POLL_S = 0.002
+
+
+class LocalPartitions:
+    def __init__(self, replicas: ReplicaManager, clock: Clock, executor: Executor) -> None:
+        self._replicas = replicas
+        self._clock = clock
+        self._executor = executor
+
+    def find(self, topic_partition: TopicPartition) -> Partition | None:
+        """The partition if this broker leads it."""
+        try:
+            partition = self._replicas.find(*topic_partition)
+        except ReplicationError:
+            return None
+        return partition if partition.is_leader else None
+
+    def record_counts(self, topic: str, indexes: Iterable[int]) -> dict[int, int]:
+        """Data records now in the logs; those that this broker does not lead are left out."""
+        found = {index: self.find(TopicPartition(topic, index)) for index in indexes}
+        return {index: item.log.record_count() for index, item in found.items() if item is not None}
+
+    def bounds(self, topic_partition: TopicPartition) -> Bounds | None:
+        partition = self.find(topic_partition)
+        return None if partition is None else (partition.log.log_start_offset, partition.last_stable_offset)
+
+    def append(self, partition: Partition, record: NewRecord) -> "asyncio.Future[int]":
+        """Writes at once; the future has the offset when every replica in sync has the record."""
+        batch = build_batch([record._replace(timestamp=self._clock.now_ms())])
+        try:
+            info = partition.append(memoryview(batch), ACKS_ALL, self._clock.now_ms())
+        except ReplicationError as error:
+            raise NotTakenError(str(error)) from error
+        except (InvalidRecordError, RecordTooLargeError) as error:
+            raise InvalidRequestError(str(error)) from error
+        except StorageError as error:
+            raise DoorError(str(error)) from error
+        counters = partition.counters
+        counters.produce_requests += 1
+        counters.messages_in += 1
+        counters.bytes_in += len(batch)
+        return _committed(partition, info)
+
+    async def fetch(self, partition: Partition, offset: int) -> FetchedPartition | None:
+        """Committed records from `offset` on, or from the first there is; None at the end."""
+        start = max(offset, partition.log.log_start_offset)
+        if start >= partition.last_stable_offset:
+            return None
+        try:
+            found = partition.read(start, CHUNK_BYTES, read_committed=True)
+        except (ReplicationError, StorageError) as error:
+            raise NotTakenError(str(error)) from error
+        data = await asyncio.get_running_loop().run_in_executor(self._executor, _bytes_of, found.slices)
+        aborted = [(first_offset, producer_id) for producer_id, first_offset in found.aborted or ()]
+        return FetchedPartition(partition.topic_partition, data, start, aborted=aborted)
+
+    async def flush(self) -> None:
+        """Returns when everything written so far is on the disk; raises DoorError where a disk has failed."""
+        logs = [(item.log, item.log.log_end_offset) for item in self._replicas.partitions()]
+        unsynced = [(log, end) for log, end in logs if log.recovery_point < end]
+        for log, _ in unsynced:
+            log.flush_soon()
+        for log, end in unsynced:
+            while log.recovery_point < min(end, log.log_end_offset):
+                _check_online(log.log_directory)
+                await asyncio.sleep(FLUSH_POLL_S)
+
+
+def _bytes_of(slices: Iterable[FileSlice]) -> bytes:
+    return b"".join(part.read() for part in slices)
+
+
+def _check_online(directory: LogDirectory) -> None:
+    try:
+        directory.check_online()
+    except StorageError as error:
+        raise DoorError(str(error)) from error
+
+
+def _committed(partition: Partition, info: AppendInfo) -> "asyncio.Future[int]":
+    future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    if info.last_offset < partition.high_watermark:
+        future.set_result(info.base_offset)
+    else:
+        partition.committed_waiters.add(info.last_offset + 1, _settler(partition, info, future))
+    return future
+
+
+def _settler(partition: Partition, info: AppendInfo, future: "asyncio.Future[int]") -> Callable[[ErrorCode], None]:
+    def settle(outcome: ErrorCode) -> None:
+        if future.done():
+            return
+        if outcome is ErrorCode.NONE and not partition.has_enough_in_sync():
+            outcome = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        if outcome is ErrorCode.NONE:
+            future.set_result(info.base_offset)
+        else:
+            where = f"{partition.topic_partition} at offset {info.base_offset}"
+            future.set_exception(UnclearError(f"written to {where}, but whether it stays is not known: {outcome.name}"))
+
+    return settle

@@ -1,0 +1,129 @@
+"""The part of a broker that ADR-0011 is about, made when it is first needed: most brokers never do.
+
+Every broker answers the brokers that pass requests of their doors on to it, whether it has a door itself or not; and
+its own HTTP process, over the private socket:
+
+    adr_produce    {"topic", "key", "data"}                             -> {"partition", "offset"}
+    adr_consume    {"topic", "partition", "offset", "batch_size"}       -> {"partition", "next_offset", "messages"}
+    adr_flush      {}                                                   -> {}
+
+`data` is base64 there; a refusal is {"kind", "error"}.
+"""
+
+from base64 import b64decode, b64encode
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.apis import ApiKey
+
+if TYPE_CHECKING:
+    from sskafka.servers.adr.door import Door
+    from sskafka.servers.local.server import Answer
+
+
+class AdrServices:
+    """`make_door` imports what a door needs, and makes it."""
+
+    def __init__(self, make_door: "Callable[[], Door]") -> None:
+        self._make_door = make_door
+
+    @cached_property
+    def door(self) -> "Door":
+        return self._make_door()
+
+    async def close(self) -> None:
+        if "door" in self.__dict__:
+            await self.door.close()
+
+    # -- what other brokers ask
+
+    def register(self, registry: Registry) -> None:
+        for key, handle in (
+            (ApiKey.RECORD_COUNTS, self.record_counts),
+            (ApiKey.PLACE_RECORD, self.place_record),
+            (ApiKey.FLUSH_LOGS, self.flush_logs),
+        ):
+            registry.add_message(key, handle, cluster_operation=Operation.CLUSTER_ACTION, is_advertised=False)
+
+    async def record_counts(self, message: Any, request: Request) -> Any:
+        from sskafka.wire.messages.record_counts import PartitionRecordCount, RecordCountsResponse  # noqa: PLC0415
+
+        counts = self.door.own_record_counts(message.topic, message.partitions)
+        return RecordCountsResponse(
+            partitions=[
+                PartitionRecordCount(index, ErrorCode.NONE, counts[index])
+                if index in counts
+                else PartitionRecordCount(index, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+                for index in message.partitions
+            ]
+        )
+
+    async def place_record(self, message: Any, request: Request) -> Any:
+        from sskafka.servers.adr.errors import NotTakenError  # noqa: PLC0415
+        from sskafka.wire.messages.place_record import PlaceRecordResponse  # noqa: PLC0415
+
+        try:
+            placed = await self.door.place_here(message.topic, message.data)
+        except NotTakenError as error:
+            return PlaceRecordResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER, str(error))
+        except Exception as error:
+            return PlaceRecordResponse(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+        return PlaceRecordResponse(partition_index=placed.partition, offset=placed.offset)
+
+    async def flush_logs(self, message: Any, request: Request) -> Any:
+        from sskafka.wire.messages.flush_logs import FlushLogsResponse  # noqa: PLC0415
+
+        try:
+            await self.door.flush_here()
+        except Exception as error:
+            return FlushLogsResponse(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+        return FlushLogsResponse()
+
+    # -- what the HTTP process asks
+
+    def answers(self) -> "dict[str, Answer]":
+        return {
+            "adr_produce": self._refusing(self.http_produce),
+            "adr_consume": self._refusing(self.http_consume),
+            "adr_flush": self._refusing(self.http_flush),
+        }
+
+    async def http_produce(self, details: Mapping[str, Any]) -> dict[str, Any]:
+        from sskafka.wire.adr import Produce  # noqa: PLC0415
+
+        key = details["key"]
+        data = b64decode(details["data"])
+        placed = await self.door.produce(Produce(details["topic"], key.encode() if key else None, data))
+        return {"partition": placed.partition, "offset": placed.offset}
+
+    async def http_consume(self, details: Mapping[str, Any]) -> dict[str, Any]:
+        from sskafka.wire.adr import Consume  # noqa: PLC0415
+
+        topic, partition, offset = details["topic"], details["partition"], details["offset"]
+        if partition is None:
+            partition = await self.door.fullest_partition(topic, offset)
+        found = await self.door.consume(Consume(topic, partition, offset, details["batch_size"]))
+        messages = [{"offset": at, "data": b64encode(data).decode()} for at, data in found.messages]
+        return {"partition": partition, "next_offset": found.next_offset, "messages": messages}
+
+    async def http_flush(self, details: Mapping[str, Any]) -> dict[str, Any]:
+        await self.door.flush()
+        return {}
+
+    def _refusing(self, work: "Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]") -> "Answer":
+        async def answer(details: Mapping[str, Any]) -> dict[str, Any]:
+            from sskafka.servers.adr.errors import DoorError  # noqa: PLC0415
+
+            try:
+                return await work(details)
+            except DoorError as error:
+                return {"kind": error.kind, "error": str(error)}
+            except KafkaError as error:
+                return {"kind": "unavailable" if error.retriable else "failed", "error": str(error)}
+
+        return answer

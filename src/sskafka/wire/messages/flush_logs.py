@@ -1,0 +1,18 @@
+"""FlushLogs, an API of our own: everything a broker has written goes to its disks."""
+
+from typing import ClassVar
+
+from sskafka.wire.schema import Int16, String, message, request, response
+
+
+@message
+class FlushLogsRequest:
+    SCHEMA: ClassVar = request(20003, versions=(0, 0), flexible_from=0)
+
+
+@message
+class FlushLogsResponse:
+    SCHEMA: ClassVar = response(20003, versions=(0, 0), flexible_from=0)
+
+    error_code: Int16 = 0
+    error_message: String | None = None

@@ -1,0 +1,23 @@
+"""PlaceRecord, an API of our own: a record without a key, for the leader of its topic's partition 0 to find a place."""
+
+from typing import ClassVar
+
+from sskafka.wire.schema import Bytes, Int16, Int32, Int64, String, message, request, response
+
+
+@message
+class PlaceRecordRequest:
+    SCHEMA: ClassVar = request(20002, versions=(0, 0), flexible_from=0)
+
+    topic: String = ""
+    data: Bytes = b""
+
+
+@message
+class PlaceRecordResponse:
+    SCHEMA: ClassVar = response(20002, versions=(0, 0), flexible_from=0)
+
+    error_code: Int16 = 0
+    error_message: String | None = None
+    partition_index: Int32 = -1
+    offset: Int64 = -1
