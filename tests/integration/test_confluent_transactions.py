@@ -131,9 +131,7 @@ def committed_offset(consumer: Consumer, topic: str) -> int:
 
 
 @pytest.mark.parametrize("codec", ["none", "lz4"])
-def test_many_transactions_over_many_partitions(
-    bootstrap: str, connection: Connection, topic: str, codec: str
-) -> None:
+def test_many_transactions_over_many_partitions(bootstrap: str, connection: Connection, topic: str, codec: str) -> None:
     connection.create_topic(topic, 6)
     producer = transactional(bootstrap, topic, compression_type=codec)
     for number in range(20):

@@ -101,7 +101,9 @@ class ProduceHandler:
         """A transactional request whose transaction the coordinator knows, but for the partitions in `refusals`."""
         request, produce = waiting.request, waiting.produce
         appended = self._append_all(request, _without(produce, refusals))
-        appended.results.extend(_refused(refusals))
+        rows = dict(appended.results)  # every topic of the request is there, if only with the partitions accepted
+        for topic, refused in _refused(refusals):
+            rows[topic].extend(refused)
         appended = appended._replace(failed=appended.failed or bool(refusals))
         parked = ParkedProduce(self, request, waiting.slot, produce.acks, appended)
         parked.wait(self._timers, produce.timeout_ms)
