@@ -80,13 +80,16 @@ class SegmentReader:
         os.close(self._fd)
 
     def walk(self, position: int = 0, max_bytes: int | None = None) -> Iterator[StoredBatch]:
-        """Batches from `position` up to where there is none, or up to those that begin within `max_bytes`."""
+        """Batches from `position` up to where there is none; with `max_bytes` those that end within it."""
         self.end, self.problem = position, None
-        while self.end < (self.size_bytes if max_bytes is None else min(max_bytes, self.size_bytes)):
+        limit = self.size_bytes if max_bytes is None else min(max_bytes, self.size_bytes)
+        while self.end < limit:
             try:
                 batch = self.batch_at(self.end)
             except CorruptBatchError as error:
                 self.problem = str(error)
+                return
+            if self.end + batch.size_bytes > limit:
                 return
             yield batch
             self.end += batch.size_bytes
