@@ -17,7 +17,7 @@ from sskafka.groups.group import Committer
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.machine import GroupMachine
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
-from sskafka.model.coordination import Answer, Asker, Decision, StateRecord, TransactionalProducer
+from sskafka.model.coordination import Asker, Decision, StateRecord, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.wire.messages.heartbeat import HeartbeatRequest
@@ -217,13 +217,13 @@ class GroupLab:
         group_id: str = GROUP,
     ) -> ErrorCode:
         commit = OffsetCommit(TopicPartition(topic, partition), offset, 3, metadata)
-        requests = self.machine.offset_requests
         committer = committer._replace(is_transactional=producer is not None)
 
         def operation(asker: Asker) -> Decision:
-            requests.check_committer(group_id, committer, self.time.now_ms())
-            records, outcomes = requests.commit(group_id, [commit], retention_ms, self.time.now_ms())
-            return Decision(records, [Answer(asker, outcomes)], producer=producer)
+            now_ms = self.time.now_ms()
+            decision = self.machine.commit_offsets(group_id, committer, [commit], retention_ms, asker, now_ms)
+            decision.producer = producer
+            return decision
 
         asked = self.ask(operation)
         return asked.error if asked.error is not None else asked.response[0]

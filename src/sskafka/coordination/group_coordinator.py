@@ -115,15 +115,11 @@ class GroupCoordinator:
         self, group_id: str, committer: Committer, commits: list[OffsetCommit], retention_ms: int, asker: Asker
     ) -> None:
         """Answered with the outcomes, in the order of the commits."""
-
-        def operation(machine: GroupMachine, now_ms: int) -> Decision:
-            group = machine.offset_requests.check_committer(group_id, committer, now_ms)
-            records, outcomes = machine.offset_requests.commit(group_id, commits, retention_ms, now_ms)
-            if isinstance(group, ClassicGroup):
-                machine.classic.renew_session_of(group, committer.member_id)
-            return Decision(records, [Answer(asker, outcomes)])
-
-        self._write(group_id, operation, asker)
+        self._write(
+            group_id,
+            lambda machine, now_ms: machine.commit_offsets(group_id, committer, commits, retention_ms, asker, now_ms),
+            asker,
+        )
 
     def commit_offsets_in_transaction(
         self,

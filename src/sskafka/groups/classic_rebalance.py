@@ -179,8 +179,12 @@ class ClassicRebalance:
     def renew_session(self, group: ClassicGroup, member: ClassicMember) -> None:
         timeout_ms = NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.session_timeout_ms
         self._timers.schedule(
-            session_key(group, member.member_id), timeout_ms, lambda now_ms: self._expire_member(group, member, now_ms)
+            _session_key(group, member.member_id), timeout_ms, lambda now_ms: self._expire_member(group, member, now_ms)
         )
+
+    def end_session(self, group: ClassicGroup, member_id: str) -> None:
+        """Nobody goes by this id any more."""
+        self._timers.cancel(_session_key(group, member_id))
 
     def _expire_member(self, group: ClassicGroup, member: ClassicMember, now_ms: int) -> Decision:
         decision = _unreplayed()
@@ -203,11 +207,11 @@ class ClassicRebalance:
             return decision
 
         group.pending_members.add(member_id)
-        self._timers.schedule(session_key(group, member_id), session_timeout_ms, due)
+        self._timers.schedule(_session_key(group, member_id), session_timeout_ms, due)
 
     def forget_pending(self, group: ClassicGroup, member_id: str) -> None:
         group.pending_members.discard(member_id)
-        self._timers.cancel(session_key(group, member_id))
+        self.end_session(group, member_id)
 
     # -- the end of memberships
 
@@ -233,14 +237,14 @@ class ClassicRebalance:
 
     def _forget(self, group: ClassicGroup, member: ClassicMember) -> None:
         group.remove_member(member.member_id)
-        self._timers.cancel(session_key(group, member.member_id))
+        self.end_session(group, member.member_id)
 
     def forget_group(self, group: ClassicGroup) -> None:
         """The group was deleted: none of its timers may go off."""
         self._timers.cancel(_join_key(group))
         self._timers.cancel(_sync_key(group))
         for member_id in [*group.members, *group.pending_members]:
-            self._timers.cancel(session_key(group, member_id))
+            self.end_session(group, member_id)
 
     # -- a new coordinator
 
@@ -301,7 +305,7 @@ def refuse_parked(member: ClassicMember, error: ErrorCode, decision: Decision) -
     answer_sync(member, SyncGroupResponse(error_code=error), decision)
 
 
-def session_key(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
+def _session_key(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
     return "session", group.group_id, member_id
 
 

@@ -183,7 +183,7 @@ class ClassicRequests:
         refuse_parked(replaced, ErrorCode.FENCED_INSTANCE_ID, decision)
         protocol_before = group.protocol_name
         member = group.replace_static_member(instance_id, new_id)
-        self._rebalance.renew_session(group, member)
+        self._rebalance.end_session(group, old_id)
         self._update(group, member, joining, decision)
         note_member(group, member, EventKind.JOINED, f"static member is back: {joining.reason}", now_ms)
         if group.state is State.STABLE and group.select_protocol() == protocol_before:

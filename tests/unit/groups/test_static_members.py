@@ -134,3 +134,12 @@ def test_static_members_survive_a_new_coordinator(lab: GroupLab) -> None:
     lab.fail_over()
     assert lab.group.static_members == members
     assert lab.join(instance_id="a").response.generation_id == generation
+
+
+def test_the_session_of_the_old_id_does_not_end_the_new_one(lab: GroupLab) -> None:
+    static_group(lab, "a")
+    lab.pass_time(SESSION_MS // 2)
+    new_id = lab.join(instance_id="a").response.member_id
+    lab.pass_time(SESSION_MS // 2 + 1)
+    assert new_id in lab.group.members
+    assert [key for key in lab.timers.pending if "session" in str(key)] == [("session", "g", new_id)]
