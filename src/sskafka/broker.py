@@ -26,6 +26,7 @@ from sskafka.client.cluster import Cluster
 from sskafka.client.connection import Address, ConnectionOptions
 from sskafka.metadata.broker_lifecycle import supported_features
 from sskafka.metadata.delta import MetadataDelta
+from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage
 from sskafka.model import listeners as addresses
 from sskafka.model.clock import Clock
@@ -68,6 +69,7 @@ from sskafka.wire.messages.broker_registration import Listener as RegisteredList
 from sskafka.wire.schema import Message
 
 if TYPE_CHECKING:
+    from sskafka.replication.log_cleaner import LogCleaner
     from sskafka.servers.adr.door import Door as AdrDoor
 
 if TYPE_CHECKING:
@@ -78,6 +80,7 @@ log = logging.getLogger(__name__)
 THREADS = 4  # they sit in fsync and cold reads
 REQUEST_MEMORY_DEFAULT_BYTES = 256 * 1024 * 1024
 DRAIN_TIMEOUT_S = 5.0
+CLEANER_DELAY_S = 1.0
 ADR_LISTENER = "adr.listener"
 EVERY_INTERFACE = {"", "0.0.0.0", "::"}
 
@@ -107,6 +110,7 @@ class Broker:
         self._served = ServedApis()
         self._services: BrokerServices | None = None
         self.adr_address: str | None = None
+        self._cleaner: LogCleaner | None = None
         self._http: HttpDoor | None = None
         self.http_address: str | None = None
         """host:port of the HTTP door, when it has one."""
@@ -206,6 +210,8 @@ class Broker:
             for topic in list(self._services.replicas.topics()):
                 yield from topic_samples(topic)
         yield from process_samples()
+        if self._cleaner is not None:
+            yield from self._cleaner.samples()
 
     # -- from the bottom up
 
@@ -299,7 +305,19 @@ class Broker:
         housekeeping = Housekeeping(logs, replicas, self.settings, self._clock, self._executor)
         self._stack.callback(housekeeping.checkpoint)
         self._stack.push_async_callback(_end, self._spawn_background(housekeeping.run()))
+        self._stack.push_async_callback(_end, self._spawn_background(self._clean_logs(logs, replicas, control)))
         return BrokerServices(logs, replicas, timers, housekeeping, groups, producer_ids, transactions)
+
+    async def _clean_logs(self, logs: LogManager, replicas: ReplicaManager, control: NodeControl) -> None:
+        """Compaction; imported once the start is over."""
+        await asyncio.sleep(CLEANER_DELAY_S)
+        from sskafka.replication.log_cleaner import LogCleaner  # noqa: PLC0415
+
+        def settings() -> Settings:
+            return effective_settings(self.settings, control.image)
+
+        self._cleaner = LogCleaner(logs, replicas, settings, self._clock, self._executor)
+        await self._cleaner.run()
 
     def _connection_options(self, purpose: str) -> ConnectionOptions:
         timeout_ms: int = self.settings["replica.socket.timeout.ms"]

@@ -77,6 +77,15 @@ class LeaderState:
                 candidate = progress.log_end_offset
         return candidate
 
+    def low_watermark(self, own_log_start_offset: int, registered_epoch: RegisteredEpoch) -> int:
+        """The earliest start of the logs on live brokers; -1 while one has not told where its begins."""
+        starts = [
+            progress.log_start_offset
+            for replica, progress in self.followers.items()
+            if registered_epoch(replica) is not None
+        ]
+        return min([own_log_start_offset, *starts])
+
     # -- changes of the ISR
 
     def change_replicas(self, replicas: tuple[int, ...]) -> None:

@@ -248,7 +248,8 @@ class ReplicaFetcher:
             self._counters.bytes_in += size_bytes
             self._to_tell.add(key)
         partition.follow_high_watermark(data.high_watermark)
-        partition.follow_log_start(data.log_start_offset)
+        if partition.follow_log_start(data.log_start_offset):
+            self._to_tell.add(key)
         if partition.log.ready_offset < partition.log.log_end_offset:
             self._unflushed.add(key)
             partition.on_flushed = self._maybe_send

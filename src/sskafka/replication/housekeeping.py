@@ -1,6 +1,7 @@
-"""What a broker does now and then with its logs: flush and roll what is due, remove files, write checkpoints.
+"""What a broker does now and then with its logs: flush, roll and retire what is due, remove files, write checkpoints.
 
-Checkpoints wait for the disk, so they are written in a thread; everything else is short and runs on the loop.
+Checkpoints wait for the disk, so they are written in a thread; everything else runs on the loop, in turns of a few
+milliseconds where there may be thousands of logs to look at.
 """
 
 import asyncio
@@ -11,7 +12,9 @@ from functools import partial
 
 from sskafka.model.clock import Clock
 from sskafka.model.settings import Settings
+from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.replication.work_queue import TURN_MS
 from sskafka.storage.errors import StorageError
 from sskafka.storage.log_manager import LogManager
 
@@ -19,6 +22,8 @@ log = logging.getLogger(__name__)
 
 INTERVAL_S = 1.0
 PRODUCER_EXPIRY_INTERVAL_MS = 600_000
+FIRST_RETENTION_MS = 30_000
+"""After a start the first look at what may go comes no later than this."""
 
 
 class Housekeeping:
@@ -53,22 +58,34 @@ class Housekeeping:
 
     async def _round(self) -> None:
         now_ms = self._clock.now_ms()
+        settings = self._settings
         self._logs.flush_due_logs(now_ms)
         self._logs.roll_due_segments(now_ms)
+        if self._is_due("retention", settings["log.retention.check.interval.ms"], FIRST_RETENTION_MS):
+            await self._retire_segments(now_ms)
         self._logs.remove_deleted_files(now_ms)
         if self._is_due("producers", PRODUCER_EXPIRY_INTERVAL_MS):
-            self._logs.expire_producers(now_ms, self._settings["producer.id.expiration.ms"])
-        if self._is_due("high watermarks", self._settings["replica.high.watermark.checkpoint.interval.ms"]):
+            self._logs.expire_producers(now_ms, settings["producer.id.expiration.ms"])
+        if self._is_due("high watermarks", settings["replica.high.watermark.checkpoint.interval.ms"]):
             marks = self._replicas.high_watermarks()
             await self._in_thread(partial(self._logs.checkpoint_high_watermarks, marks))
-        if self._is_due("recovery points", self._settings["log.flush.offset.checkpoint.interval.ms"]):
+        if self._is_due("recovery points", settings["log.flush.offset.checkpoint.interval.ms"]):
             await self._in_thread(self._logs.checkpoint_recovery_points)
-        if self._is_due("log starts", self._settings["log.flush.start.offset.checkpoint.interval.ms"]):
+        if self._is_due("log starts", settings["log.flush.start.offset.checkpoint.interval.ms"]):
             await self.keep_log_starts()
 
-    def _is_due(self, chore: str, interval_ms: int) -> bool:
+    async def _retire_segments(self, now_ms: int) -> None:
+        stop_ms = self._clock.monotonic_ms() + TURN_MS
+        for partition in list(self._replicas.partitions()):
+            _retire_segments_of(partition, now_ms)
+            if self._clock.monotonic_ms() >= stop_ms:
+                await asyncio.sleep(0)
+                stop_ms = self._clock.monotonic_ms() + TURN_MS
+
+    def _is_due(self, chore: str, interval_ms: int, first_ms: int | None = None) -> bool:
         now_ms = self._clock.monotonic_ms()
-        if now_ms < self._due_ms.setdefault(chore, now_ms + interval_ms):
+        delay_ms = interval_ms if first_ms is None else min(interval_ms, first_ms)
+        if now_ms < self._due_ms.setdefault(chore, now_ms + delay_ms):
             return False
         self._due_ms[chore] = now_ms + interval_ms
         return True
@@ -76,3 +93,17 @@ class Housekeeping:
     async def _in_thread(self, work: Callable[[], None]) -> None:
         async with self._writing:
             await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+
+def _retire_segments_of(partition: Partition, now_ms: int) -> None:
+    """Each log fails for itself."""
+    if not partition.log.is_in_service:
+        return
+    try:
+        gone = partition.retire_segments(now_ms)
+    except StorageError as error:
+        log.error("%s: old segments could not be deleted: %s", partition.topic_partition, error)
+        return
+    if gone:
+        start_offset = partition.log.log_start_offset
+        log.info("%s: %d segments retired, the log begins at %d now", partition.topic_partition, gone, start_offset)

@@ -118,6 +118,7 @@ class Partition:
         "leader",
         "leadership",
         "log",
+        "log_start_waiters",
         "on_flushed",
         "ready_waiters",
         "topic_id",
@@ -143,6 +144,8 @@ class Partition:
         self.counters = counters
         self.committed_waiters = OffsetWaiters()
         self.ready_waiters = OffsetWaiters()
+        self.log_start_waiters = OffsetWaiters()
+        """For every replica's log to begin at an offset."""
         self.data_waiters: dict[DataWaiter, None] = {}
         self.follower_waiters: dict[DataWaiter, None] = {}
         self.on_flushed: Callable[[], None] | None = None
@@ -337,6 +340,8 @@ class Partition:
         )
         if offset > self.watermarks.high_watermark:
             self._maybe_advance_high_watermark()
+        if self.log_start_waiters:
+            self.log_start_waiters.release(self.low_watermark)
         if position.replica_id not in leader.isr.maximal:
             self._maybe_expand_isr(position.replica_id)
 
@@ -421,9 +426,12 @@ class Partition:
         if self.watermarks.advance(min(leader_high_watermark, log_end_offset), log_end_offset):
             self._high_watermark_moved()
 
-    def follow_log_start(self, leader_log_start_offset: int) -> None:
-        if self.log.log_start_offset < leader_log_start_offset <= self.high_watermark:
-            self.log.increment_log_start_offset(leader_log_start_offset)
+    def follow_log_start(self, leader_log_start_offset: int) -> bool:
+        """True when the log begins later now."""
+        if not self.log.log_start_offset < leader_log_start_offset <= self.high_watermark:
+            return False
+        self.log.increment_log_start_offset(leader_log_start_offset)
+        return True
 
     def truncate_to(self, offset: int) -> None:
         """Cut what the leader does not have."""
@@ -477,23 +485,43 @@ class Partition:
                 leadership, host.broker_id, self.log.log_end_offset, host.lag_max_ms, host.monotonic_ms()
             )
         else:
-            self.committed_waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            self.ready_waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            self._fail_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self._in_sync_changed()
 
     def release_all(self, error: ErrorCode) -> None:
         """Nobody may wait here any longer."""
-        self.committed_waiters.fail(error)
-        self.ready_waiters.fail(error)
+        self._fail_waiters(error)
         self._wake_everyone()
+
+    def _fail_waiters(self, error: ErrorCode) -> None:
+        for waiters in (self.committed_waiters, self.ready_waiters, self.log_start_waiters):
+            waiters.fail(error)
 
     def _wake_everyone(self) -> None:
         for waiter in [*self.data_waiters, *self.follower_waiters]:
             waiter.partition_changed()
 
+    # -- where the log begins
+
+    @property
+    def low_watermark(self) -> int:
+        """Before this offset no replica has anything; replicas on brokers that are away do not count."""
+        own = self.log.log_start_offset
+        return own if self.leader is None else self.leader.low_watermark(own, self._host.registered_epoch)
+
     def start_at(self, log_start_offset: int) -> None:
         """DeleteRecords: the log begins later from now on."""
         self.log.increment_log_start_offset(log_start_offset)
         self.watermarks.start_at(log_start_offset)
+        self._tell_log_start()
+
+    def retire_segments(self, now_ms: int) -> int:
+        """What retention no longer keeps goes; gives the number of segments."""
+        gone = self.log.retire_segments(now_ms, self.high_watermark)
+        if gone:
+            self._tell_log_start()
+        return gone
+
+    def _tell_log_start(self) -> None:
         if self.follower_waiters:
             self._host.tell_followers_later(self)

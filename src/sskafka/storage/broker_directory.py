@@ -8,7 +8,13 @@ import threading
 from collections.abc import Callable, Mapping
 
 from sskafka.model.ids import TopicPartition, Uuid
-from sskafka.storage.checkpoints import HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS, OffsetCheckpoint
+from sskafka.storage.checkpoints import (
+    CLEANED_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    RECOVERY_POINTS,
+    OffsetCheckpoint,
+)
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH, mark_clean, take_clean_mark
 from sskafka.storage.disk import Disk, DiskUsage, Lock
 from sskafka.storage.errors import LogDirectoryError
@@ -45,6 +51,7 @@ class BrokerDirectory:
         self._recovery_points = OffsetCheckpoint(disk, os.path.join(path, RECOVERY_POINTS))
         self._log_start_offsets = OffsetCheckpoint(disk, os.path.join(path, LOG_START_OFFSETS))
         self._high_watermarks = OffsetCheckpoint(disk, os.path.join(path, HIGH_WATERMARKS))
+        self._cleaned_offsets = OffsetCheckpoint(disk, os.path.join(path, CLEANED_OFFSETS))
         self._writing = threading.Lock()
         names = [entry.name for entry in disk.entries(path) if entry.is_directory]
         parsed = [(parse_directory_name(name, meta.partition_base), name) for name in names]
@@ -72,6 +79,9 @@ class BrokerDirectory:
     def high_watermark(self, topic_partition: TopicPartition) -> int:
         return self._high_watermarks.offsets.get(topic_partition, 0)
 
+    def cleaned_before(self, topic_partition: TopicPartition) -> int | None:
+        return self._cleaned_offsets.offsets.get(topic_partition)
+
     def give_up(self, topic_partition: TopicPartition) -> str:
         """The partition is no longer served from here; gives the name of its directory."""
         name = self.unclaimed.pop(topic_partition, None)
@@ -82,7 +92,7 @@ class BrokerDirectory:
     def forget_offsets(self, topic_partition: TopicPartition) -> None:
         """What the files say of a deleted log must not be taken for a new one's of the same name."""
         with self._writing:
-            for checkpoint in (self._recovery_points, self._log_start_offsets, self._high_watermarks):
+            for checkpoint in self._checkpoints():
                 if topic_partition in checkpoint.offsets:
                     self._write(checkpoint, self._of_open_logs(checkpoint.offsets))
 
@@ -101,11 +111,24 @@ class BrokerDirectory:
             }
             self._write(self._log_start_offsets, starts)
 
+    def checkpoint_cleaned_offsets(self) -> None:
+        """Of every log that was ever compacted here: it may have gaps, even if its topic is not compacted now."""
+        with self._writing:
+            cleaned = {
+                tp: log.first_dirty_offset
+                for tp, log in list(self.logs.items())
+                if tp in self._cleaned_offsets.offsets or log.first_dirty_offset > log.log_start_offset
+            }
+            self._write(self._cleaned_offsets, cleaned)
+
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         """Of the partitions in `high_watermarks` that lie here; others keep what was written before."""
         with self._writing:
             known = {**self._high_watermarks.offsets, **high_watermarks}
             self._write(self._high_watermarks, self._of_open_logs(known))
+
+    def _checkpoints(self) -> tuple[OffsetCheckpoint, ...]:
+        return self._recovery_points, self._log_start_offsets, self._high_watermarks, self._cleaned_offsets
 
     def _of_open_logs(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         return {tp: offset for tp, offset in offsets.items() if tp in self.logs}
@@ -129,6 +152,7 @@ class BrokerDirectory:
                 log.close()
             self.checkpoint_recovery_points()
             self.checkpoint_log_start_offsets()
+            self.checkpoint_cleaned_offsets()
             mark_clean(self.disk, self.path, broker_epoch)
         except OSError as error:
             raise self.health.fail(error) from error

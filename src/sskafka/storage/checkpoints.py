@@ -8,6 +8,7 @@
 `recovery-point-offset-checkpoint`        up to where a log is surely on disk
 `log-start-offset-checkpoint`             where a log begins, if that is inside its first segment
 `replication-offset-checkpoint`           high watermarks
+`cleaner-offset-checkpoint`               up to where a log has been compacted
 
 The number of lines makes a torn file recognisable; the rename makes it unlikely.
 """
@@ -22,6 +23,7 @@ from sskafka.storage.errors import CorruptFileError
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_START_OFFSETS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
+CLEANED_OFFSETS = "cleaner-offset-checkpoint"
 
 _log = logging.getLogger(__name__)
 _VERSION = "0"

@@ -81,10 +81,13 @@ class LeaderEpochs:
             self._save(kept)
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """The epoch that covers the new start begins there from now on."""
+        """The epoch that covers the new start begins there from now on.
+
+        Even where the file cannot be written: what it says of before the start is cut again when it is loaded."""
         place = bisect_right(self._start_offsets, start_offset)
         if place > 1 or (place == 1 and self._start_offsets[0] < start_offset):
-            self._save([(self._epochs[place - 1], start_offset), *self.entries[place:]])
+            self._set([(self._epochs[place - 1], start_offset), *self.entries[place:]])
+            self._save(self.entries)
 
     def clear(self) -> None:
         self.replace([])

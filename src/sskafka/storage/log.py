@@ -12,7 +12,7 @@ An append is all or nothing: checked first, written in one go, cut off again if 
 visible in offsets, indexes, epochs and producer state.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
@@ -38,7 +38,7 @@ from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.flusher import Flusher, FlushPlan
 from sskafka.storage.leader_epochs import EpochEnd, LeaderEpochs
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirectory, is_no_room
 from sskafka.storage.log_tail import LogTail
 from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producer_rebuild import rebuild_producers
@@ -71,6 +71,7 @@ class LogParts(NamedTuple):
     log_start_offset: int
     log_end_offset: int
     recovery_point: int
+    first_dirty_offset: int
     open_files: OpenFiles
 
 
@@ -90,6 +91,7 @@ class Log:
         "config",
         "directory",
         "epochs",
+        "first_dirty_offset",
         "last_flush_ms",
         "log_directory",
         "log_end_offset",
@@ -121,6 +123,8 @@ class Log:
         self.log_start_offset = parts.log_start_offset
         self.log_end_offset = parts.log_end_offset
         self.recovery_point = parts.recovery_point
+        self.first_dirty_offset = parts.first_dirty_offset
+        """Before this one the log has been compacted; the cleaner's part."""
         self.ready_offset = parts.log_end_offset
         self.on_ready: Callable[[], None] | None = None
         self.on_files_deleted: Callable[[list[str]], None] | None = None
@@ -156,12 +160,18 @@ class Log:
         self._rewrites = config.uses_append_time or self._codec is not None
         self._flush_messages = config.flush_messages
         # Each partition takes another part of the jitter, so that they do not all begin new segments at once.
-        jitter_ms = min(config.segment_jitter_ms, config.segment_ms) or 1
-        self._tail.configure(config, config.segment_ms - crc32(str(self.topic_partition).encode()) % jitter_ms)
+        segment_ms = config.roll_ms
+        jitter_ms = min(config.segment_jitter_ms, segment_ms) or 1
+        self._tail.configure(config, segment_ms - crc32(str(self.topic_partition).encode()) % jitter_ms)
 
     @property
     def size_bytes(self) -> int:
         return self.segments.size_bytes
+
+    @property
+    def is_in_service(self) -> bool:
+        """Neither closed nor deleted, and its directory is online."""
+        return not self._is_closed and self.log_directory.failure is None
 
     # ---- append
 
@@ -366,6 +376,7 @@ class Log:
         self.log_end_offset = end_offset
         self.log_start_offset = min(self.log_start_offset, end_offset)
         self.recovery_point = min(self.recovery_point, end_offset)
+        self.first_dirty_offset = min(self.first_dirty_offset, end_offset)
         self.ready_offset = min(self.ready_offset, end_offset)
         self._records_below_start = (self.segments.first.base_offset, 0)
 
@@ -376,23 +387,58 @@ class Log:
         if offset <= self.log_start_offset:
             return
         try:
-            self.epochs.truncate_from_start(offset)
+            self._cut_epochs_before(offset)
             self.log_start_offset = offset
             self._delete(self.segments.remove_before(offset))
         except OSError as error:
             raise self.log_directory.write_failed(error) from error
 
-    def retire_segments(self, now_ms: int, high_watermark: int) -> None:
-        """Deletes what `retention.ms` and `retention.bytes` no longer keep; nothing above the high watermark."""
+    def _cut_epochs_before(self, offset: int) -> None:
+        """A full disk must not keep the segments from going that would make room on it."""
+        try:
+            self.epochs.truncate_from_start(offset)
+        except OSError as error:
+            if not is_no_room(error):
+                raise
+
+    def retire_segments(self, now_ms: int, high_watermark: int) -> int:
+        """Deletes what `retention.ms` and `retention.bytes` no longer keep; nothing above the high watermark.
+
+        Gives the number of segments that went."""
+        before = len(self.segments)
         start_offset = retained_from(self.segments, self.config, now_ms, high_watermark, self.log_end_offset)
         if start_offset == self.log_end_offset and self.segments.active.size_bytes:
             self._tail.roll(self.log_end_offset, now_ms)
+            before += 1
         self.increment_log_start_offset(start_offset)
+        return before - len(self.segments)
 
     def _delete(self, removed: list[Segment]) -> None:
         paths = self._tail.set_aside(removed)
         if paths and self.on_files_deleted is not None:
             self.on_files_deleted(paths)
+
+    def swap_in(self, base_offsets: Sequence[int], truncations: int) -> bool:
+        """What the cleaner made of the segments at `base_offsets` takes their place.
+
+        False when they are not what the cleaner saw, after so many truncations: retired or cut off meanwhile."""
+        old = self.segments.find_closed(base_offsets)
+        if old is None or truncations != self._truncations:
+            return False
+        self.log_directory.check_online()
+        try:
+            paths = self._tail.swap_in(old)
+        except OSError as error:
+            raise self.log_directory.fail(error) from error
+        self._records_below_start = (self.segments.first.base_offset, 0)
+        if self.on_files_deleted is not None:
+            self.on_files_deleted(paths)
+        return True
+
+    @property
+    def truncations(self) -> int:
+        """How often the log was cut at its end: what was read before may not be true any more."""
+        return self._truncations
 
     # ---- flush and close
 

@@ -1,13 +1,14 @@
 """What a log needs to know of its topic's settings, resolved once so that the hot path reads attributes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from sskafka.model.values import value
 
 _LONG_MAX = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LogConfig:
     segment_bytes: int = 1 << 30
     segment_ms: int = 7 * 24 * 3_600_000
@@ -25,6 +26,10 @@ class LogConfig:
     message_timestamp_before_max_ms: int = _LONG_MAX
     message_timestamp_after_max_ms: int = 3_600_000
     compression_type: str = "producer"
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = _LONG_MAX
+    delete_retention_ms: int = 24 * 3_600_000
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> "LogConfig":
@@ -35,6 +40,11 @@ class LogConfig:
     @property
     def is_compacted(self) -> bool:
         return "compact" in self.cleanup_policy
+
+    @property
+    def roll_ms(self) -> int:
+        """Age at which a new segment begins: what must be compacted by some time must be in a closed one before."""
+        return min(self.segment_ms, self.max_compaction_lag_ms) if self.is_compacted else self.segment_ms
 
     @property
     def is_deleting(self) -> bool:
@@ -53,4 +63,4 @@ def _parsed(field: str, value: Any) -> Any:
     if field == "cleanup_policy":
         return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else tuple(value)
     default = LogConfig.__dataclass_fields__[field].default
-    return int(value) if isinstance(default, int) else value
+    return type(default)(value) if isinstance(default, int | float) else value

@@ -16,6 +16,11 @@ _log = logging.getLogger(__name__)
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # the last: above the limit of the process
 
 
+def is_no_room(error: OSError) -> bool:
+    """A full disk, a quota, a limit of the process: it passes."""
+    return error.errno in _NO_ROOM
+
+
 class LogDirectory:
     __slots__ = ("disk", "failure", "on_failure", "path")
 
@@ -40,7 +45,7 @@ class LogDirectory:
 
     def write_failed(self, error: OSError) -> StorageError:
         """A full disk passes; anything else takes the directory offline."""
-        if error.errno in _NO_ROOM:
+        if is_no_room(error):
             return StorageError(f"no room in log directory {self.path}: {error}")
         return self.fail(error)
 

@@ -6,13 +6,14 @@
     close               everything on disk, clean-shutdown marks written
 
 What has to happen now and then are plain methods that the broker calls with the time: `flush_due_logs`,
-`roll_due_segments`, `retire_segments`, `expire_producers`, `remove_deleted_files` and the checkpoints.
+`roll_due_segments`, `expire_producers`, `remove_deleted_files` and the checkpoints.
 """
 
 import logging
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.storage.broker_directory import BrokerDirectory, lock_directory
@@ -49,6 +50,7 @@ class LogManager:
         self._disk = disk
         self._background = background
         self._doomed: list[tuple[int, str]] = []  # when a file or directory may be removed, and its path
+        self._set_aside_now: list[tuple[int, str]] = []  # files, and how long they lie aside from now on
         for directory in self._all_directories():
             self._doomed += [(0, path) for path in directory.deleted]
 
@@ -132,10 +134,11 @@ class LogManager:
             log_start_offset=home.log_start_offset(topic_partition),
             recovery_point=home.recovery_point(topic_partition),
             was_clean_stop=home.was_clean_stop,
+            cleaned_before=home.cleaned_before(topic_partition),
         )
         self._identify(home, path, topic_id, is_new)
         log.last_flush_ms = now_ms
-        log.on_files_deleted = self._doom
+        log.on_files_deleted = partial(self._doom, log)
         home.logs[topic_partition] = log
         return log
 
@@ -205,20 +208,20 @@ class LogManager:
                     log.flush_soon()
 
     def roll_due_segments(self, now_ms: int) -> None:
+        """One that finds no room is tried again the next time, and holds up no other."""
         for log in self._online_logs():
-            log.maybe_roll(now_ms)
-
-    def retire_segments(self, now_ms: int, high_watermarks: Mapping[TopicPartition, int]) -> None:
-        """By `retention.ms` and `retention.bytes`, in the partitions whose high watermark is given."""
-        for log in self._online_logs():
-            if log.topic_partition in high_watermarks:
-                log.retire_segments(now_ms, high_watermarks[log.topic_partition])
+            try:
+                log.maybe_roll(now_ms)
+            except StorageError as error:
+                _log.warning("%s gets no new segment: %s", log.topic_partition, error)
 
     def expire_producers(self, now_ms: int, expiration_ms: int) -> int:
         return sum(log.producers.expire(now_ms, expiration_ms) for log in self)
 
     def remove_deleted_files(self, now_ms: int) -> None:
         """Those whose `file.delete.delay.ms` is over; in a thread, because removing a large file takes time."""
+        self._doomed += [(now_ms + delay_ms, path) for delay_ms, path in self._set_aside_now]
+        self._set_aside_now.clear()
         due = [path for due_ms, path in self._doomed if due_ms <= now_ms]
         self._doomed = [(due_ms, path) for due_ms, path in self._doomed if due_ms > now_ms]
         if not due:
@@ -235,6 +238,10 @@ class LogManager:
     def checkpoint_log_start_offsets(self) -> None:
         for directory in self._online_directories():
             directory.checkpoint_log_start_offsets()
+
+    def checkpoint_cleaned_offsets(self) -> None:
+        for directory in self._online_directories():
+            directory.checkpoint_cleaned_offsets()
 
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         for directory in self._online_directories():
@@ -285,9 +292,9 @@ class LogManager:
     def _online_logs(self) -> list[Log]:
         return [log for directory in self._online_directories() for log in directory.logs.values()]
 
-    def _doom(self, paths: list[str]) -> None:
-        """Without a delay: readers hold the files themselves, and a restart removes what is left."""
-        self._doomed += [(0, path) for path in paths]
+    def _doom(self, log: Log, paths: list[str]) -> None:
+        """Readers hold the files themselves; the delay is for whoever wants to look at them, or to save them."""
+        self._set_aside_now += [(log.config.file_delete_delay_ms, path) for path in paths]
 
     def _remove(self, paths: list[str]) -> None:
         for path in paths:

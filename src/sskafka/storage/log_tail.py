@@ -4,11 +4,13 @@ The log has checked the batches and knows their offsets; here they become bytes 
 news for the producer state.
 """
 
+import os
 from collections.abc import Callable
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import CONTROL, LOG_OVERHEAD_BYTES, BatchHeader
-from sskafka.storage.disk import DirectorySync
+from sskafka.storage import offset_index, time_index
+from sskafka.storage.disk import DirectorySync, Disk
 from sskafka.storage.errors import StorageError
 from sskafka.storage.flusher import Syncable
 from sskafka.storage.log_config import LogConfig
@@ -16,7 +18,8 @@ from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producer_snapshots import ProducerSnapshots
 from sskafka.storage.producer_state import ProducerState
-from sskafka.storage.segment import RELATIVE_OFFSET_MAX, Segment
+from sskafka.storage.segment import LOG_SUFFIX, RELATIVE_OFFSET_MAX, Segment, file_stem
+from sskafka.storage.segment_swap import CLEANED_SUFFIX, SWAP_SUFFIX, rename_segment
 from sskafka.storage.segments import Segments
 from sskafka.storage.transaction_marker import read_marker_if_any
 
@@ -159,6 +162,45 @@ class LogTail:
         self._unsynced = [segment for segment in self._unsynced if segment not in removed]
         return paths
 
+    def swap_in(self, old: list[Segment]) -> list[str]:
+        """The cleaned segment takes the place of those that it was made from; segment_swap.py draws the steps.
+
+        Gives the paths of the old ones' files, to be removed."""
+        disk, base_offset = self._log_directory.disk, old[0].base_offset
+        rename_segment(disk, self._directory, base_offset, CLEANED_SUFFIX, SWAP_SUFFIX)
+        disk.sync_directory(self._directory)
+        paths = [path for segment in old for path in segment.mark_deleted()]
+        rename_segment(disk, self._directory, base_offset, SWAP_SUFFIX, "")
+        self._segments.replace(old, self._closed_segment(base_offset, old[0].created_ms, self._ends_before(old[-1])))
+        for segment in old[1:]:
+            self._snapshots.remove(segment.base_offset)
+        self._unsynced = [segment for segment in self._unsynced if segment not in old]
+        self._has_unsynced_names = True
+        return paths
+
+    def _ends_before(self, segment: Segment) -> int:
+        following = self._segments.after(segment)
+        assert following is not None, "the active segment is never cleaned"
+        return following.base_offset
+
+    def _closed_segment(self, base_offset: int, created_ms: int, end_offset: int) -> Segment:
+        """From its files."""
+        disk, stem = self._log_directory.disk, os.path.join(self._directory, file_stem(base_offset))
+        sizes = [_size_of(disk, stem + suffix) for suffix in (LOG_SUFFIX, offset_index.SUFFIX, time_index.SUFFIX)]
+        segment = Segment(
+            disk,
+            self._directory,
+            base_offset,
+            self._config,
+            self._open_files,
+            size_bytes=sizes[0],
+            index_bytes=sizes[1],
+            time_index_bytes=sizes[2],
+            created_ms=created_ms,
+        )
+        segment.recent.clear(end_offset - 1)
+        return segment
+
     def files_to_sync(self) -> list[Syncable]:
         """All that was written since the last flush."""
         files: list[Syncable] = []
@@ -177,3 +219,11 @@ class LogTail:
     def _reaches(self, segment: Segment, offset: int) -> bool:
         following = self._segments.after(segment)
         return following is None or following.base_offset >= offset
+
+
+def _size_of(disk: Disk, path: str) -> int:
+    file = disk.open(path)
+    try:
+        return file.size()
+    finally:
+        file.close()

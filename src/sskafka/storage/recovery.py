@@ -19,7 +19,6 @@ from sskafka.storage import leader_epochs, offset_index, producer_snapshot, time
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import CorruptFileError
 from sskafka.storage.flusher import Flusher
-from sskafka.storage.interrupted_swap import CLEANED_SUFFIX, finish_swaps
 from sskafka.storage.leader_epochs import NO_EPOCH, LeaderEpochs
 from sskafka.storage.log import Log, LogParts
 from sskafka.storage.log_config import LogConfig
@@ -30,9 +29,10 @@ from sskafka.storage.producer_snapshots import ProducerSnapshots
 from sskafka.storage.producer_state import ProducerState
 from sskafka.storage.segment import DELETED_SUFFIX, LOG_SUFFIX, SUFFIXES, Segment
 from sskafka.storage.segment_check import Expectations, rebuild_segment, verify_segment
+from sskafka.storage.segment_swap import CLEANED_SUFFIX, SWAP_SUFFIX, finish_swaps
 
 _log = logging.getLogger(__name__)
-_LEFTOVER_SUFFIXES = (DELETED_SUFFIX, CLEANED_SUFFIX, ".tmp")
+_LEFTOVER_SUFFIXES = (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, ".tmp")
 
 
 def open_log(
@@ -47,11 +47,14 @@ def open_log(
     log_start_offset: int = 0,
     recovery_point: int = 0,
     was_clean_stop: bool = False,
+    cleaned_before: int | None = None,
 ) -> Log:
-    """The log in `directory`, which is made if it is not there; OSError takes the log directory offline."""
+    """The log in `directory`, which is made if it is not there; OSError takes the log directory offline.
+
+    `cleaned_before`: up to where the log was compacted, if ever."""
     try:
         opening = _Opening(log_directory.disk, directory, config, now_ms)
-        parts = opening.run(log_start_offset, recovery_point, was_clean_stop)
+        parts = opening.run(log_start_offset, recovery_point, was_clean_stop, cleaned_before)
     except OSError as error:
         raise log_directory.fail(error) from error
     flusher = flusher or Flusher(log_directory)
@@ -74,11 +77,14 @@ class _Opening:
         self._suspects: set[int] = set()  # base offsets of segments whose indexes are missing or impossible
         self._segments = [self._open_segment(base_offset) for base_offset in self._offsets_of(LOG_SUFFIX)]
 
-    def run(self, log_start_offset: int, recovery_point: int, was_clean_stop: bool) -> LogParts:
+    def run(
+        self, log_start_offset: int, recovery_point: int, was_clean_stop: bool, cleaned_before: int | None
+    ) -> LogParts:
         if not was_clean_stop:
             start = max((s.base_offset for s in self._segments if s.base_offset <= recovery_point), default=0)
             self._suspects |= {s.base_offset for s in self._segments if s.base_offset >= start}
-        self._verify_suspects(recovery_point)
+        may_have_gaps = self._config.is_compacted or cleaned_before is not None
+        self._verify_suspects(None if may_have_gaps else recovery_point)
         if not self._segments:
             self._segments = [self._create_segment(log_start_offset)]
         log_start_offset = max(log_start_offset, self._segments[0].base_offset)
@@ -97,6 +103,7 @@ class _Opening:
             log_start_offset=log_start_offset,
             log_end_offset=log_end_offset,
             recovery_point=log_end_offset,
+            first_dirty_offset=_first_dirty_offset(cleaned_before, log_start_offset, log_end_offset),
             open_files=self._open_files,
         )
 
@@ -152,8 +159,8 @@ class _Opening:
 
     # ---- verification
 
-    def _verify_suspects(self, recovery_point: int) -> None:
-        gapless_from = recovery_point if self._epochs and not self._config.is_compacted else None
+    def _verify_suspects(self, gapless_from: int | None) -> None:
+        gapless_from = gapless_from if self._epochs else None
         state_at: int | None = None  # the offset up to which the producers are known
         for place, segment in enumerate(list(self._segments)):
             if segment.base_offset not in self._suspects:
@@ -225,6 +232,13 @@ class _Opening:
         elif log_end_offset > log_start_offset:
             self._epochs.replace(_epochs_in(self._segments))
         self._epochs.truncate_from_start(log_start_offset)
+
+
+def _first_dirty_offset(cleaned_before: int | None, log_start_offset: int, log_end_offset: int) -> int:
+    """What the checkpoint says, unless it cannot be true of this log."""
+    if cleaned_before is not None and log_start_offset <= cleaned_before <= log_end_offset:
+        return cleaned_before
+    return log_start_offset
 
 
 def _epochs_in(segments: Iterable[Segment]) -> list[tuple[int, int]]:

@@ -42,11 +42,16 @@ def file_stem(offset: int) -> str:
     return f"{offset:020d}"
 
 
+def log_path(directory: str, base_offset: int) -> str:
+    return os.path.join(directory, file_stem(base_offset) + LOG_SUFFIX)
+
+
 class Segment:
     __slots__ = (
         "_bytes_since_index",
         "_data_records",
         "_disk",
+        "_ending",
         "_file",
         "_index_entries_max",
         "_index_interval_bytes",
@@ -79,11 +84,15 @@ class Segment:
         index_bytes: int = 0,
         time_index_bytes: int = 0,
         created_ms: int = NO_TIMESTAMP,
+        ending: str = "",
     ) -> None:
-        """The sizes are those of the files as they are; CorruptFileError when an index cannot be one."""
+        """The sizes are those of the files as they are; CorruptFileError when an index cannot be one.
+
+        `ending` follows the usual names while the segment is not yet part of a log."""
         stem = os.path.join(directory, file_stem(base_offset))
         self._disk = disk
         self._stem = stem
+        self._ending = ending
         self._file: File | None = None
         self._open_files = open_files
         self._index_interval_bytes = config.index_interval_bytes
@@ -95,19 +104,26 @@ class Segment:
         self.size_bytes = size_bytes
         self.created_ms = created_ms
         self.first_timestamp = NO_TIMESTAMP
-        self.offset_index = OffsetIndex(disk, stem + offset_index.SUFFIX, base_offset, index_bytes)
-        self.time_index = TimeIndex(disk, stem + time_index.SUFFIX, base_offset, time_index_bytes)
-        self.transaction_index = TransactionIndex(disk, stem + transaction_index.SUFFIX)
+        self.offset_index = OffsetIndex(disk, stem + offset_index.SUFFIX + ending, base_offset, index_bytes)
+        self.time_index = TimeIndex(disk, stem + time_index.SUFFIX + ending, base_offset, time_index_bytes)
+        self.transaction_index = TransactionIndex(disk, stem + transaction_index.SUFFIX + ending)
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last_entry
         self.recent = RecentBatches(NOTHING_KNOWN if size_bytes else base_offset - 1)
         self._note_index_size()
 
     @classmethod
     def create(
-        cls, disk: Disk, directory: str, base_offset: int, config: LogConfig, open_files: OpenFiles, now_ms: int
+        cls,
+        disk: Disk,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        open_files: OpenFiles,
+        now_ms: int,
+        ending: str = "",
     ) -> "Segment":
         """Empty, replacing whatever lies there. Its name is durable once the directory has been synced."""
-        segment = cls(disk, directory, base_offset, config, open_files, created_ms=now_ms)
+        segment = cls(disk, directory, base_offset, config, open_files, created_ms=now_ms, ending=ending)
         disk.open(segment.log_path, create=True).close()
         segment.file.truncate(0)
         segment.offset_index.reset()
@@ -117,7 +133,7 @@ class Segment:
 
     @property
     def log_path(self) -> str:
-        return self._stem + LOG_SUFFIX
+        return self._stem + LOG_SUFFIX + self._ending
 
     @property
     def file(self) -> File:

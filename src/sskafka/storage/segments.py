@@ -4,7 +4,7 @@ Only the newest two know the positions of their newest batches: a log can have t
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from sskafka.storage.segment import Segment
@@ -46,6 +46,19 @@ class Segments:
 
     def replace_all(self, segment: Segment) -> None:
         self._segments, self._base_offsets, self.active = [segment], [segment.base_offset], segment
+
+    def find_closed(self, base_offsets: Sequence[int]) -> list[Segment] | None:
+        """Those that begin at these offsets, one behind the other; None when they are not all there."""
+        place = bisect_right(self._base_offsets, base_offsets[0]) - 1
+        found = self._segments[max(place, 0) : max(place, 0) + len(base_offsets)]
+        is_complete = [segment.base_offset for segment in found] == list(base_offsets)
+        return found if is_complete and self.active not in found else None
+
+    def replace(self, old: list[Segment], new: Segment) -> None:
+        """Neighbours, as `find_closed` gave them, by one that begins where the first of them does."""
+        place = self._segments.index(old[0])
+        self._segments[place : place + len(old)] = [new]
+        self._base_offsets[place : place + len(old)] = [new.base_offset]
 
     def containing(self, offset: int) -> Segment:
         if offset >= self.active.base_offset:

@@ -55,3 +55,15 @@ def test_an_empty_log_stays_as_it_is() -> None:
     log = reopen(SimulatedDisk(), LogConfig(retention_ms=0, retention_bytes=0))
     log.retire_segments(NOW_MS + 10**9, high_watermark=0)
     assert (log.log_start_offset, len(log.segments)) == (0, 1)
+
+
+def test_a_full_disk_does_not_keep_old_segments_from_going() -> None:
+    log = log_of_ten(retention_ms=5000)
+    disk = log.log_directory.disk
+    assert isinstance(disk, SimulatedDisk)
+    disk.capacity_bytes = 0
+    assert log.retire_segments(NOW_MS + 9000, high_watermark=10) == 4
+    assert (log.log_start_offset, log.epochs.entries) == (4, [(0, 4)])
+    disk.capacity_bytes = None
+    again = reopen(disk, LogConfig(segment_bytes=100))
+    assert (again.log_start_offset, again.epochs.entries) == (4, [(0, 4)])

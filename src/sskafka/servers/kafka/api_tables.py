@@ -24,6 +24,7 @@ from sskafka.servers.kafka.handlers.api_versions import ApiVersionsHandler
 from sskafka.servers.kafka.handlers.cluster import ClusterHandler
 from sskafka.servers.kafka.handlers.configs import ConfigHandlers
 from sskafka.servers.kafka.handlers.controller_apis import ControllerHandlers
+from sskafka.servers.kafka.handlers.delete_records import DeleteRecordsHandler
 from sskafka.servers.kafka.handlers.fetch import FetchHandler
 from sskafka.servers.kafka.handlers.fetch_sessions import FetchSessions
 from sskafka.servers.kafka.handlers.log_dirs import LogDirsHandler
@@ -95,7 +96,8 @@ def register_broker_apis(
     administration = AdministrationHandlers(controller)
     administration.register(registry)
     ReplicaPositionsHandler(replicas, administration.forward).register(registry)
-    OffsetHandlers(replicas, housekeeping.keep_log_starts).register(registry)
+    OffsetHandlers(replicas).register(registry)
+    DeleteRecordsHandler(replicas, housekeeping.keep_log_starts).register(registry)
     ProducerHandlers(replicas, producer_ids, transactions.initialize).register(registry)
     LogDirsHandler(logs, replicas).register(registry)
     groups.register(registry, view, controller)

@@ -1,6 +1,6 @@
-"""Questions about offsets: by time and by leader epoch; and DeleteRecords, which moves the first of them."""
+"""Questions about offsets: by time and by leader epoch."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TypeVar
 
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -11,13 +11,6 @@ from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
-from sskafka.wire.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsPartitionResult,
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-    DeleteRecordsTopicResult,
-)
 from sskafka.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -36,7 +29,6 @@ from sskafka.wire.messages.offset_for_leader_epoch import (
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 READ_COMMITTED = 1
 NOTHING = -1
-TO_HIGH_WATERMARK = -1
 FIRST_VERSION_WITH_EPOCH = 4
 FIRST_VERSION_WITH_NOT_AVAILABLE = 5
 
@@ -44,14 +36,12 @@ R = TypeVar("R")
 
 
 class OffsetHandlers:
-    def __init__(self, replicas: ReplicaManager, keep_log_starts: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, replicas: ReplicaManager) -> None:
         self._replicas = replicas
-        self._keep_log_starts = keep_log_starts
 
     def register(self, registry: Registry) -> None:
         registry.add_message(ApiKey.LIST_OFFSETS, self.list_offsets)
         registry.add_message(ApiKey.OFFSET_FOR_LEADER_EPOCH, self.offset_for_leader_epoch)
-        registry.add_message(ApiKey.DELETE_RECORDS, self.delete_records)
 
     def list_offsets(self, message: ListOffsetsRequest, request: Request) -> ListOffsetsResponse:
         committed = message.isolation_level == READ_COMMITTED
@@ -90,26 +80,6 @@ class OffsetHandlers:
                 for topic in message.topics
             ]
         )
-
-    async def delete_records(self, message: DeleteRecordsRequest, request: Request) -> DeleteRecordsResponse:
-        """Answered when the new starts are on the disk: what is said to be deleted does not come back."""
-
-        def answer(topic: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
-            index = asked.partition_index
-            return self._on_partition(
-                (request, Operation.DELETE, topic, index),
-                lambda partition: _delete_before(partition, asked),
-                lambda code: DeleteRecordsPartitionResult(index, NOTHING, code),
-            )
-
-        response = DeleteRecordsResponse(
-            topics=[
-                DeleteRecordsTopicResult(topic.name, [answer(topic.name, asked) for asked in topic.partitions])
-                for topic in message.topics
-            ]
-        )
-        await self._keep_log_starts()
-        return response
 
     def _on_partition(
         self,
@@ -173,14 +143,3 @@ def _find_epoch_end(partition: Partition, asked: OffsetForLeaderPartition) -> Ep
     partition.check_leader_epoch(asked.current_leader_epoch)
     epoch, end_offset = partition.end_offset_for_epoch(asked.leader_epoch)
     return EpochEndOffset(ErrorCode.NONE, asked.partition, epoch, end_offset)
-
-
-def _delete_before(partition: Partition, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
-    if "delete" not in partition.log.config.cleanup_policy:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, "records of a compacted topic are deleted by tombstones")
-    partition.check_leader_epoch(NOTHING)
-    offset = partition.high_watermark if asked.offset == TO_HIGH_WATERMARK else asked.offset
-    if not 0 <= offset <= partition.high_watermark:
-        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    partition.start_at(offset)
-    return DeleteRecordsPartitionResult(asked.partition_index, partition.log.log_start_offset, ErrorCode.NONE)

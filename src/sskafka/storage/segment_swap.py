@@ -1,11 +1,13 @@
-"""Finishing what a crash interrupted while compacted segments took the place of others.
+"""How a cleaned segment takes the place of others, and how a start finishes what a crash interrupted.
 
-    1  x.log.cleaned    being written; after a crash it is worth nothing
-    2  x.log.swap       whole and synced; from here on the new segment counts
+    1  x.*.cleaned      being written by the cleaner; after a crash it is worth nothing
+    2  x.*.swap         whole and synced; with x.log.swap the new segment counts
     3  the old segments in its range are renamed to .deleted
-    4  x.log            the new segment has its name
+    4  x.*              the new segment has its names
 
-A crash after 2 is finished by doing 3 and 4; before that, the old segments are still there and stay.
+The log's file is renamed last in steps 2 and 4: its name says how far the others are. A crash after 2 is finished by
+doing 3 and 4; before that, the old segments are all there and stay. These are Apache Kafka's names and rules, so each
+can finish what the other began.
 """
 
 import os
@@ -16,6 +18,21 @@ from sskafka.storage.segment import LOG_SUFFIX, SUFFIXES, file_stem
 
 SWAP_SUFFIX = ".swap"
 CLEANED_SUFFIX = ".cleaned"
+
+
+def rename_segment(disk: Disk, directory: str, base_offset: int, old_ending: str, new_ending: str) -> None:
+    """All files of a segment from one ending to another."""
+    for suffix in reversed(SUFFIXES):
+        path = os.path.join(directory, file_stem(base_offset) + suffix)
+        if suffix == LOG_SUFFIX or disk.exists(path + old_ending):
+            disk.rename(path + old_ending, path + new_ending)
+
+
+def remove_cleaned(disk: Disk, directory: str) -> None:
+    """What a cleaner left that did not come to its end."""
+    for entry in disk.entries(directory):
+        if entry.name.endswith(CLEANED_SUFFIX):
+            disk.remove(os.path.join(directory, entry.name))
 
 
 def finish_swaps(disk: Disk, directory: str) -> None:
@@ -38,10 +55,7 @@ def _take_place(disk: Disk, directory: str, names: set[str], base_offset: int) -
     for old in _base_offsets(names, LOG_SUFFIX):
         if base_offset <= old < max(end_offset, base_offset + 1):
             _remove(disk, directory, names, old, "")
-    for suffix in reversed(SUFFIXES):  # the log last: with it the segment is there
-        name = file_stem(base_offset) + suffix
-        if name + SWAP_SUFFIX in names:
-            disk.rename(os.path.join(directory, name + SWAP_SUFFIX), os.path.join(directory, name))
+    rename_segment(disk, directory, base_offset, SWAP_SUFFIX, "")
 
 
 def _remove(disk: Disk, directory: str, names: set[str], base_offset: int, ending: str) -> None:

@@ -1,0 +1,100 @@
+"""One cleaner process, as the broker sees it: a job goes in, answers come out, and it can be ended at any time.
+
+It is started by a thread, because that waits for the operating system, and spoken to through pipes on the loop.
+"""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from concurrent.futures import Executor
+from contextlib import suppress
+
+from sskafka.storage.compaction.cleaning_job import (
+    Answer,
+    CleanedGroup,
+    CleaningFailure,
+    CleaningJob,
+    decode_answer,
+    encode_job,
+)
+
+COMMAND = (sys.executable, "-m", "sskafka.storage.compaction.process")
+
+
+class CleanerChild:
+    def __init__(self, process: "subprocess.Popen[bytes]", answers: asyncio.StreamReader, executor: Executor) -> None:
+        self._process = process
+        self._answers = answers
+        self._executor = executor
+        self.is_alive = True
+
+    @classmethod
+    async def start(cls, executor: Executor) -> "CleanerChild":
+        loop = asyncio.get_running_loop()
+        process = await loop.run_in_executor(executor, _spawn)
+        reader = asyncio.StreamReader()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
+        return cls(process, reader, executor)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def clean(self, job: CleaningJob) -> AsyncIterator[Answer]:
+        """Groups, then how it ended. A child that ended itself is not to be used again."""
+        loop = asyncio.get_running_loop()
+        with suppress(OSError):  # it has ended: the answers say so too
+            await loop.run_in_executor(self._executor, self._send, encode_job(job))
+        while True:
+            line = await self._answers.readline()
+            if not line.endswith(b"\n"):
+                yield await self._ended()
+                return
+            answer = decode_answer(line)
+            yield answer
+            if not isinstance(answer, CleanedGroup):
+                return
+
+    def _send(self, line: bytes) -> None:
+        """A job with many producers may be larger than a pipe holds."""
+        stdin = self._process.stdin
+        assert stdin is not None
+        stdin.write(line)
+        stdin.flush()
+
+    async def _ended(self) -> CleaningFailure:
+        await self.end()
+        return CleaningFailure(f"the cleaner ended with status {self._process.returncode}")
+
+    @property
+    def was_killed(self) -> bool:
+        """By a signal that somebody, or the system, sent."""
+        return self._process.returncode is not None and self._process.returncode < 0
+
+    async def end(self) -> None:
+        """Ended and gone when this returns, whatever it was doing."""
+        self.is_alive = False
+        await asyncio.get_running_loop().run_in_executor(self._executor, self._reap)
+
+    def end_now(self) -> None:
+        """As `end`, for when the loop is not turning any more."""
+        self.is_alive = False
+        self._reap()
+
+    def _reap(self) -> None:
+        process = self._process
+        if process.poll() is None and not self._has_closed_output():
+            process.kill()
+        process.wait()
+        if process.stdin is not None:
+            with suppress(BrokenPipeError):
+                process.stdin.close()
+
+    def _has_closed_output(self) -> bool:
+        """It is ending by itself: its exit status is to be seen."""
+        return self._answers.at_eof()
+
+
+def _spawn() -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

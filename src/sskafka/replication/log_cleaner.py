@@ -1,0 +1,225 @@
+"""Compaction as the broker runs it: choose the dirtiest log, have a child process clean it, put the result in place.
+
+    look at the compacted logs -> the dirtiest that is due -> a child cleans it -> each group is swapped in -> again
+    nothing is due: the children end, and after `log.cleaner.backoff.ms` the broker looks again
+
+The work of cleaning is the child's; here it is only renaming and writing down how far a log is clean. What goes wrong
+decides who cleans the log next: no room is tried again later, a failing disk takes its directory offline, and a log
+that cannot be read is left alone until the next start, visibly: no other log has to wait for it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+
+from sskafka.model.clock import Clock
+from sskafka.model.counters import Sample
+from sskafka.model.settings import Settings
+from sskafka.replication.cleaner_child import CleanerChild
+from sskafka.replication.cleaner_metrics import CleanerMetrics
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.storage.compaction.cleanable import CleanableLog, dirtiest, find_cleanable
+from sskafka.storage.compaction.cleaning_job import (
+    CleanedGroup,
+    CleaningFailure,
+    CleaningLimits,
+    CleaningStats,
+)
+from sskafka.storage.errors import StorageError
+from sskafka.storage.log import Log
+from sskafka.storage.log_directory import is_no_room
+from sskafka.storage.log_manager import LogManager
+from sskafka.storage.segment_swap import remove_cleaned
+
+_log = logging.getLogger(__name__)
+
+
+class LogCleaner:
+    def __init__(
+        self,
+        logs: LogManager,
+        replicas: ReplicaManager,
+        settings: Callable[[], Settings],
+        clock: Clock,
+        executor: Executor,
+    ) -> None:
+        """`settings`: as they are now."""
+        self._logs = logs
+        self._replicas = replicas
+        self._settings = settings
+        self._clock = clock
+        self._executor = executor
+        self._being_cleaned: set[Log] = set()
+        self._left_alone_until_ms: dict[Log, float] = {}
+        self._idle: list[CleanerChild] = []
+        self._children: set[CleanerChild] = set()
+        self.metrics = CleanerMetrics(clock)
+
+    def samples(self) -> Iterator[Sample]:
+        return self.metrics.samples()
+
+    async def run(self) -> None:
+        running: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                running |= self._start_due(len(running))
+                backoff_s = self._settings()["log.cleaner.backoff.ms"] / 1000
+                if running:
+                    done, running = await asyncio.wait(running, timeout=backoff_s, return_when=asyncio.FIRST_COMPLETED)
+                    for task in done:
+                        task.result()
+                else:
+                    await self._end_idle()
+                    await asyncio.sleep(backoff_s)
+        finally:
+            for task in running:
+                task.cancel()
+            for child in self._children:
+                child.end_now()
+
+    # ---- what to clean
+
+    def _start_due(self, running: int) -> set[asyncio.Task[None]]:
+        settings = self._settings()
+        workers: int = settings["log.cleaner.threads"] if settings["log.cleaner.enable"] else 0
+        started: set[asyncio.Task[None]] = set()
+        while running + len(started) < workers:
+            chosen = self._choose()
+            if chosen is None:
+                break
+            self._being_cleaned.add(chosen.log)
+            limits = _limits(settings, workers)
+            started.add(asyncio.get_running_loop().create_task(self._clean(chosen, limits)))
+        return started
+
+    def _choose(self) -> CleanableLog | None:
+        now_ms = self._clock.now_ms()
+        cleanable: list[CleanableLog] = []
+        for partition in self._replicas.partitions():
+            log = partition.log
+            if log.config.is_compacted and log.is_in_service and not self._is_left_alone(log):
+                try:
+                    cleanable.append(find_cleanable(log, partition.last_stable_offset, now_ms))
+                except StorageError as error:
+                    _log.error("%s: %s", log.topic_partition, error)
+        self.metrics.looked_at(cleanable)
+        return dirtiest(cleanable)
+
+    def _is_left_alone(self, log: Log) -> bool:
+        if log in self._being_cleaned or log in self.metrics.uncleanable:
+            return True
+        until_ms = self._left_alone_until_ms.get(log)
+        if until_ms is not None and self._clock.monotonic_ms() >= until_ms:
+            del self._left_alone_until_ms[log]
+            return False
+        return until_ms is not None
+
+    # ---- cleaning one log
+
+    async def _clean(self, chosen: CleanableLog, limits: CleaningLimits) -> None:
+        log = chosen.log
+        child = await self._child()
+        try:
+            await self._work_off(child, chosen, limits)
+        except StorageError as error:
+            _log.error("%s was not compacted: %s", log.topic_partition, error)
+            self._leave_alone_for_now(log)
+            await self._give_up(child, log)
+        finally:
+            self._being_cleaned.discard(log)
+        if child.is_alive:
+            self._idle.append(child)
+
+    async def _child(self) -> CleanerChild:
+        if self._idle:
+            return self._idle.pop()
+        child = await CleanerChild.start(self._executor)
+        self._children.add(child)
+        return child
+
+    async def _work_off(self, child: CleanerChild, chosen: CleanableLog, limits: CleaningLimits) -> None:
+        log, truncations = chosen.log, chosen.log.truncations
+        async for answer in child.clean(chosen.job(self._clock.now_ms(), limits)):
+            match answer:
+                case CleanedGroup():
+                    if not log.is_in_service or not log.swap_in(answer.base_offsets, truncations):
+                        _log.info("%s was cut or retired while it was being compacted", log.topic_partition)
+                        await self._give_up(child, log)
+                        return
+                case CleaningStats():
+                    if log.truncations == truncations:
+                        await self._finish(log, answer)
+                case CleaningFailure():
+                    self._failed(child, chosen, answer)
+                    await self._give_up(child, log)
+                    return
+
+    async def _finish(self, log: Log, stats: CleaningStats) -> None:
+        _log.info(
+            "%s compacted up to %d: %d of %d records, %d of %d bytes left, %.1f s, key map %.0f%% full",
+            log.topic_partition,
+            stats.end_offset,
+            stats.records_written,
+            stats.records_read,
+            stats.bytes_written,
+            stats.bytes_read,
+            stats.seconds,
+            100 * stats.map_utilization,
+        )
+        log.first_dirty_offset = stats.end_offset
+        self.metrics.cleaned(stats)
+        await asyncio.get_running_loop().run_in_executor(self._executor, self._logs.checkpoint_cleaned_offsets)
+
+    def _failed(self, child: CleanerChild, chosen: CleanableLog, failure: CleaningFailure) -> None:
+        log = chosen.log
+        error = OSError(failure.errno, failure.reason) if failure.errno is not None else None
+        has_changed = log.segments.find_closed([segment.base_offset for segment in chosen.segments]) is None
+        if isinstance(error, FileNotFoundError) and has_changed:
+            _log.info("%s was retired while it was being compacted", log.topic_partition)
+        elif error is not None and is_no_room(error):
+            _log.warning("no room to compact %s; it is tried again later: %s", log.topic_partition, error)
+        elif error is not None:
+            log.log_directory.fail(error)
+        elif child.was_killed:
+            _log.warning("%s was not compacted and is tried again later: %s", log.topic_partition, failure.reason)
+        else:
+            _log.error(
+                "%s cannot be compacted and is left as it is until the next start: %s",
+                log.topic_partition,
+                failure.reason,
+            )
+            self.metrics.uncleanable[log] = failure.reason
+        self._leave_alone_for_now(log)
+
+    def _leave_alone_for_now(self, log: Log) -> None:
+        self._left_alone_until_ms[log] = self._clock.monotonic_ms() + self._settings()["log.cleaner.backoff.ms"]
+
+    async def _give_up(self, child: CleanerChild, log: Log) -> None:
+        """The child may be in the middle of the job: it goes, and so does what it wrote."""
+        await child.end()
+        self._children.discard(child)
+        if log.is_in_service:
+            await asyncio.get_running_loop().run_in_executor(self._executor, _remove_cleaned, log)
+
+    async def _end_idle(self) -> None:
+        idle, self._idle = self._idle, []
+        for child in idle:
+            await child.end()
+            self._children.discard(child)
+
+
+def _remove_cleaned(log: Log) -> None:
+    try:
+        remove_cleaned(log.log_directory.disk, log.directory)
+    except OSError as error:
+        _log.warning("what was left of cleaning %s could not be removed: %s", log.topic_partition, error)
+
+
+def _limits(settings: Settings, workers: int) -> CleaningLimits:
+    """Each worker's share of what all may use together."""
+    return CleaningLimits(
+        settings["log.cleaner.dedupe.buffer.size"] // workers,
+        settings["log.cleaner.io.buffer.load.factor"],
+        settings["log.cleaner.io.max.bytes.per.second"] / workers,
+    )

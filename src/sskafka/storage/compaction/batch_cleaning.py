@@ -1,0 +1,161 @@
+"""What is left of one batch when its log is cleaned: all of it, some of its records, its bare header, or nothing.
+
+A record stays when no later one has its key, as far as the keys are known:
+
+    first dirty offset                      end of what is known
+         |                                         |
+    ---- clean ----|------------ dirty -----------|---- not looked at ----
+    stays unless    stays if it is the last one    stays
+    the key is      with its key: its bit is set
+    known
+
+A tombstone stays until its time is over: the first cleaning that keeps it writes into the batch when that will be
+(KIP-534: the batch's base timestamp is this delete horizon, and a flag says so). Markers of transactions that have no
+batches left go the same way. A batch that loses all its records still stays, empty, when it is the last one of a
+producer that is remembered, because it has the sequence; or the last one of its segment, because it has the end offset.
+
+Offsets, epochs and sequences never change; the bytes of a record only where its timestamp counts from another base.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sskafka.model.buffers import Buffer
+from sskafka.records.batch import (
+    COMPRESSION_MASK,
+    DELETE_HORIZON,
+    LOG_APPEND_TIME,
+    NO_TIMESTAMP,
+    BatchHeader,
+    CorruptBatchError,
+    crc_matches,
+)
+from sskafka.records.builder import frame
+from sskafka.records.compression import codec_of, compress
+from sskafka.records.record import payload
+from sskafka.storage.compaction.latest_offsets import NOT_FOUND, LatestOffsets
+from sskafka.storage.compaction.record_spans import RecordSpan, record_spans, with_timestamp_delta
+from sskafka.storage.compaction.transaction_fates import TransactionFates
+
+
+class LastOfProducer(NamedTuple):
+    """The newest that a partition remembers of a producer."""
+
+    data_offset: int
+    """-1: no data, only a marker."""
+    epoch: int
+
+
+class KeyKnowledge:
+    """Which records are the last ones with their keys."""
+
+    __slots__ = ("_bits", "_first_offset", "_latest", "end_offset")
+
+    BITS_MAX_BYTES = 16 << 20
+
+    def __init__(self, latest: LatestOffsets, first_offset: int, end_offset: int) -> None:
+        """`latest` has every key of [first, end). With a bit an offset, keys need not be looked up there again."""
+        self.end_offset = end_offset
+        self._latest = latest
+        self._first_offset = first_offset
+        self._bits: bytearray | None = None
+        size_bytes = (end_offset - first_offset) // 8 + 1
+        if size_bytes <= self.BITS_MAX_BYTES:
+            # Keys of a batch that was looked at only in part may lie beyond the end: their bits are never asked for.
+            self._bits = bytearray(size_bytes)
+            latest.mark(self._bits, first_offset, end_offset)
+
+    def is_last(self, offset: int, key: bytes | None) -> bool:
+        if offset >= self.end_offset:
+            return True
+        if key is None:
+            return False
+        if offset < self._first_offset:
+            return self._latest.get(key) == NOT_FOUND
+        if self._bits is None:
+            return self._latest.get(key) <= offset
+        place = offset - self._first_offset
+        return bool(self._bits[place >> 3] >> (place & 7) & 1)
+
+
+@dataclass(slots=True)
+class BatchCleaning:
+    keys: KeyKnowledge
+    transactions: TransactionFates
+    last_of_producers: Mapping[int, LastOfProducer]
+    now_ms: int
+    delete_retention_ms: int
+
+    def clean(self, batch: Buffer, header: BatchHeader, *, must_stay: bool) -> Buffer | None:
+        """`must_stay`: at least the bare header does. None when nothing is left."""
+        if not crc_matches(batch, header):
+            raise CorruptBatchError(f"the batch at offset {header.base_offset} does not match its checksum")
+        left = self._left_of_marker(batch, header) if header.is_control else self._left_of_data(batch, header)
+        if left is None and (must_stay or self._is_last_of_producer(header)):
+            return _bare(header)
+        return left
+
+    def _is_last_of_producer(self, header: BatchHeader) -> bool:
+        last = self.last_of_producers.get(header.producer_id)
+        if last is None:
+            return False
+        if last.data_offset >= 0:
+            return header.last_offset == last.data_offset
+        return header.is_control and header.producer_epoch == last.epoch
+
+    def _left_of_marker(self, batch: Buffer, header: BatchHeader) -> Buffer | None:
+        if not self.transactions.is_marker_void(batch, header):
+            return batch
+        if header.record_count == 0 or self._is_horizon_over(header):
+            return None
+        return batch if header.attributes & DELETE_HORIZON else self._with_horizon(batch, header)
+
+    def _with_horizon(self, batch: Buffer, header: BatchHeader) -> Buffer:
+        data = payload(batch, header)
+        return self._rebuilt(data, header, list(record_spans(data, header.record_count)), is_horizon_due=True)
+
+    def _left_of_data(self, batch: Buffer, header: BatchHeader) -> Buffer | None:
+        if self.transactions.is_batch_void(header) or header.record_count == 0:
+            return None
+        data = payload(batch, header)
+        keeps_tombstones = not self._is_horizon_over(header)
+        base_offset, is_last = header.base_offset, self.keys.is_last
+        kept = [
+            span
+            for span in record_spans(data, header.record_count)
+            if (span.has_value or keeps_tombstones) and is_last(base_offset + span.offset_delta, span.key)
+        ]
+        if not kept:
+            return None
+        is_horizon_due = not header.attributes & DELETE_HORIZON and not all(span.has_value for span in kept)
+        if len(kept) == header.record_count and not is_horizon_due:
+            return batch
+        return self._rebuilt(data, header, kept, is_horizon_due=is_horizon_due)
+
+    def _is_horizon_over(self, header: BatchHeader) -> bool:
+        return bool(header.attributes & DELETE_HORIZON) and header.base_timestamp <= self.now_ms
+
+    def _rebuilt(self, data: bytes, header: BatchHeader, kept: list[RecordSpan], *, is_horizon_due: bool) -> Buffer:
+        base, attributes = header.base_timestamp, header.attributes
+        records = [data[span.start : span.end] for span in kept]
+        if is_horizon_due:
+            base, attributes = self.now_ms + self.delete_retention_ms, attributes | DELETE_HORIZON
+            moved = header.base_timestamp - base
+            records = [with_timestamp_delta(data, span, span.timestamp_delta + moved) for span in kept]
+        max_timestamp = header.max_timestamp
+        if not attributes & LOG_APPEND_TIME:
+            max_timestamp = header.base_timestamp + max(span.timestamp_delta for span in kept)
+        new = header._replace(
+            attributes=attributes, base_timestamp=base, max_timestamp=max_timestamp, record_count=len(kept)
+        )
+        return frame(new, compress(codec_of(header.compression), b"".join(records)))
+
+
+def _bare(header: BatchHeader) -> Buffer:
+    """The batch without records: offsets, epochs and sequence are all that it is kept for."""
+    attributes = header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON)
+    timestamp = header.max_timestamp if header.max_timestamp >= 0 else NO_TIMESTAMP
+    return frame(
+        header._replace(attributes=attributes, base_timestamp=timestamp, max_timestamp=timestamp, record_count=0), b""
+    )

@@ -1,0 +1,114 @@
+"""Which part of a log can be cleaned, how dirty it is, and what the cleaner must be told to do it.
+
+    |------ clean ------|---------- dirty ----------|-- not yet --|
+    log start      first dirty            first uncleanable     log end
+
+Never cleaned: the active segment, what lies behind the last stable offset (its transactions are undecided, or it is
+not on every replica that counts), and segments with records younger than `min.compaction.lag.ms`. Whole segments only.
+A log is due when dirty bytes make up more than `min.cleanable.dirty.ratio` of what could be cleaned, or when a record
+has been waiting for longer than `max.compaction.lag.ms`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sskafka.storage.compaction.batch_cleaning import LastOfProducer
+from sskafka.storage.compaction.cleaning_job import CleaningJob, CleaningLimits
+from sskafka.storage.compaction.segment_groups import SourceSegment
+from sskafka.storage.log import Log
+from sskafka.storage.offset_index import OffsetIndex
+from sskafka.storage.segment import Segment
+from sskafka.storage.time_index import TimeIndex
+
+
+@dataclass(frozen=True, slots=True)
+class CleanableLog:
+    log: Log
+    segments: tuple[Segment, ...]
+    """From the first to the last that may be cleaned."""
+    first_dirty_offset: int
+    end_offset: int
+    clean_bytes: int
+    dirty_bytes: int
+    is_overdue: bool
+
+    @property
+    def dirty_ratio(self) -> float:
+        return self.dirty_bytes / max(self.clean_bytes + self.dirty_bytes, 1)
+
+    @property
+    def is_due(self) -> bool:
+        return self.dirty_bytes > 0 and (
+            self.is_overdue or self.dirty_ratio > self.log.config.min_cleanable_dirty_ratio
+        )
+
+    def job(self, now_ms: int, limits: CleaningLimits) -> CleaningJob:
+        log, config = self.log, self.log.config
+        return CleaningJob(
+            directory=log.directory,
+            segments=tuple(_sources(self.segments, self.end_offset)),
+            first_dirty_offset=self.first_dirty_offset,
+            now_ms=now_ms,
+            delete_retention_ms=config.delete_retention_ms,
+            segment_bytes=config.segment_bytes,
+            segment_index_bytes=config.segment_index_bytes,
+            index_interval_bytes=config.index_interval_bytes,
+            last_of_producers={
+                producer.producer_id: LastOfProducer(producer.last_offset, producer.producer_epoch)
+                for producer in log.producers.producers.values()
+            },
+            aborted=tuple(log.aborted_transactions(self.segments[0].base_offset, self.end_offset)),
+            limits=limits,
+        )
+
+
+def find_cleanable(log: Log, last_stable_offset: int, now_ms: int) -> CleanableLog:
+    first_dirty = max(log.first_dirty_offset, log.log_start_offset)
+    chosen: list[Segment] = []
+    clean_bytes = dirty_bytes = 0
+    end_offset = log.segments.first.base_offset
+    oldest_wait_ms = 0
+    for segment, following in pairwise(log.segments):
+        is_dirty = following.base_offset > first_dirty
+        if following.base_offset > last_stable_offset or (is_dirty and _is_too_young(segment, log, now_ms)):
+            break
+        chosen.append(segment)
+        end_offset = following.base_offset
+        if is_dirty:
+            dirty_bytes += segment.size_bytes
+            oldest_wait_ms = max(oldest_wait_ms, _waiting_ms(segment, log, now_ms))
+        else:
+            clean_bytes += segment.size_bytes
+    is_overdue = oldest_wait_ms > log.config.max_compaction_lag_ms
+    return CleanableLog(log, tuple(chosen), first_dirty, end_offset, clean_bytes, dirty_bytes, is_overdue)
+
+
+def dirtiest(cleanable: Iterable[CleanableLog]) -> CleanableLog | None:
+    return max((one for one in cleanable if one.is_due), key=lambda one: one.dirty_ratio, default=None)
+
+
+def _is_too_young(segment: Segment, log: Log, now_ms: int) -> bool:
+    lag_ms = log.config.min_compaction_lag_ms
+    return lag_ms > 0 and segment.newest_ms > now_ms - lag_ms
+
+
+def _waiting_ms(segment: Segment, log: Log, now_ms: int) -> int:
+    """How long ago the segment's first batch was written; looked up only where somebody has set a limit."""
+    if not segment.size_bytes or log.config.max_compaction_lag_ms >= now_ms:
+        return 0
+    with log.log_directory.reading():
+        timestamp = segment.header_at(0).max_timestamp
+    return now_ms - timestamp if timestamp > 0 else 0
+
+
+def _sources(segments: tuple[Segment, ...], end_offset: int) -> Iterable[SourceSegment]:
+    ends = [segment.base_offset for segment in segments[1:]] + [end_offset]
+    for segment, end in zip(segments, ends, strict=True):
+        yield SourceSegment(
+            segment.base_offset,
+            end,
+            segment.size_bytes,
+            segment.offset_index.count * OffsetIndex.layout.size,
+            segment.time_index.count * TimeIndex.layout.size,
+        )

@@ -1,0 +1,101 @@
+"""What the cleaner is asked to do, and what it answers: values that travel as lines of JSON.
+
+job ->      everything that the cleaner must know of a log: it opens no other files than the segments named here
+<- group    some segments have been written anew; the broker may put the result in their place
+<- done     the round is over
+<- failed   why it is not, and the number of the operating system's error, if it was one
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sskafka.storage.compaction.batch_cleaning import LastOfProducer
+from sskafka.storage.compaction.segment_groups import SourceSegment
+from sskafka.storage.transaction_index import AbortedTransaction
+
+
+class CleaningLimits(NamedTuple):
+    map_bytes: int
+    map_load_factor: float
+    bytes_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningJob:
+    directory: str
+    segments: tuple[SourceSegment, ...]
+    """All closed ones up to the first that may not be cleaned yet."""
+    first_dirty_offset: int
+    now_ms: int
+    delete_retention_ms: int
+    segment_bytes: int
+    segment_index_bytes: int
+    index_interval_bytes: int
+    last_of_producers: Mapping[int, LastOfProducer]
+    aborted: tuple[AbortedTransaction, ...]
+    limits: CleaningLimits
+
+
+class CleanedGroup(NamedTuple):
+    """`<base offset>.*.cleaned` is whole and on the disk; it stands for the segments that begin at these offsets."""
+
+    base_offsets: tuple[int, ...]
+    """The first is also the new segment's."""
+    size_bytes: int
+
+
+class CleaningStats(NamedTuple):
+    end_offset: int
+    """Everything before it is clean now."""
+    bytes_read: int
+    bytes_written: int
+    records_read: int
+    records_written: int
+    map_utilization: float
+    seconds: float
+
+
+class CleaningFailure(NamedTuple):
+    reason: str
+    errno: int | None = None
+
+
+Answer = CleanedGroup | CleaningStats | CleaningFailure
+
+
+def encode_job(job: CleaningJob) -> bytes:
+    fields = {name: getattr(job, name) for name in CleaningJob.__dataclass_fields__}
+    return json.dumps(fields).encode() + b"\n"
+
+
+def decode_job(line: bytes) -> CleaningJob:
+    fields: dict[str, Any] = json.loads(line)
+    fields["segments"] = tuple(SourceSegment(*segment) for segment in fields["segments"])
+    fields["last_of_producers"] = {
+        int(producer_id): LastOfProducer(*last) for producer_id, last in fields["last_of_producers"].items()
+    }
+    fields["aborted"] = tuple(AbortedTransaction(*aborted) for aborted in fields["aborted"])
+    fields["limits"] = CleaningLimits(*fields["limits"])
+    return CleaningJob(**fields)
+
+
+_KINDS: dict[str, type[CleanedGroup] | type[CleaningStats] | type[CleaningFailure]] = {
+    "group": CleanedGroup,
+    "done": CleaningStats,
+    "failed": CleaningFailure,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+def encode_answer(answer: Answer) -> bytes:
+    return json.dumps([_NAMES[type(answer)], answer]).encode() + b"\n"
+
+
+def decode_answer(line: bytes) -> Answer:
+    name, fields = json.loads(line)
+    if name == "group":
+        base_offsets, size_bytes = fields
+        return CleanedGroup(tuple(base_offsets), size_bytes)
+    return _KINDS[name](*fields)

@@ -1,0 +1,27 @@
+"""Keeps the cleaner's reading and writing under `log.cleaner.io.max.bytes.per.second`, on average."""
+
+from collections.abc import Callable
+
+_CHECK_EVERY_S = 0.1
+
+
+class IoThrottle:
+    def __init__(
+        self, bytes_per_second: float, monotonic_s: Callable[[], float], sleep: Callable[[float], None]
+    ) -> None:
+        self._rate = bytes_per_second
+        self._monotonic_s = monotonic_s
+        self._sleep = sleep
+        self._began_s = monotonic_s()
+        self._used_bytes = 0
+
+    def used(self, size_bytes: int) -> None:
+        """Sleeps as long as what was used so far should have taken longer than it did."""
+        self._used_bytes += size_bytes
+        if self._used_bytes < self._rate * _CHECK_EVERY_S:
+            return
+        ahead_s = self._used_bytes / self._rate - (self._monotonic_s() - self._began_s)
+        if ahead_s > 0:
+            self._sleep(ahead_s)
+        self._began_s = self._monotonic_s()
+        self._used_bytes = 0

@@ -1,0 +1,59 @@
+"""What becomes of transactional batches while a log is cleaned from its start to its end.
+
+    batch of an aborted transaction     void: its records go, whatever their keys
+    batch of a committed one            is cleaned like any other
+    marker                              void once no batch of its transaction was met before it
+
+Only what is decided is cleaned, so the aborted transactions are all known from the start. A marker stays as long as a
+batch of its transaction was there to be met, also if that batch went in the same pass: readers may be between them.
+"""
+
+from collections.abc import Iterable
+
+from sskafka.model.buffers import Buffer
+from sskafka.records.batch import BatchHeader
+from sskafka.records.control import ControlType
+from sskafka.storage.transaction_index import AbortedTransaction
+from sskafka.storage.transaction_marker import read_marker
+
+
+class TransactionFates:
+    def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
+        self._ahead = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
+        self._aborting: dict[int, AbortedTransaction] = {}  # producer id -> its transaction that will be aborted
+        self._met: set[int] = set()  # producers with a batch since their last marker
+        self.retained: list[AbortedTransaction] = []
+        """Those whose markers stay: what the transaction index of the cleaned segment needs."""
+
+    def is_batch_void(self, header: BatchHeader) -> bool:
+        self._advance_to(header.last_offset)
+        if not header.is_transactional:
+            return False
+        self._met.add(header.producer_id)
+        aborted = self._aborting.get(header.producer_id)
+        return aborted is not None and header.base_offset < aborted.last_offset  # else its marker was not met
+
+    def is_marker_void(self, batch: Buffer, header: BatchHeader) -> bool:
+        """Control batches that end no transaction are never void."""
+        self._advance_to(header.last_offset)
+        if header.record_count == 0:
+            return True
+        marker = read_marker(batch, header)
+        if marker is None:
+            return False
+        was_met = header.producer_id in self._met
+        self._met.discard(header.producer_id)
+        aborted = self._aborting.pop(header.producer_id, None) if marker.type is ControlType.ABORT else None
+        if aborted is not None and was_met:
+            self.retained.append(aborted)
+        return not was_met
+
+    def take_retained(self) -> list[AbortedTransaction]:
+        """Since the last call; for one segment's index."""
+        taken, self.retained = self.retained, []
+        return taken
+
+    def _advance_to(self, offset: int) -> None:
+        while self._ahead and self._ahead[-1].first_offset <= offset:
+            aborted = self._ahead.pop()
+            self._aborting[aborted.producer_id] = aborted
