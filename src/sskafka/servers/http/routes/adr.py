@@ -1,0 +1,125 @@
+"""ADR-0011 over REST: the same door as the binary one, asked over the private socket.
+
+`data` is base64. An answer carries `error`, which is null unless the status says otherwise too.
+"""
+
+import base64
+import binascii
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field, field_validator
+
+from sskafka.servers.http.door import Door
+from sskafka.servers.http.problems import BAD_REQUEST, INTERNAL, NOT_FOUND, UNAVAILABLE, Problem
+
+OFFSET_MAX = 2**63 - 2
+PARTITION_MAX = 2**31 - 1
+BATCH_SIZE_MAX = 100_000
+
+_STATUSES = {"invalid": BAD_REQUEST, "missing": NOT_FOUND, "unavailable": UNAVAILABLE, "unclear": UNAVAILABLE}
+
+Offset = Annotated[int, Query(ge=-OFFSET_MAX, le=OFFSET_MAX, description="Of the first message; not negative.")]
+Partition = Annotated[
+    int | None,
+    Query(ge=-PARTITION_MAX, le=PARTITION_MAX, description="Counted from 0; without it the fullest one is read."),
+]
+BatchSize = Annotated[int, Query(ge=0, le=BATCH_SIZE_MAX, alias="batchSize", description="At most so many messages.")]
+
+
+class ProduceRequest(BaseModel):
+    key: Annotated[str | None, Field(description="Decides the partition; without it the emptiest is taken.")] = None
+    data: Annotated[str, Field(description="Base64.", examples=["aGVsbG8="])]
+
+    @field_validator("key")
+    @classmethod
+    def check_text(cls, text: str | None) -> str | None:
+        try:
+            (text or "").encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"not a text: {error.reason}") from error
+        return text
+
+    @field_validator("data")
+    @classmethod
+    def check_base64(cls, text: str) -> str:
+        try:
+            base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise ValueError(f"not base64: {error}") from error
+        return text
+
+
+class ProduceAnswer(BaseModel):
+    partition: int = -1
+    offset: int = -1
+    error: str | None = None
+
+
+class Message(BaseModel):
+    offset: int
+    data: str
+
+
+class ConsumeAnswer(BaseModel):
+    messages: list[Message]
+    nextOffset: int  # noqa: N815
+    error: str | None = None
+    partition: Annotated[int, Field(description="Present when the broker chose it.")] = -1
+
+
+def routes(door: Door) -> APIRouter:
+    router = APIRouter(tags=["adr-0011"])
+
+    @router.post(
+        "/topics/{topic}/produce",
+        summary="Store a message",
+        response_model=ProduceAnswer,
+        responses=_refusals(ProduceAnswer),
+    )
+    async def produce(topic: str, body: ProduceRequest) -> JSONResponse:
+        answer = await door.link.ask("adr_produce", topic=topic, key=body.key, data=body.data)
+        if "error" in answer:
+            return JSONResponse({"partition": -1, "offset": -1, "error": answer["error"]}, _status(answer))
+        return JSONResponse({"partition": answer["partition"], "offset": answer["offset"], "error": None})
+
+    @router.get(
+        "/topics/{topic}/consume",
+        summary="Read messages",
+        response_model=ConsumeAnswer,
+        responses=_refusals(ConsumeAnswer),
+    )
+    async def consume(
+        topic: str, partition: Partition = None, offset: Offset = 0, batch_size: BatchSize = 100
+    ) -> JSONResponse:
+        answer = await door.link.ask(
+            "adr_consume", topic=topic, partition=partition, offset=offset, batch_size=batch_size
+        )
+        if "error" in answer:
+            refusal = {"messages": [], "nextOffset": offset, "error": answer["error"]}
+            return JSONResponse(refusal, _status(answer))
+        found = {"messages": answer["messages"], "nextOffset": answer["next_offset"], "error": None}
+        return JSONResponse(found if partition is not None else found | {"partition": answer["partition"]})
+
+    @router.post("/admin/flush", summary="Put everything on the disks", status_code=204, response_class=Response)
+    async def flush() -> Response:
+        answer = await door.link.ask("adr_flush")
+        if "error" in answer:
+            raise Problem(UNAVAILABLE, answer["error"])
+        return Response(status_code=204)
+
+    return router
+
+
+def _refusals(body: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    return {
+        BAD_REQUEST: {"model": body, "description": "The request cannot be meant."},
+        NOT_FOUND: {"model": body, "description": "There is no such topic or partition."},
+        INTERNAL: {"model": body, "description": "It failed; `error` says why."},
+        UNAVAILABLE: {"model": body, "description": "Not now; `error` says whether anything was written."},
+    }
+
+
+def _status(answer: dict[str, Any]) -> int:
+    return _STATUSES.get(answer["kind"], INTERNAL)
