@@ -2,40 +2,33 @@
 
 It is laid out as the Kafka challenge does it: a metadata log that begins at offset 1 and knows no brokers, partition
 logs without index or checkpoint files, topic ids in padded base64, and batches that no validating broker would have
-taken. Answers are compared with the prepared bytes.
+taken. Answers are compared with the prepared bytes, field by field.
 """
 
-import base64
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from broker_process import BrokerProcess, StartBroker
 from wire_connection import Connection, values_batch
 
-from sskafka.metadata.record_codec import encode_record
-from sskafka.metadata.records import FeatureLevelRecord, MetadataRecord, PartitionRecord, TopicRecord
+from sskafka.challenge.log_directory import FIRST_SEGMENT, PreparedTopic, prepare, prepared_batches
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID
-from sskafka.records.batch import assign_offset, iter_headers, read_header
-from sskafka.records.builder import NewRecord, build_batch, frame
+from sskafka.records.batch import assign_offset, iter_headers
+from sskafka.records.record import decode_records
+from sskafka.wire.messages import describe_topic_partitions, fetch, produce
 from sskafka.wire.messages.api_versions import ApiVersionsRequest
-from sskafka.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
-from sskafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
-from sskafka.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
-METADATA_VERSION = 20
-TIMESTAMP = 1_726_045_943_832
-DIRECTORY_ID = bytes.fromhex("10000000000040008000000000000001")
 SOMEONE_ELSES_DIRECTORY_ID = bytes.fromhex("20000000000040008000000000000002")
-FIRST_SEGMENT = "00000000000000000000.log"
-
-TOPIC_IDS = {
-    "bar": bytes.fromhex("00000000000040008000000000000091"),
-    "foo": bytes.fromhex("00000000000040008000000000000042"),
-    "quz": bytes.fromhex("00000000000040008000000000000077"),
-}
-PARTITION_COUNTS = {"bar": 1, "foo": 2, "quz": 1}
+FOO_BATCHES = prepared_batches(b"message %d" % offset for offset in range(3))
+FOO_LOG = b"".join(FOO_BATCHES)
+QUZ_BATCHES = prepared_batches([b"alone"])
+BAR = PreparedTopic("bar", bytes.fromhex("00000000000040008000000000000091"), ((),))
+FOO = PreparedTopic("foo", bytes.fromhex("00000000000040008000000000000042"), (FOO_BATCHES, ()))
+QUZ = PreparedTopic(
+    "quz", bytes.fromhex("00000000000040008000000000000077"), (QUZ_BATCHES,), SOMEONE_ELSES_DIRECTORY_ID
+)
+UNKNOWN_ID = bytes(range(16))
 
 SETTINGS = {
     "process.roles": "broker,controller",
@@ -54,75 +47,11 @@ SETTINGS = {
 }
 
 
-def metadata_batch(base_offset: int, records: Sequence[MetadataRecord]) -> bytes:
-    values = [encode_record(record, METADATA_VERSION) for record in records]
-    new = [NewRecord(value=value, timestamp=TIMESTAMP) for value in values]
-    return bytes(build_batch(new, base_offset=base_offset, leader_epoch=1))
-
-
-def partition_record(topic: str, partition: int) -> PartitionRecord:
-    directory_id = SOMEONE_ELSES_DIRECTORY_ID if topic == "quz" else DIRECTORY_ID
-    record = PartitionRecord(
-        partition_id=partition,
-        topic_id=TOPIC_IDS[topic],
-        replicas=[1],
-        isr=[1],
-        leader=1,
-        leader_epoch=0,
-        partition_epoch=0,
-        directories=[directory_id],
-    )
-    assert encode_record(record, METADATA_VERSION)[:3] == b"\1\3\1"  # the version 1 of partition records
-    return record
-
-
-def metadata_log() -> bytes:
-    batches = [metadata_batch(1, [FeatureLevelRecord("metadata.version", METADATA_VERSION)])]
-    offset = 2
-    for topic, count in PARTITION_COUNTS.items():
-        records = [TopicRecord(topic, TOPIC_IDS[topic]), *(partition_record(topic, p) for p in range(count))]
-        batches.append(metadata_batch(offset, records))
-        offset += len(records)
-    return b"".join(batches)
-
-
-def odd_batch(base_offset: int, value: bytes) -> bytes:
-    """One record with a header count of -1, and the producer id and sequence that every other batch has too."""
-    record = b"\0\0\0\1" + bytes([2 * len(value)]) + value + b"\1"  # no key; varints are zigzag: 1 is -1
-    header = read_header(values_batch(b"template", producer_id=0, producer_epoch=0, base_sequence=0))
-    batch = frame(header._replace(base_offset=base_offset, leader_epoch=0), bytes([2 * len(record)]) + record)
-    return bytes(batch)
-
-
-FOO_LOG = b"".join(odd_batch(offset, b"message %d" % offset) for offset in range(3))
-
-
-def write_partition(data: Path, topic: str, partition: int, log: bytes) -> None:
-    directory = data / f"{topic}-{partition}"
-    directory.mkdir(parents=True)
-    (directory / FIRST_SEGMENT).write_bytes(log)
-    padded = base64.urlsafe_b64encode(TOPIC_IDS[topic]).decode()
-    (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {padded}")
-
-
-def write_meta_properties(data: Path) -> None:
-    data.mkdir(parents=True, exist_ok=True)
-    lines = ("#", "#Wed Oct 09 12:46:21 UTC 2024", "node.id=1", "version=1", "cluster.id=IAAAAAAAQACAAAAAAAAAAQ")
-    directory_id = base64.urlsafe_b64encode(DIRECTORY_ID).decode().rstrip("=")
-    (data / "meta.properties").write_text("\n".join((*lines, f"directory.id={directory_id}", "")))
-
-
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    data = tmp_path / "broker" / "data"
-    write_meta_properties(data)
-    (data / "__cluster_metadata-0").mkdir()
-    (data / "__cluster_metadata-0" / FIRST_SEGMENT).write_bytes(metadata_log())
-    write_partition(data, "foo", 0, FOO_LOG)
-    write_partition(data, "foo", 1, b"")
-    write_partition(data, "bar", 0, b"")
-    write_partition(data, "quz", 0, odd_batch(0, b"alone"))
-    return data
+    directory = tmp_path / "broker" / "data"
+    prepare(directory, [BAR, FOO, QUZ])
+    return directory
 
 
 @pytest.fixture
@@ -130,63 +59,120 @@ def broker(start_broker: StartBroker, data: Path) -> BrokerProcess:
     return start_broker(SETTINGS)
 
 
-def fetch_by_id(connection: Connection, topic_id: bytes, partition: int = 0, offset: int = 0) -> PartitionData:
-    wanted = FetchPartition(partition, fetch_offset=offset, partition_max_bytes=1 << 20)
-    request = FetchRequest(max_wait_ms=500, min_bytes=1, topics=[FetchTopic(topic_id=topic_id, partitions=[wanted])])
-    (topic,) = connection.call(request, version=16).responses
-    assert topic.topic_id == topic_id
-    data: PartitionData = topic.partitions[0]
+def fetch_request(topic_id: bytes, partition: int = 0, offset: int = 0) -> fetch.FetchRequest:
+    wanted = fetch.FetchPartition(partition, fetch_offset=offset, partition_max_bytes=1 << 20)
+    topic = fetch.FetchTopic(topic_id=topic_id, partitions=[wanted])
+    return fetch.FetchRequest(max_wait_ms=500, min_bytes=1, topics=[topic])
+
+
+def fetch_by_id(connection: Connection, topic_id: bytes, partition: int = 0, offset: int = 0) -> fetch.PartitionData:
+    """The one partition of an answer in which every other field is as it must be."""
+    response = connection.call(fetch_request(topic_id, partition, offset), version=16)
+    (data,) = response.responses[0].partitions
+    expected = fetch.FetchableTopicResponse(topic_id=topic_id, partitions=[data])
+    assert response == fetch.FetchResponse(responses=[expected])
+    data.records = bytes(data.records or b"")
+    assert isinstance(data, fetch.PartitionData)
     return data
 
 
+def fetched(partition: int, end_offset: int, records: bytes) -> fetch.PartitionData:
+    return fetch.PartitionData(
+        partition, 0, end_offset, end_offset, 0, aborted_transactions=None, preferred_read_replica=-1, records=records
+    )
+
+
+def test_what_is_prepared_is_as_odd_as_it_should_be(data: Path) -> None:
+    """Nothing that a broker would have written itself."""
+    assert sorted(path.name for path in (data / "foo-0").iterdir()) == [FIRST_SEGMENT, "partition.metadata"]
+    assert (data / "foo-0" / "partition.metadata").read_text().endswith("topic_id: AAAAAAAAQACAAAAAAAAAQg==\n")
+    metadata = (data / "__cluster_metadata-0" / FIRST_SEGMENT).read_bytes()
+    values = [
+        record.value or b""
+        for position, header in iter_headers(metadata)
+        for record in decode_records(metadata, header, position)
+    ]
+    assert next(iter_headers(metadata))[1].base_offset == 1
+    # Frame version, type and version: a feature level, then topics (2) with their partitions (3).
+    assert [value[:3] for value in values] == [
+        b"\x01\x0c\x00",
+        *(b"\x01\x02\x00", b"\x01\x03\x01"),
+        *(b"\x01\x02\x00", b"\x01\x03\x01", b"\x01\x03\x01"),
+        *(b"\x01\x02\x00", b"\x01\x03\x01"),
+    ]
+    headers = [header for _, header in iter_headers(FOO_LOG)]
+    assert {(header.producer_id, header.base_sequence) for header in headers} == {(0, 0)}
+    assert all(batch.endswith(b"\x01") for batch in FOO_BATCHES)  # the header count -1, as a varint
+
+
 def test_a_directory_with_nothing_but_meta_properties(start_broker: StartBroker, tmp_path: Path) -> None:
-    write_meta_properties(tmp_path / "broker" / "data")
+    prepare(tmp_path / "broker" / "data", [])
     with Connection(start_broker(SETTINGS).bootstrap) as connection:
         response = connection.call(ApiVersionsRequest("kafka-cli", "0.1"), version=4)
         ranges = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
+        assert (response.error_code, response.throttle_time_ms) == (0, 0)
         assert (ranges[18], ranges[75]) == ((0, 4), (0, 0))
-        assert fetch_by_id(connection, bytes(range(16))).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+        assert fetch_by_id(connection, UNKNOWN_ID).error_code == ErrorCode.UNKNOWN_TOPIC_ID
         connection.create_topic("new")
         assert connection.produce("new", values_batch(b"value")).error_code == 0
 
 
+def described(topic: PreparedTopic) -> describe_topic_partitions.DescribeTopicPartitionsResponseTopic:
+    """Who may do what to it, and the epochs, are the broker's to say."""
+    partitions = [
+        describe_topic_partitions.DescribeTopicPartitionsResponsePartition(0, number, 1, 0, [1], [1], [], [], [])
+        for number in topic.partitions
+    ]
+    return describe_topic_partitions.DescribeTopicPartitionsResponseTopic(
+        0, topic.name, topic.topic_id, False, partitions
+    )
+
+
 def test_prepared_topics_are_described(broker: BrokerProcess) -> None:
+    names = [describe_topic_partitions.TopicRequest(name) for name in ("quz", "unknown", "foo", "bar")]
+    request = describe_topic_partitions.DescribeTopicPartitionsRequest(topics=names)
     with Connection(broker.bootstrap) as connection:
-        names = ("quz", "unknown", "foo", "bar")
-        request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name) for name in names])
-        topics = connection.call(request, version=0).topics
-    assert [topic.name for topic in topics] == ["bar", "foo", "quz", "unknown"]
-    assert [topic.error_code for topic in topics] == [0, 0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
-    assert [topic.topic_id for topic in topics] == [*TOPIC_IDS.values(), ZERO_UUID]
-    assert [[p.partition_index for p in topic.partitions] for topic in topics] == [[0], [0, 1], [0], []]
-    for partition in topics[1].partitions:
-        assert (partition.error_code, partition.leader_id) == (0, 1)
-        assert partition.replica_nodes == partition.isr_nodes == [1]
+        response = connection.call(request, version=0)
+    for topic in response.topics:
+        topic.topic_authorized_operations = -(2**31)
+    unknown = describe_topic_partitions.DescribeTopicPartitionsResponseTopic(
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "unknown", ZERO_UUID
+    )
+    expected = [described(BAR), described(FOO), described(QUZ), unknown]
+    assert response == describe_topic_partitions.DescribeTopicPartitionsResponse(0, expected, None)
 
 
 def test_prepared_batches_are_served_as_bytes(broker: BrokerProcess, data: Path) -> None:
     with Connection(broker.bootstrap) as connection:
-        foo = fetch_by_id(connection, TOPIC_IDS["foo"])
-        assert (foo.error_code, foo.high_watermark, bytes(foo.records or b"")) == (0, 3, FOO_LOG)
-        assert bytes(fetch_by_id(connection, TOPIC_IDS["quz"]).records or b"") == odd_batch(0, b"alone")
-        assert bytes(fetch_by_id(connection, TOPIC_IDS["bar"]).records or b"") == b""
-        unknown = fetch_by_id(connection, bytes(range(16)))
+        assert fetch_by_id(connection, FOO.topic_id) == fetched(0, 3, FOO_LOG)
+        assert fetch_by_id(connection, FOO.topic_id, offset=1) == fetched(0, 3, b"".join(FOO_BATCHES[1:]))
+        assert fetch_by_id(connection, FOO.topic_id, partition=1) == fetched(1, 0, b"")
+        assert fetch_by_id(connection, QUZ.topic_id) == fetched(0, 1, QUZ_BATCHES[0])
+        assert fetch_by_id(connection, BAR.topic_id) == fetched(0, 0, b"")
+        unknown = fetch_by_id(connection, UNKNOWN_ID)
         assert (unknown.partition_index, unknown.error_code) == (0, ErrorCode.UNKNOWN_TOPIC_ID)
+        assert connection.call(fetch.FetchRequest(max_wait_ms=500), version=16) == fetch.FetchResponse()
     assert (data / "foo-0" / FIRST_SEGMENT).read_bytes() == FOO_LOG
 
 
-def produce_to(connection: Connection, topics: dict[str, dict[int, bytes]]) -> dict[tuple[str, int], tuple[int, ...]]:
-    """Error code, base offset, append time and log start offset by partition, with Produce version 11."""
+def produce_to(
+    connection: Connection, topics: dict[str, dict[int, bytes]]
+) -> dict[tuple[str, int], produce.PartitionProduceResponse]:
+    """The answers by partition, with Produce version 11."""
     topic_data = [
-        TopicProduceData(name, partition_data=[PartitionProduceData(p, batch) for p, batch in partitions.items()])
+        produce.TopicProduceData(
+            name, partition_data=[produce.PartitionProduceData(p, batch) for p, batch in partitions.items()]
+        )
         for name, partitions in topics.items()
     ]
-    response = connection.call(ProduceRequest(acks=1, timeout_ms=1000, topic_data=topic_data), version=11)
-    return {
-        (topic.name, p.index): (p.error_code, p.base_offset, p.log_append_time_ms, p.log_start_offset)
-        for topic in response.responses
-        for p in topic.partition_responses
-    }
+    request = produce.ProduceRequest(acks=1, timeout_ms=1000, topic_data=topic_data)
+    response = connection.call(request, version=11)
+    assert response == produce.ProduceResponse(responses=response.responses, throttle_time_ms=0)
+    return {(topic.name, p.index): p for topic in response.responses for p in topic.partition_responses}
+
+
+def produced(partition: int, base_offset: int) -> produce.PartitionProduceResponse:
+    return produce.PartitionProduceResponse(partition, 0, base_offset, -1, log_start_offset=0)
 
 
 def batches_in(directory: Path) -> list[bytes]:
@@ -202,12 +188,12 @@ def batches_in(directory: Path) -> list[bytes]:
 def test_produced_batches_are_in_the_file_when_the_answer_leaves(broker: BrokerProcess, data: Path) -> None:
     batch = bytes(values_batch(b"hello", leader_epoch=0))
     with Connection(broker.bootstrap) as connection:
-        assert produce_to(connection, {"bar": {0: batch}}) == {("bar", 0): (0, 0, -1, 0)}
-        assert batches_in(data / "bar-0") == [batch]
+        assert produce_to(connection, {"bar": {0: batch}}) == {("bar", 0): produced(0, 0)}
+        assert (data / "bar-0" / FIRST_SEGMENT).read_bytes() == batch
         assert produce_to(connection, {"bar": {0: batch}, "foo": {0: batch, 1: batch}}) == {
-            ("bar", 0): (0, 1, -1, 0),
-            ("foo", 0): (0, 3, -1, 0),
-            ("foo", 1): (0, 0, -1, 0),
+            ("bar", 0): produced(0, 1),
+            ("foo", 0): produced(0, 3),
+            ("foo", 1): produced(1, 0),
         }
         assert batches_in(data / "bar-0") == [batch, batch]
         assert (data / "foo-0" / FIRST_SEGMENT).read_bytes()[: len(FOO_LOG)] == FOO_LOG
@@ -215,12 +201,13 @@ def test_produced_batches_are_in_the_file_when_the_answer_leaves(broker: BrokerP
 
 def test_producing_to_what_is_not_there(broker: BrokerProcess) -> None:
     batch = bytes(values_batch(b"lost"))
-    nowhere = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1, -1)
     with Connection(broker.bootstrap) as connection:
-        assert produce_to(connection, {"nothing": {0: batch}, "bar": {7: batch}}) == {
-            ("nothing", 0): nowhere,
-            ("bar", 7): nowhere,
-        }
+        answers = produce_to(connection, {"nothing": {0: batch}, "bar": {7: batch}})
+    assert answers.keys() == {("nothing", 0), ("bar", 7)}
+    for answer in answers.values():
+        assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert (answer.base_offset, answer.log_append_time_ms, answer.log_start_offset) == (-1, -1, -1)
+        assert answer.record_errors == []
 
 
 def test_several_connections_with_several_requests(broker: BrokerProcess) -> None:
@@ -241,6 +228,6 @@ def test_served_again_after_a_restart(broker: BrokerProcess, unclean: bool) -> N
         assert connection.produce("bar", values_batch(b"kept")).error_code == 0
     broker.restart(unclean=unclean)
     with Connection(broker.bootstrap) as connection:
-        assert bytes(fetch_by_id(connection, TOPIC_IDS["foo"]).records or b"") == FOO_LOG
-        assert fetch_by_id(connection, TOPIC_IDS["bar"]).high_watermark == 1
-        assert connection.topic_metadata("foo").topic_id == TOPIC_IDS["foo"]
+        assert fetch_by_id(connection, FOO.topic_id).records == FOO_LOG
+        assert fetch_by_id(connection, BAR.topic_id).high_watermark == 1
+        assert connection.topic_metadata("foo").topic_id == FOO.topic_id

@@ -32,7 +32,7 @@ PRODUCER_ID = 0
 _FIRST_OFFSET = 1
 _METADATA_EPOCH = 1
 _CLUSTER_ID = bytes.fromhex("20000000000040008000000000000001")
-_DIRECTORY_ID = bytes.fromhex("10000000000040008000000000000001")
+DIRECTORY_ID = bytes.fromhex("10000000000040008000000000000001")
 _NO_KEY = encode_varint(-1)
 _NO_HEADER_COUNT = encode_varint(-1)
 
@@ -47,6 +47,8 @@ class PreparedTopic:
     topic_id: Uuid
     batches: tuple[tuple[bytes, ...], ...]
     """What is in the partitions' files, by partition."""
+    directory_id: Uuid = DIRECTORY_ID
+    """Where the metadata log says that they are."""
 
     @property
     def partitions(self) -> range:
@@ -94,7 +96,7 @@ def _clear(directory: Path) -> None:
 
 def _meta_properties() -> str:
     lines = ("version=1", f"cluster.id={uuid_text(_CLUSTER_ID)}", f"node.id={NODE_ID}")
-    return "".join(f"{line}\n" for line in (*lines, f"directory.id={uuid_text(_DIRECTORY_ID)}"))
+    return "".join(f"{line}\n" for line in (*lines, f"directory.id={uuid_text(DIRECTORY_ID)}"))
 
 
 def _write_segment(directory: Path, log: bytes) -> None:
@@ -123,7 +125,7 @@ def _topic_records(topic: PreparedTopic) -> list[MetadataRecord]:
             leader=NODE_ID,
             leader_epoch=LEADER_EPOCH,
             partition_epoch=0,
-            directories=[_DIRECTORY_ID],
+            directories=[topic.directory_id],
         )
         for partition in topic.partitions
     ]

@@ -73,7 +73,8 @@ def start_single_broker(
         return Decision((), BrokerRegistrationResponse(error_code=problem))
     record = _registration_record(request, image.next_offset)
     broker = BrokerRegistration.from_record(record)
-    changes = changes_as_only_broker_returns(ElectionRules(image, settings, coming=broker), broker)
+    rules = ElectionRules(image, settings, coming=broker)
+    changes = changes_as_only_broker_returns(rules, broker, has_lived=known is not None)
     unfence = BrokerRegistrationChangeRecord(broker.id, broker.epoch, fenced=UNFENCE)
     return Decision([record, unfence, *changes], BrokerRegistrationResponse(broker_epoch=broker.epoch))
 

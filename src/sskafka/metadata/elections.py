@@ -48,16 +48,19 @@ def changes_as_broker_restarts(
         yield from _maybe(plan_change(rules, topic, number, wanted, distrust=distrust))
 
 
-def changes_as_only_broker_returns(rules: ElectionRules, broker: BrokerRegistration) -> Iterator[PartitionChangeRecord]:
+def changes_as_only_broker_returns(
+    rules: ElectionRules, broker: BrokerRegistration, *, has_lived: bool
+) -> Iterator[PartitionChangeRecord]:
     """What the only broker led when it died it leads again; nobody else could. `rules` know it as coming.
 
-    Leader epochs must move, since a crash may have cost it records that consumers have seen.
+    Leader epochs must move, since a crash may have cost it records that consumers have seen. Of a broker that was never
+    registered there is nothing to lose: what somebody has prepared for it keeps its epochs.
     """
     for topic, number, state in rules.image.partitions():
         if broker.id in state.replicas:
             wanted = replace(state, directories=adopted_directories(state, broker))
             record = plan_change(rules, topic, number, wanted) or PartitionChangeRecord(number, topic.topic_id)
-            if state.leader == broker.id and record.leader == NO_LEADER_CHANGE:
+            if has_lived and state.leader == broker.id and record.leader == NO_LEADER_CHANGE:
                 record.leader = broker.id
             if record != PartitionChangeRecord(number, topic.topic_id):
                 yield record

@@ -11,7 +11,7 @@ from sskafka.metadata.broker_lifecycle import (
 )
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.partition_image import PartitionImage
-from sskafka.metadata.records import FeatureLevelRecord, PartitionChangeRecord
+from sskafka.metadata.records import FeatureLevelRecord, PartitionChangeRecord, PartitionRecord, TopicRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest, Feature, Listener
 from sskafka.wire.messages.unregister_broker import UnregisterBrokerRequest
@@ -47,6 +47,19 @@ def test_a_broker_is_registered_fenced_with_the_offset_as_its_epoch() -> None:
     endpoint = broker.endpoint("PLAINTEXT")
     assert endpoint is not None
     assert (endpoint.host, endpoint.port) == ("localhost", 9092)
+
+
+def test_what_was_prepared_for_a_broker_that_never_lived_keeps_its_epochs() -> None:
+    """Nobody has read anything yet that a crash could have cost; a second life is another matter."""
+    image, topic_id = ClusterImage(), b"\x07" * 16
+    prepared = PartitionRecord(
+        0, topic_id, replicas=[1], isr=[1], leader=1, leader_epoch=0, directories=request().log_dirs
+    )
+    replayed(image, [TopicRecord("t", topic_id), prepared])
+    start(image)
+    assert (partition(image).leader, partition(image).leader_epoch) == (1, 0)
+    start(image, incarnation=2)
+    assert (partition(image).leader, partition(image).leader_epoch) == (1, 1)
 
 
 def test_registrations_that_cannot_be() -> None:
