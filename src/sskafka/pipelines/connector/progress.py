@@ -5,12 +5,14 @@ assigned its partitions by hand. When that fails the query goes on: only the lag
 """
 
 import logging
+from collections.abc import Iterable
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.connection import Connection
 from sskafka.client.errors import ClientError, raise_for
 from sskafka.client.offsets import by_topic
 from sskafka.model.errors import KafkaError
+from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.coordinators import CoordinatorType, coordinator_connection
 from sskafka.pipelines.connector.offsets import Offsets
 from sskafka.wire.messages.offset_commit import (
@@ -19,8 +21,10 @@ from sskafka.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
+from sskafka.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic, OffsetFetchResponse
 
 _NAMES_UNTIL = 9  # later versions name topics by id
+_ONE_GROUP_UNTIL = 7  # later versions ask for several groups at once
 
 logger = logging.getLogger(__name__)
 
@@ -55,3 +59,27 @@ async def _commit(cluster: Cluster, group_id: str, offsets: Offsets) -> None:
     for topic in response.topics:
         for answer in topic.partitions:
             raise_for(answer.error_code, f"group {group_id}: offset of {topic.name}-{answer.partition_index}")
+
+
+async def committed_progress(cluster: Cluster, group_id: str, partitions: Iterable[TopicPartition]) -> Offsets:
+    """What the group has committed of `partitions`; those without an offset are left out."""
+    asked = list(partitions)
+
+    async def attempt() -> Offsets:
+        connection = await coordinator_connection(cluster, CoordinatorType.GROUP, group_id)
+        topics = [
+            OffsetFetchRequestTopic(name=name, partition_indexes=[one.partition for one in of_topic])
+            for name, of_topic in by_topic(asked).items()
+        ]
+        version = connection.version_for(OffsetFetchRequest, at_most=_ONE_GROUP_UNTIL)
+        request = OffsetFetchRequest(group_id=group_id, topics=topics)
+        response = await connection.request(request, OffsetFetchResponse, version=version)
+        raise_for(response.error_code, f"offsets of group {group_id}")
+        return {
+            TopicPartition(topic.name, answer.partition_index): answer.committed_offset
+            for topic in response.topics
+            for answer in topic.partitions
+            if answer.committed_offset >= 0
+        }
+
+    return await cluster.retrying(attempt)

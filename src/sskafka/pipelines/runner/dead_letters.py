@@ -1,0 +1,136 @@
+"""Looking at dead letters and sending them back. No Spark: they are plain records of a topic."""
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
+from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector.delivery import deliver
+from sskafka.pipelines.connector.encode import Row, framed, partitions_of_keys, payloads
+from sskafka.pipelines.connector.fetching import read_ranges
+from sskafka.pipelines.connector.offsets import Offsets, ranges_between
+from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
+from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.pipelines.connector.progress import committed_progress, maybe_commit_progress
+from sskafka.records.compression import Compression
+
+_READ_COMMITTED = 1
+
+
+class DeadLetter(NamedTuple):
+    """A record that could not be used: where it was, what was wrong, and what it was."""
+
+    topic: str
+    partition: int
+    offset: int
+    error: str
+    source: str
+    key: bytes | None
+    value: bytes | None
+    dead_at: TopicPartition
+    dead_offset: int
+
+
+class DeadLetters:
+    """The dead-letter topic of one pipeline. What was replayed is remembered by a consumer group."""
+
+    def __init__(self, session: ClusterSession, bootstrap: str, topic: str) -> None:
+        self._session = session
+        self._bootstrap = bootstrap
+        self._topic = topic
+        self._group = f"{topic}-replay"
+
+    def waiting(self, *, everything: bool = False) -> Iterator[DeadLetter]:
+        """Those not replayed yet, or all of them."""
+        start, end = self._bounds(everything)
+        options = source_options(
+            {
+                BOOTSTRAP: self._bootstrap,
+                "subscribe": self._topic,
+                "includeHeaders": "true",
+                "failOnDataLoss": "false",
+                "kafka.isolation.level": "read_committed",
+            },
+            streaming=False,
+        )
+        for part in ranges_between(start, end):
+            for batch in read_ranges(options, [part]):
+                yield from (_letter(row, part.partition) for row in batch.to_pylist())
+
+    def count(self) -> int:
+        start, end = self._bounds(everything=False)
+        return sum(max(0, end[partition] - start[partition]) for partition in end)
+
+    def replay(self, limit: int | None = None) -> int:
+        """Sends records back to the topics they came from; each only once, unless this dies in between."""
+        sent = 0
+        for letter in self.waiting():
+            if limit is not None and sent >= limit:
+                break
+            self._session.run(self._send_back(letter))
+            progress = {letter.dead_at: letter.dead_offset + 1}
+            self._session.run(maybe_commit_progress(self._session.cluster, self._group, progress))
+            sent += 1
+        return sent
+
+    async def _send_back(self, letter: DeadLetter) -> None:
+        cluster = self._session.cluster
+        count = len((await cluster.topic(letter.topic)).partitions)
+        number = letter.partition if letter.key is None else int(partitions_of_keys([letter.key], count)[0])
+        (payload,) = payloads([Row(letter.key, letter.value)])
+        batch = framed(
+            payload,
+            timestamp=cluster.clock.now_ms(),
+            producer_id=-1,
+            producer_epoch=-1,
+            base_sequence=-1,
+            codec=Compression.NONE,
+            transactional=False,
+        )
+        await deliver(cluster, {TopicPartition(letter.topic, min(number, count - 1)): batch}, None)
+
+    def _bounds(self, everything: bool) -> tuple[Offsets, Offsets]:
+        cluster = self._session.cluster
+        view = self._session.run(cluster.topic(self._topic))
+        partitions = [TopicPartition(self._topic, number) for number in view.partitions]
+        first = self._session.run(list_offsets(cluster, dict.fromkeys(partitions, EARLIEST)))
+        last = self._session.run(list_offsets(cluster, dict.fromkeys(partitions, LATEST), isolation=_READ_COMMITTED))
+        done = {} if everything else self._session.run(committed_progress(cluster, self._group, partitions))
+        start = {partition: max(first[partition].offset, done.get(partition, 0)) for partition in partitions}
+        return start, {partition: last[partition].offset for partition in partitions}
+
+
+def _letter(row: dict[str, object], partition: TopicPartition) -> DeadLetter:
+    headers: dict[str, bytes] = {header["key"]: header["value"] for header in row["headers"] or ()}  # type: ignore[attr-defined]
+    text = {name.removeprefix("dlq."): (value or b"").decode(errors="replace") for name, value in headers.items()}
+    return DeadLetter(
+        topic=text.get("topic", ""),
+        partition=int(text.get("partition", 0)),
+        offset=int(text.get("offset", 0)),
+        error=text.get("error", ""),
+        source=text.get("source", ""),
+        key=row["key"],  # type: ignore[arg-type]
+        value=row["value"],  # type: ignore[arg-type]
+        dead_at=partition,
+        dead_offset=row["offset"],  # type: ignore[arg-type]
+    )
+
+
+def as_json(letter: DeadLetter) -> str:
+    return json.dumps(
+        {
+            "topic": letter.topic,
+            "partition": letter.partition,
+            "offset": letter.offset,
+            "error": letter.error,
+            "source": letter.source,
+            "key": _text(letter.key),
+            "value": _text(letter.value),
+        },
+        ensure_ascii=False,
+    )
+
+
+def _text(content: bytes | None) -> str | None:
+    return None if content is None else content.decode(errors="replace")

@@ -1,0 +1,118 @@
+"""The events of pipelines, in a topic: who runs, how far, how it ended, and who is asked to stop.
+
+One JSON record an event, keyed by the pipeline. Any terminal that reaches the cluster can read them, so `status` and
+`stop` need no shared file system. The topic has one partition: events stand in the order they were written.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from sskafka.client.admin import Admin, NewTopic
+from sskafka.client.errors import UnknownTopicError
+from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector.delivery import deliver
+from sskafka.pipelines.connector.encode import Row, framed, payloads
+from sskafka.pipelines.connector.fetching import read_ranges
+from sskafka.pipelines.connector.offsets import OffsetRange
+from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
+from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.records.compression import Compression
+
+EVENTS_TOPIC = "sskafka-pipeline-events"
+_PARTITION = TopicPartition(EVENTS_TOPIC, 0)
+
+
+class EventType(StrEnum):
+    STARTED = "started"
+    PROGRESS = "progress"
+    STOP_REQUESTED = "stop-requested"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+ENDED = frozenset({EventType.STOPPED, EventType.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    pipeline: str
+    run: str
+    type: EventType
+    time_ms: int
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self), ensure_ascii=False).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> "Event":
+        fields = json.loads(text)
+        return cls(**{**fields, "type": EventType(fields["type"])})
+
+
+class EventLog:
+    """Appends events and reads them back."""
+
+    def __init__(self, session: ClusterSession, bootstrap: str) -> None:
+        self._session = session
+        self._bootstrap = bootstrap
+
+    def create(self) -> None:
+        create_topics(self._session, [NewTopic(EVENTS_TOPIC, partitions=1)])
+
+    def append(self, event: Event) -> None:
+        (payload,) = payloads([Row(event.pipeline.encode(), event.to_json())])
+        batch = framed(
+            payload,
+            timestamp=event.time_ms,
+            producer_id=-1,
+            producer_epoch=-1,
+            base_sequence=-1,
+            codec=Compression.NONE,
+            transactional=False,
+        )
+        self._session.run(deliver(self._session.cluster, {_PARTITION: batch}, None))
+
+    def end(self) -> int:
+        return self._bounds()[1]
+
+    def since(self, offset: int) -> Iterator[Event]:
+        """Events from an offset on, oldest first; none while the topic is missing."""
+        first, last = self._bounds()
+        start = max(first, offset)
+        if start < last:
+            yield from self._between(start, last)
+
+    def latest(self, count: int = 2_000) -> Iterator[Event]:
+        return self.since(self.end() - count)
+
+    def _bounds(self) -> tuple[int, int]:
+        cluster = self._session.cluster
+        try:
+            first = self._session.run(list_offsets(cluster, {_PARTITION: EARLIEST}))[_PARTITION].offset
+            last = self._session.run(list_offsets(cluster, {_PARTITION: LATEST}))[_PARTITION].offset
+        except UnknownTopicError:
+            return 0, 0
+        return first, last
+
+    def _between(self, start: int, end: int) -> Iterator[Event]:
+        assigned = json.dumps({EVENTS_TOPIC: [0]})
+        options = source_options(
+            {BOOTSTRAP: self._bootstrap, "assign": assigned, "failOnDataLoss": "false"}, streaming=False
+        )
+        for batch in read_ranges(options, [OffsetRange(_PARTITION, start, end)]):
+            for value in batch.column("value").to_pylist():
+                yield Event.from_json(value)
+
+
+def create_topics(session: ClusterSession, topics: list[NewTopic]) -> None:
+    """Makes those that are missing."""
+    outcomes = session.run(Admin(session.cluster).create_topics(topics))
+    for outcome in outcomes.values():
+        if isinstance(outcome, KafkaError) and outcome.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+            raise outcome
