@@ -13,6 +13,7 @@ from virtual_time import VirtualTime
 from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.classic_member import Client
 from sskafka.groups.classic_requests import Joining
+from sskafka.groups.consumer_group import Topic
 from sskafka.groups.group import Committer
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.machine import GroupMachine
@@ -88,12 +89,13 @@ class GroupLab:
         self.time = VirtualTime()
         self.settings = GroupSettings(**{"initial_rebalance_delay_ms": 0, **settings})
         self.log: list[Logged] = []
+        self.topics: dict[str, Topic] = {}
         self._uuids = count(1)
         self._make_machine()
 
     def _make_machine(self) -> None:
         self.timers = LabTimers(self.time, self.take)
-        self.machine = GroupMachine(self.settings, self.timers, lambda: f"{next(self._uuids):04}")
+        self.machine = GroupMachine(self.settings, self.timers, lambda: f"{next(self._uuids):04}", lambda: self.topics)
 
     @property
     def group(self) -> ClassicGroup:

@@ -14,6 +14,8 @@ from sskafka.coordination.shard import Place, ShardRuntime
 from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.classic_member import Client
 from sskafka.groups.classic_requests import Joining
+from sskafka.groups.consumer_group import ConsumerGroup, Topic, Topics
+from sskafka.groups.consumer_requests import Heartbeat
 from sskafka.groups.group import Committer, Group
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.machine import GroupMachine
@@ -44,12 +46,28 @@ class GroupCoordinator:
     ) -> None:
         self._settings = settings
         self._new_uuid = new_uuid
+        self._image = ClusterImage()
+        self._topics: Topics | None = None
         self.shards: Coordinator[GroupMachine] = Coordinator(CONSUMER_OFFSETS, replicas, self._make_machine, runtime)
 
     def _make_machine(self, place: Place) -> GroupMachine:
-        return GroupMachine(self._settings, place.timers, self._new_uuid)
+        return GroupMachine(self._settings, place.timers, self._new_uuid, lambda: self.topics)
+
+    @property
+    def topics(self) -> Topics:
+        """Of the cluster; gathered when somebody asks after a change."""
+        if self._topics is None:
+            self._topics = {
+                name: Topic(topic.topic_id, len(topic.partitions)) for name, topic in self._image.topics_by_name.items()
+            }
+        return self._topics
 
     def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        before, self._image = self._image, image
+        if _are_topics_changed(delta, before, image):
+            self._topics = None
+            for shard in self.shards.active_shards():
+                shard.write(lambda machine, now_ms: machine.topics_changed(now_ms), NOBODY)
         self.shards.metadata_changed(delta, image)
         deleted = [topic.name for topic in delta.topics_deleted.values() if topic.name not in image.topics_by_name]
         if deleted:
@@ -63,18 +81,40 @@ class GroupCoordinator:
 
     def join(self, request: JoinGroupRequest, version: int, client: Client, asker: Asker) -> None:
         joining = Joining(request, version, client, asker)
-        self._write(request.group_id, lambda machine, now_ms: machine.classic.join(joining, now_ms), asker)
+        self._write(request.group_id, lambda machine, now_ms: machine.join(joining, now_ms), asker)
 
     def sync(self, request: SyncGroupRequest, asker: Asker) -> None:
-        self._write(request.group_id, lambda machine, now_ms: machine.classic.sync(request, asker, now_ms), asker)
+        self._write(request.group_id, lambda machine, now_ms: machine.sync(request, asker, now_ms), asker)
 
     def heartbeat(self, request: HeartbeatRequest, asker: Asker) -> None:
-        self._write(request.group_id, lambda machine, now_ms: machine.classic.heartbeat(request, asker), asker)
+        self._write(request.group_id, lambda machine, now_ms: machine.heartbeat(request, asker), asker)
 
     def leave(self, request: LeaveGroupRequest, version: int, asker: Asker) -> None:
+        self._write(request.group_id, lambda machine, now_ms: machine.leave(request, version, asker, now_ms), asker)
+
+    # -- consumer groups
+
+    def consumer_heartbeat(self, heartbeat: Heartbeat) -> None:
         self._write(
-            request.group_id, lambda machine, now_ms: machine.classic.leave(request, version, asker, now_ms), asker
+            heartbeat.request.group_id,
+            lambda machine, now_ms: machine.consumer.heartbeat(heartbeat, now_ms),
+            heartbeat.asker,
         )
+
+    @property
+    def default_assignor(self) -> str:
+        return self._settings.assignors[0]
+
+    def describe_consumer(self, group_id: str, describe: Callable[[ConsumerGroup], Any], asker: Asker) -> None:
+        """Answered with what `describe` makes of the group."""
+
+        def question(machine: GroupMachine, now_ms: int) -> Any:
+            group = machine.find_consumer(group_id)
+            if group is None:
+                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"{group_id} is not a consumer group")
+            return describe(group)
+
+        self._read(group_id, question, asker)
 
     # -- groups of any kind
 
@@ -203,3 +243,13 @@ class _Nobody:
 
 
 NOBODY = _Nobody()
+
+
+def _are_topics_changed(delta: MetadataDelta, before: ClusterImage, image: ClusterImage) -> bool:
+    """Topics came, went or grew; a change of leaders is none to groups."""
+    if delta.topics_created or delta.topics_deleted:
+        return True
+    return any(
+        len(before.topics_by_id[topic_id].partitions) != len(image.topics_by_id[topic_id].partitions)
+        for topic_id in delta.partitions_changed
+    )

@@ -16,6 +16,12 @@ class GroupSettings(NamedTuple):
     offset_metadata_bytes_max: int = 4096
     offsets_retention_ms: int = 7 * 24 * 3_600_000
     retention_check_interval_ms: int = 600_000
+    consumer_session_timeout_ms: int = 45_000
+    consumer_heartbeat_interval_ms: int = 5_000
+    consumer_group_size_max: int = 2**31 - 1
+    assignors: tuple[str, ...] = ("uniform", "range")
+    """The first is used where no member asks for one."""
+    migration_policy: str = "bidirectional"
 
     @classmethod
     def of(cls, settings: Settings) -> "GroupSettings":
@@ -27,4 +33,9 @@ class GroupSettings(NamedTuple):
             offset_metadata_bytes_max=settings["offset.metadata.max.bytes"],
             offsets_retention_ms=settings["offsets.retention.minutes"] * 60_000,
             retention_check_interval_ms=settings["offsets.retention.check.interval.ms"],
+            consumer_session_timeout_ms=settings["group.consumer.session.timeout.ms"],
+            consumer_heartbeat_interval_ms=settings["group.consumer.heartbeat.interval.ms"],
+            consumer_group_size_max=settings["group.consumer.max.size"],
+            assignors=settings["group.consumer.assignors"],
+            migration_policy=settings["group.consumer.migration.policy"],
         )

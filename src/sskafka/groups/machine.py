@@ -7,24 +7,39 @@ forgotten when offsets are next looked through.
 
 from collections.abc import Callable, Iterable, Iterator
 
-from sskafka.groups import log_records
+from sskafka.groups import consumer_records, log_records
 from sskafka.groups.classic_group import ClassicGroup, State
-from sskafka.groups.classic_rebalance import ClassicRebalance
-from sskafka.groups.classic_requests import ClassicRequests
+from sskafka.groups.classic_in_consumer import ClassicInConsumer
+from sskafka.groups.classic_rebalance import ClassicRebalance, refuse_parked
+from sskafka.groups.classic_requests import ClassicRequests, Joining
+from sskafka.groups.consumer_group import ConsumerGroup, Topics
+from sskafka.groups.consumer_requests import ConsumerRequests
 from sskafka.groups.group import Committer, Group
 from sskafka.groups.group_settings import GroupSettings
+from sskafka.groups.migration import downgraded, upgraded
 from sskafka.groups.offset_requests import OffsetCommit, OffsetRequests
 from sskafka.groups.offsets import OffsetStore
 from sskafka.model.coordination import Answer, Asker, Decision, StateRecord, Timers, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
+from sskafka.wire.messages.heartbeat import HeartbeatRequest
+from sskafka.wire.messages.leave_group import LeaveGroupRequest
+from sskafka.wire.messages.sync_group import SyncGroupRequest
 
 NO_PRODUCER = -1
 _EXPIRY = "expiry"
 
 
 class GroupMachine:
-    def __init__(self, settings: GroupSettings, timers: Timers, new_uuid: Callable[[], str]) -> None:
+    """`topics` gives the topics of the cluster as they are now."""
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        timers: Timers,
+        new_uuid: Callable[[], str],
+        topics: Callable[[], Topics] = dict,
+    ) -> None:
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
         self.offset_requests = OffsetRequests(self.offsets, self.groups.get, self._create_classic, settings)
@@ -32,6 +47,10 @@ class GroupMachine:
         self._timers = timers
         self._rebalance = ClassicRebalance(self.groups, settings, timers)
         self.classic = ClassicRequests(self._find_classic, self._create_classic, self._rebalance, settings, new_uuid)
+        self._topics = topics
+        self._new_uuid = new_uuid
+        self.consumer = ConsumerRequests(self, topics, settings, timers, new_uuid)
+        self._classic_in_consumer = ClassicInConsumer(self.consumer, settings)
 
     # -- the log
 
@@ -41,6 +60,8 @@ class GroupMachine:
                 self._replay_offset(record, producer)
             case log_records.GROUP:
                 self._replay_group(record)
+            case kind if kind in consumer_records.TYPES:
+                self._replay_consumer(record, kind)
             case _:
                 pass  # of kinds that this software does not know
 
@@ -60,6 +81,16 @@ class GroupMachine:
         if isinstance(group, ClassicGroup):
             self._rebalance.forget_group(group)
 
+    def _replay_consumer(self, record: StateRecord, kind: int) -> None:
+        group_id = consumer_records.group_of(record)
+        group = self.groups.get(group_id)
+        if record.value is not None and not isinstance(group, ConsumerGroup):
+            group = self.groups[group_id] = ConsumerGroup(group_id)
+        if isinstance(group, ConsumerGroup):
+            consumer_records.replay(group, record)
+            if record.value is None and kind == consumer_records.EPOCH:
+                del self.groups[group_id]
+
     def replay_end_of_transaction(self, producer: TransactionalProducer, is_committed: bool) -> None:
         for group_id in self.offsets.end_transaction(producer.producer_id, is_committed):
             if group_id not in self.groups:
@@ -70,6 +101,10 @@ class GroupMachine:
         for group in self.groups.values():
             if isinstance(group, ClassicGroup):
                 self._rebalance.resume(group, decision, now_ms)
+            elif isinstance(group, ConsumerGroup):
+                for member in group.members.values():
+                    self.consumer.watch(group, member)
+                    self.consumer.expect_revocation(group, member)
         self._expire_later()
         return decision
 
@@ -100,7 +135,7 @@ class GroupMachine:
         return Decision(self._tombstones_of(group), [Answer(asker, ErrorCode.NONE)])
 
     def _tombstones_of(self, group: Group) -> list[StateRecord]:
-        return [*self.offset_requests.delete_all(group.group_id), log_records.group_tombstone(group.group_id)]
+        return [*self.offset_requests.delete_all(group.group_id), *_tombstones(group)]
 
     def commit_offsets(
         self,
@@ -121,6 +156,14 @@ class GroupMachine:
     def topics_deleted(self, names: Iterable[str]) -> Decision:
         return self.offset_requests.delete_topics(set(names))
 
+    def topics_changed(self, now_ms: int) -> Decision:
+        """Groups that read topics which came, went or grew get a new assignment."""
+        decision = Decision(is_replayed=False)
+        for group in self.groups.values():
+            if isinstance(group, ConsumerGroup):
+                decision.records += self.consumer.topics_changed(group, now_ms).records
+        return decision
+
     # -- classic groups
 
     def _find_classic(self, group_id: str) -> ClassicGroup | None:
@@ -132,6 +175,86 @@ class GroupMachine:
     def _create_classic(self, group_id: str, now_ms: int) -> ClassicGroup:
         self.groups[group_id] = group = ClassicGroup(group_id, now_ms)
         return group
+
+    # -- the classic protocol, spoken to groups of both kinds
+
+    def join(self, joining: Joining, now_ms: int) -> Decision:
+        group = self.groups.get(joining.request.group_id)
+        if not isinstance(group, ConsumerGroup):
+            return self.classic.join(joining, now_ms)
+        if group.members:
+            return self._classic_in_consumer.join(group, joining, self._topics(), self._new_uuid(), now_ms)
+        self._require_policy("downgrade", ErrorCode.GROUP_ID_NOT_FOUND)
+        self.groups[group.group_id], written = downgraded(group, self._topics(), now_ms)
+        decision = self.classic.join(joining, now_ms)
+        decision.records[:0] = written
+        return decision
+
+    def sync(self, request: SyncGroupRequest, asker: Asker, now_ms: int) -> Decision:
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            return self._classic_in_consumer.sync(group, request, self._topics(), asker)
+        return self.classic.sync(request, asker, now_ms)
+
+    def heartbeat(self, request: HeartbeatRequest, asker: Asker) -> Decision:
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            return self._classic_in_consumer.heartbeat(group, request, asker)
+        return self.classic.heartbeat(request, asker)
+
+    def leave(self, request: LeaveGroupRequest, version: int, asker: Asker, now_ms: int) -> Decision:
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            return self._classic_in_consumer.leave(group, request, version, asker, now_ms)
+        return self.classic.leave(request, version, asker, now_ms)
+
+    # -- consumer groups
+
+    def find_consumer(self, group_id: str) -> ConsumerGroup | None:
+        """None also for a classic group: `create_consumer` sees whether it can become one of this kind."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
+
+    def create_consumer(self, group_id: str, decision: Decision, now_ms: int) -> ConsumerGroup:
+        group = self.groups.get(group_id)
+        if group is None:
+            made = self.groups[group_id] = ConsumerGroup(group_id)
+            return made
+        assert isinstance(group, ClassicGroup)
+        if group.members:
+            self._require_policy("upgrade", ErrorCode.GROUP_ID_NOT_FOUND)
+        found = upgraded(group, self._topics())
+        if found is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, "a classic group of something other than consumers")
+        for member in group.members.values():
+            refuse_parked(member, ErrorCode.REBALANCE_IN_PROGRESS, decision)
+        self._rebalance.forget_group(group)
+        made, written = found
+        decision.records += written
+        self.groups[group_id] = made
+        for joined in made.members.values():
+            self.consumer.watch(made, joined)
+        return made
+
+    def members_left(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> bool:
+        """Once nobody speaks the newer protocol any more, the group is a classic one again."""
+        members = group.members.values()
+        may = self._settings.migration_policy.lower() in {"bidirectional", "downgrade"}
+        if not members or not may or not group.speaks_classic_only(members):
+            return False
+        for member in members:
+            self.consumer.forget_timers(group, member)
+        made, written = downgraded(group, self._topics(), now_ms)
+        self.groups[group.group_id] = made
+        decision.records += written
+        for joined in made.members.values():
+            self._rebalance.renew_session(made, joined)
+        self._rebalance.prepare(made, "the last member of the newer protocol left", decision, now_ms)
+        return True
+
+    def _require_policy(self, way: str, error: ErrorCode) -> None:
+        if self._settings.migration_policy.lower() not in {"bidirectional", way}:
+            raise KafkaError(error, "group.consumer.migration.policy does not allow the group to change its protocol")
 
     # -- expiry
 
@@ -146,9 +269,15 @@ class GroupMachine:
             expired = list(self.offset_requests.expired(group, now_ms))
             decision.records += [log_records.offset_tombstone(group.group_id, partition) for partition in expired]
             if self._is_over(group, expired):
-                decision.records.append(log_records.group_tombstone(group.group_id))
+                decision.records += _tombstones(group)
         return decision
 
     def _is_over(self, group: Group, expired: list[TopicPartition]) -> bool:
-        is_forgettable = isinstance(group, ClassicGroup) and group.state is State.EMPTY and group.is_empty
-        return is_forgettable and self.offsets.partitions_of(group.group_id) <= set(expired)
+        is_idle = not isinstance(group, ClassicGroup) or group.state is State.EMPTY
+        return is_idle and group.is_empty and self.offsets.partitions_of(group.group_id) <= set(expired)
+
+
+def _tombstones(group: Group) -> list[StateRecord]:
+    if isinstance(group, ConsumerGroup):
+        return consumer_records.group_tombstones(group)
+    return [log_records.group_tombstone(group.group_id)]

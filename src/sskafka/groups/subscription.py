@@ -24,13 +24,18 @@ def subscribed_topics(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
 
 
 def _topics_of(metadata: bytes) -> list[str] | None:
+    subscription = read_subscription(metadata)
+    return None if subscription is None else list(subscription.topics)
+
+
+def read_subscription(metadata: bytes) -> ConsumerProtocolSubscription | None:
+    """None for bytes that are something else."""
     if len(metadata) < _INT16.size:
         return None
     version = min(int(_INT16.unpack_from(metadata)[0]), _VERSION_MAX)
     if version < 0:
         return None
     try:
-        subscription = decode(ConsumerProtocolSubscription, version, metadata, _INT16.size, allow_trailing=True)
+        return decode(ConsumerProtocolSubscription, version, metadata, _INT16.size, allow_trailing=True)
     except MalformedMessageError:
         return None
-    return list(subscription.topics)

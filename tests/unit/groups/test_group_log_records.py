@@ -54,7 +54,7 @@ def test_the_newest_offsets_are_read() -> None:
     assert log_records.read_offset_value(value) == CommittedOffset(5, 3, "note", 1_000)
 
 
-@pytest.mark.parametrize("key", [b"\x00\x03\x00\x01g", b"\x00\x63\x00\x01g"])
+@pytest.mark.parametrize("key", [b"\x00\x0b\x00\x01g", b"\x00\x63\x00\x01g"])
 def test_records_of_other_kinds_are_passed_over(key: bytes) -> None:
     lab = GroupLab()
     lab.machine.replay(StateRecord(key, b"\x00\x00\x00"), None)

@@ -35,6 +35,8 @@ GROUP_APIS = (
     ApiKey.LIST_GROUPS,
     ApiKey.DELETE_GROUPS,
     ApiKey.OFFSET_DELETE,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
 )
 
 
@@ -97,6 +99,7 @@ class GroupServices:
             registry.add(key, at_first_use(key, make_handlers))
 
     def _handlers(self, registry: Registry, view: ClusterView, controller: Controller) -> dict[int, Handler]:
+        from sskafka.servers.kafka.handlers.consumer_groups import ConsumerGroupHandlers  # noqa: PLC0415
         from sskafka.servers.kafka.handlers.find_coordinator import FindCoordinatorHandler  # noqa: PLC0415
         from sskafka.servers.kafka.handlers.group_offsets import GroupOffsetHandlers  # noqa: PLC0415
         from sskafka.servers.kafka.handlers.groups import GroupHandlers  # noqa: PLC0415
@@ -105,6 +108,7 @@ class GroupServices:
         replicas, settings = self._surroundings.replicas, self._surroundings.settings
         FindCoordinatorHandler(view, controller, settings, replicas.when_applied).register(found)
         GroupHandlers(self.coordinator).register(found)
+        ConsumerGroupHandlers(self.coordinator).register(found)
         GroupOffsetHandlers(self.coordinator, view).register(found)
         return {key: api.handle for key, api in found.by_key.items()}
 

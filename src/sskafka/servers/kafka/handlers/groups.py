@@ -24,7 +24,7 @@ from sskafka.wire.messages.list_groups import ListedGroup, ListGroupsRequest, Li
 from sskafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 NOT_FOUND_IS_AN_ERROR_FROM = 6
-_GROUP_OPERATIONS = (Operation.READ, Operation.DELETE, Operation.DESCRIBE)
+GROUP_OPERATIONS = (Operation.READ, Operation.DELETE, Operation.DESCRIBE)
 
 
 class GroupHandlers:
@@ -44,20 +44,19 @@ class GroupHandlers:
     # -- members
 
     def join(self, message: JoinGroupRequest, request: Request, asker: Asker) -> None:
-        if _may(request, Operation.READ, message.group_id, asker):
-            client = Client(request.client_id or "", f"/{request.connection.peer.rpartition(':')[0]}")
-            self._groups.join(message, request.version, client, asker)
+        if may_on_group(request, Operation.READ, message.group_id, asker):
+            self._groups.join(message, request.version, client_of(request), asker)
 
     def sync(self, message: SyncGroupRequest, request: Request, asker: Asker) -> None:
-        if _may(request, Operation.READ, message.group_id, asker):
+        if may_on_group(request, Operation.READ, message.group_id, asker):
             self._groups.sync(message, asker)
 
     def heartbeat(self, message: HeartbeatRequest, request: Request, asker: Asker) -> None:
-        if _may(request, Operation.READ, message.group_id, asker):
+        if may_on_group(request, Operation.READ, message.group_id, asker):
             self._groups.heartbeat(message, asker)
 
     def leave(self, message: LeaveGroupRequest, request: Request, asker: Asker) -> None:
-        if _may(request, Operation.READ, message.group_id, asker):
+        if may_on_group(request, Operation.READ, message.group_id, asker):
             self._groups.leave(message, request.version, asker)
 
     # -- administrators
@@ -83,7 +82,7 @@ class GroupHandlers:
         )
         for name in dict.fromkeys(message.groups):
             part = gathering.part(name)
-            if _may(request, Operation.DESCRIBE, name, part):
+            if may_on_group(request, Operation.DESCRIBE, name, part):
                 self._groups.describe_classic(name, _describe, part)
         gathering.close()
 
@@ -95,12 +94,16 @@ class GroupHandlers:
         )
         for name in dict.fromkeys(message.groups_names):
             part = gathering.part(name)
-            if _may(request, Operation.DELETE, name, part):
+            if may_on_group(request, Operation.DELETE, name, part):
                 self._groups.delete_group(name, part)
         gathering.close()
 
 
-def _may(request: Request, operation: Operation, group_id: str, asker: Asker) -> bool:
+def client_of(request: Request) -> Client:
+    return Client(request.client_id or "", f"/{request.connection.peer.rpartition(':')[0]}")
+
+
+def may_on_group(request: Request, operation: Operation, group_id: str, asker: Asker) -> bool:
     if request.may(operation, ResourceType.GROUP, group_id):
         return True
     asker.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
@@ -113,7 +116,7 @@ def _described(
     if isinstance(found, ErrorCode):
         return _undescribed(name, found, request.version)
     if message.include_authorized_operations:
-        found.authorized_operations = request.rights(ResourceType.GROUP, name, _GROUP_OPERATIONS)
+        found.authorized_operations = request.rights(ResourceType.GROUP, name, GROUP_OPERATIONS)
     return found
 
 

@@ -1,0 +1,159 @@
+"""A consumer group (KIP-848): its members, what they want together, and who is to have what.
+
+    group epoch        counts up when a subscription, a member or a subscribed topic changes
+    target epoch       the group epoch that the target assignment was made for
+    member epoch       the target that the member has taken on; the group is stable when all have the newest
+
+    Empty         no members                        Assigning      the target is older than the group
+    Reconciling   members are on their way          Stable         everybody has what the target says
+
+The state follows from the members; it changes only by replaying records.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from sskafka.groups.assignors import NOTHING, Partitions
+from sskafka.groups.consumer_member import ConsumerMember
+from sskafka.groups.group import CONSUMER, UNKNOWN_MEMBER, Committer
+from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
+from sskafka.groups.subscription import CONSUMER_PROTOCOL
+from sskafka.groups.timeline import Timeline
+from sskafka.model.coordination import Asker
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import Uuid
+
+
+class Topic(NamedTuple):
+    topic_id: Uuid
+    partition_count: int
+
+
+Topics = Mapping[str, Topic]
+"""Those of the cluster that can be subscribed to, by name."""
+
+
+class ConsumerGroup:
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = 0
+        self.metadata_hash = 0
+        """Of the subscribed topics as they were when the epoch began."""
+        self.target_epoch = 0
+        self.target: dict[str, Partitions] = {}
+        self.members: dict[str, ConsumerMember] = {}
+        self.static_members: dict[str, str] = {}
+        self.regex_topics: dict[str, frozenset[str]] = {}
+        """What the members' regular expressions stood for when they were last looked at."""
+        self.timeline = Timeline()
+        self._owners: dict[tuple[Uuid, int], str] = {}
+
+    def __repr__(self) -> str:
+        return f"ConsumerGroup({self.group_id!r}, {self.state_name}, {len(self.members)} members)"
+
+    # -- what kinds of groups have in common
+
+    @property
+    def type_name(self) -> str:
+        return CONSUMER
+
+    @property
+    def protocol_type(self) -> str:
+        return CONSUMER_PROTOCOL
+
+    @property
+    def state_name(self) -> str:
+        if not self.members:
+            return "Empty"
+        if self.epoch > self.target_epoch:
+            return "Assigning"
+        return "Stable" if self.is_stable else "Reconciling"
+
+    @property
+    def is_stable(self) -> bool:
+        return all(member.is_reconciled_to(self.epoch) for member in self.members.values())
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    def check_commit(self, committer: Committer) -> None:
+        is_unnamed = committer.member_id == UNKNOWN_MEMBER
+        if committer.generation < 0 and (not self.members or (is_unnamed and committer.is_transactional)):
+            return
+        member = self.member(committer.member_id)
+        if committer.generation != member.epoch:
+            is_classic = member.classic is not None
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH)
+
+    def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        if member_id is None and member_epoch < 0:
+            return
+        if self.member(member_id or UNKNOWN_MEMBER).epoch != member_epoch:
+            raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
+
+    def is_subscribed(self, topic: str) -> bool:
+        return topic in self.subscribed_topics(self.members.values())
+
+    def expires_offset(self, topic: str, offset: CommittedOffset, now_ms: int, retention_ms: int) -> bool:
+        if not self.is_empty and self.is_subscribed(topic):
+            return False
+        if offset.expire_timestamp_ms != NO_TIMESTAMP:
+            return now_ms >= offset.expire_timestamp_ms
+        return now_ms - offset.commit_timestamp_ms >= retention_ms
+
+    def waiting(self) -> list[Asker]:
+        return []  # a heartbeat is answered at once
+
+    # -- questions
+
+    def member(self, member_id: str) -> ConsumerMember:
+        found = self.members.get(member_id)
+        if found is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        return found
+
+    def is_free_for(self, member_id: str, partition: tuple[Uuid, int]) -> bool:
+        return self._owners.get(partition, member_id) == member_id
+
+    def target_of(self, member: ConsumerMember) -> Partitions:
+        return self.target.get(member.member_id, NOTHING)
+
+    def topics_of(self, member: ConsumerMember) -> frozenset[str]:
+        return member.topic_names | self.regex_topics.get(member.topic_regex, frozenset())
+
+    def subscribed_topics(self, members: Iterable[ConsumerMember]) -> frozenset[str]:
+        return frozenset(name for member in members for name in self.topics_of(member))
+
+    def speaks_classic_only(self, members: Iterable[ConsumerMember]) -> bool:
+        return all(member.classic is not None for member in members)
+
+    def preferred_assignor(self, members: Iterable[ConsumerMember], default: str) -> str:
+        votes = Counter(member.server_assignor for member in members if member.server_assignor)
+        return votes.most_common(1)[0][0] or default if votes else default
+
+    # -- replay
+
+    def replay_member(self, member: ConsumerMember) -> None:
+        before = self.members.get(member.member_id)
+        if before is not None:
+            self._release(before)
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+        for partition in member.owned:
+            self._owners[partition] = member.member_id
+
+    def replay_member_gone(self, member_id: str) -> None:
+        member = self.members.pop(member_id, None)
+        if member is None:
+            return
+        self._release(member)
+        if member.instance_id is not None and self.static_members.get(member.instance_id) == member_id:
+            del self.static_members[member.instance_id]
+
+    def _release(self, member: ConsumerMember) -> None:
+        for partition in member.owned:
+            if self._owners.get(partition) == member.member_id:
+                del self._owners[partition]

@@ -1,0 +1,64 @@
+"""One member of a consumer group (KIP-848): what it wants, what it has, and what it still has to give up.
+
+    STABLE                  has what the target says
+    UNREVOKED_PARTITIONS    was told to give up partitions and has not said yet that it did; keeps its old epoch
+    UNRELEASED_PARTITIONS   has the target's epoch, but partitions meant for it are still with others
+
+A member is a value: it changes by being replaced with what the log says.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from sskafka.groups.assignors import NOTHING, Partitions
+from sskafka.groups.classic_member import Client, Protocols
+
+JOINING_EPOCH = 0
+LEAVING_EPOCH = -1
+STATIC_LEAVING_EPOCH = -2
+"""The instance is expected back: its partitions wait for it until the session is over."""
+
+
+class MemberState(IntEnum):
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+
+
+class ClassicSide(NamedTuple):
+    """Of a member that still speaks the classic protocol to this group."""
+
+    session_timeout_ms: int
+    protocols: Protocols
+
+
+class ConsumerMember(NamedTuple):
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client: Client = Client()
+    topic_names: frozenset[str] = frozenset()
+    topic_regex: str = ""
+    rebalance_timeout_ms: int = -1
+    server_assignor: str | None = None
+    classic: ClassicSide | None = None
+    epoch: int = JOINING_EPOCH
+    previous_epoch: int = JOINING_EPOCH
+    state: MemberState = MemberState.STABLE
+    assigned: Partitions = NOTHING
+    pending_revocation: Partitions = NOTHING
+
+    @property
+    def owned(self) -> Partitions:
+        """What nobody else may have yet."""
+        return self.assigned | self.pending_revocation
+
+    @property
+    def name(self) -> str:
+        return self.instance_id or self.member_id
+
+    def is_reconciled_to(self, target_epoch: int) -> bool:
+        return self.state is MemberState.STABLE and self.epoch == target_epoch
+
+    def at_epoch(self, epoch: int) -> "ConsumerMember":
+        return self if epoch == self.epoch else self._replace(epoch=epoch, previous_epoch=self.epoch)

@@ -1,0 +1,460 @@
+"""ConsumerGroupHeartbeat: a member joins, says what it wants and has, is told what to have, and leaves.
+
+    heartbeat -> member as it says -> [something changed: group epoch + 1] -> [target older than that: assign anew]
+              -> member's next step towards the target -> answer
+
+Nothing waits: a member learns of a new target with its next heartbeat. Who does not heartbeat within the session
+timeout, or does not give up partitions within the rebalance timeout, is put out, and its partitions are free.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol
+
+from sskafka.groups import consumer_records as records
+from sskafka.groups.assignors import ASSIGNORS, NOTHING, Assignment, Partitions, Subscriber
+from sskafka.groups.classic_member import Client
+from sskafka.groups.consumer_group import ConsumerGroup, Topics
+from sskafka.groups.consumer_member import (
+    JOINING_EPOCH,
+    LEAVING_EPOCH,
+    STATIC_LEAVING_EPOCH,
+    ConsumerMember,
+    MemberState,
+)
+from sskafka.groups.group_settings import GroupSettings
+from sskafka.groups.reconciliation import reconciled
+from sskafka.groups.timeline import EventKind, GroupEvent
+from sskafka.groups.topic_patterns import check_pattern, matching
+from sskafka.model.coordination import Answer, Asker, Decision, StateRecord, Timers
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.wire.messages.consumer_group_heartbeat import (
+    Assignment as HeartbeatAssignment,
+)
+from sskafka.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+MEMBER_IDS_OF_CLIENTS_FROM = 1
+
+
+class Heartbeat(NamedTuple):
+    """A ConsumerGroupHeartbeat request and where it came from."""
+
+    request: ConsumerGroupHeartbeatRequest
+    version: int
+    client: Client
+    asker: Asker
+
+    @property
+    def reported(self) -> Partitions | None:
+        given = self.request.topic_partitions
+        return None if given is None else records.partitions_of(given)
+
+    @property
+    def is_full(self) -> bool:
+        """The member says everything anew, so it is told everything anew."""
+        request = self.request
+        wants = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+        return request.rebalance_timeout_ms != -1 and wants and request.topic_partitions is not None
+
+
+class ConsumerGroups(Protocol):
+    """The groups of the shard, as far as this file needs them."""
+
+    def find_consumer(self, group_id: str) -> ConsumerGroup | None:
+        """Raises KafkaError when there is a group of another kind that cannot become one of this kind."""
+        ...
+
+    def create_consumer(self, group_id: str, decision: Decision, now_ms: int) -> ConsumerGroup:
+        """What the new group consists of, when it was one of another kind, is added to the decision."""
+        ...
+
+    def members_left(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> bool:
+        """Members are gone by this decision; True when the group has become one of another kind by that."""
+        ...
+
+
+class ConsumerRequests:
+    """`topics` gives the cluster's topics as they are now."""
+
+    def __init__(
+        self,
+        groups: ConsumerGroups,
+        topics: Callable[[], Topics],
+        settings: GroupSettings,
+        timers: Timers,
+        new_uuid: Callable[[], str],
+    ) -> None:
+        self._groups = groups
+        self._topics = topics
+        self._settings = settings
+        self._timers = timers
+        self._new_uuid = new_uuid
+
+    # -- ConsumerGroupHeartbeat
+
+    def heartbeat(self, heartbeat: Heartbeat, now_ms: int) -> Decision:
+        request = heartbeat.request
+        self._check(heartbeat)
+        if request.member_epoch in {LEAVING_EPOCH, STATIC_LEAVING_EPOCH}:
+            return self._leave(heartbeat, now_ms)
+        decision = Decision(is_replayed=False)
+        group = self._groups.find_consumer(request.group_id)
+        if group is None:
+            if request.member_epoch != JOINING_EPOCH:
+                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+            group = self._groups.create_consumer(request.group_id, decision, now_ms)
+        member = self._member_of(group, heartbeat, decision, now_ms)
+        updated = self.changed(group, member, _as_said(member, heartbeat), decision, now_ms)
+        updated = self.reconcile(group, updated, heartbeat.reported, decision, now_ms)
+        self.watch(group, updated)
+        must_tell = heartbeat.is_full or request.member_epoch == JOINING_EPOCH or updated.assigned != member.assigned
+        decision.answers.append(Answer(heartbeat.asker, self._response(updated, must_tell)))
+        return decision
+
+    def _check(self, heartbeat: Heartbeat) -> None:
+        request, epoch = heartbeat.request, heartbeat.request.member_epoch
+        must_have_id = epoch != JOINING_EPOCH or heartbeat.version >= MEMBER_IDS_OF_CLIENTS_FROM
+        _require(bool(request.group_id.strip()), "the group has no id")
+        _require(bool(request.member_id) or not must_have_id, "the member has no id")
+        _require(request.instance_id != "", "the instance id is empty")
+        _require(epoch >= STATIC_LEAVING_EPOCH, f"there is no member epoch {epoch}")
+        if epoch == STATIC_LEAVING_EPOCH:
+            _require(request.instance_id is not None, "only static members leave for a while")
+        if epoch == JOINING_EPOCH:
+            wants = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+            _require(request.rebalance_timeout_ms != -1, "who joins says its rebalance timeout")
+            _require(request.topic_partitions == [], "who joins owns nothing")
+            _require(wants, "who joins subscribes to topics")
+        if request.server_assignor is not None and request.server_assignor not in self._settings.assignors:
+            raise KafkaError(ErrorCode.UNSUPPORTED_ASSIGNOR, f"assignors are {', '.join(self._settings.assignors)}")
+        if request.subscribed_topic_regex:
+            check_pattern(request.subscribed_topic_regex)
+
+    def _member_of(self, group: ConsumerGroup, heartbeat: Heartbeat, decision: Decision, now_ms: int) -> ConsumerMember:
+        request = heartbeat.request
+        if request.member_epoch == JOINING_EPOCH:
+            return self._joining(group, heartbeat, decision, now_ms)
+        if request.instance_id is not None:
+            _check_instance(group, request.instance_id, request.member_id)
+        member = group.member(request.member_id)
+        _check_epoch(member, request.member_epoch, heartbeat.reported)
+        return member
+
+    def _joining(self, group: ConsumerGroup, heartbeat: Heartbeat, decision: Decision, now_ms: int) -> ConsumerMember:
+        """Who joins again under its own id gives up what it had; a static member takes the place that waits for it."""
+        request = heartbeat.request
+        member_id = request.member_id or self._new_uuid()
+        if member_id not in group.members and len(group.members) >= self._settings.consumer_group_size_max:
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
+        instance_id = request.instance_id
+        before = group.static_members.get(instance_id) if instance_id is not None else None
+        if before is not None and before != member_id:
+            return self._replace_static(group, group.members[before], member_id, decision, now_ms)
+        known = group.members.get(member_id)
+        if known is None:
+            known = ConsumerMember(member_id, instance_id=instance_id)
+            _note(group, known, heartbeat.client, EventKind.JOINED, "", now_ms)
+        return known
+
+    def _replace_static(
+        self, group: ConsumerGroup, before: ConsumerMember, member_id: str, decision: Decision, now_ms: int
+    ) -> ConsumerMember:
+        if before.epoch != STATIC_LEAVING_EPOCH:
+            raise KafkaError(ErrorCode.UNRELEASED_INSTANCE_ID, f"{before.instance_id} is in use by another member")
+        self.forget_timers(group, before)
+        member = before._replace(member_id=member_id, epoch=JOINING_EPOCH, previous_epoch=JOINING_EPOCH)
+        target = group.target_of(before)
+        decision.records += records.member_tombstones(group.group_id, before.member_id)
+        decision.records.append(records.member_record(group.group_id, member))
+        decision.records.append(records.target_record(group.group_id, member_id, target))
+        decision.records.append(records.current_record(group.group_id, member))
+        self._replay(group, decision.records[-6:])
+        _note(group, member, member.client, EventKind.REJOINED, "the static member is back", now_ms)
+        return member
+
+    # -- what changes
+
+    def changed(
+        self, group: ConsumerGroup, member: ConsumerMember, said: ConsumerMember, decision: Decision, now_ms: int
+    ) -> ConsumerMember:
+        """The member as it says it is; a new epoch and target where that, or the topics, make a difference."""
+        is_new = member.member_id not in group.members
+        if is_new or said != member:
+            self._add(group, decision, records.member_record(group.group_id, said))
+        reason = "a member joined" if is_new else "the subscription of a member changed"
+        is_changed = is_new or _wants(said) != _wants(member)
+        if is_changed:
+            self._forget_unused_patterns(group, decision)
+        self.maybe_assign(group, is_changed, reason, decision, now_ms)
+        return group.members[said.member_id]
+
+    def maybe_assign(
+        self, group: ConsumerGroup, is_changed: bool, reason: str, decision: Decision, now_ms: int
+    ) -> None:
+        """Begins an epoch when something changed or the subscribed topics did, and makes its target."""
+        topics = self._topics()
+        self._resolve_patterns(group, topics, decision, now_ms)
+        subscribed = group.subscribed_topics(group.members.values())
+        metadata_hash = topics_hash(topics, subscribed)
+        if not is_changed and metadata_hash == group.metadata_hash:
+            return
+        if not is_changed:
+            reason = "subscribed topics changed"
+        group.timeline.rebalance_started(now_ms, group.epoch + 1, reason, len(group.members))
+        self._add(group, decision, records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
+        self._assign(group, topics, decision, now_ms)
+
+    def _resolve_patterns(self, group: ConsumerGroup, topics: Topics, decision: Decision, now_ms: int) -> None:
+        for pattern in {member.topic_regex for member in group.members.values() if member.topic_regex}:
+            found = matching(pattern, topics)
+            if group.regex_topics.get(pattern) != found:
+                self._add(group, decision, records.regex_record(group.group_id, pattern, found, now_ms))
+
+    def _forget_unused_patterns(self, group: ConsumerGroup, decision: Decision) -> None:
+        used = {member.topic_regex for member in group.members.values()}
+        for pattern in [pattern for pattern in group.regex_topics if pattern not in used]:
+            self._add(group, decision, records.regex_tombstone(group.group_id, pattern))
+
+    def _assign(self, group: ConsumerGroup, topics: Topics, decision: Decision, now_ms: int) -> None:
+        members = group.members.values()
+        name = group.preferred_assignor(members, self._settings.assignors[0])
+        target = self._new_target(group, name, topics)
+        for member_id, partitions in target.items():
+            if group.target.get(member_id) != partitions:
+                self._add(group, decision, records.target_record(group.group_id, member_id, partitions))
+        self._add(group, decision, records.target_epoch_record(group.group_id, group.epoch, now_ms))
+
+    def _new_target(self, group: ConsumerGroup, assignor: str, topics: Topics) -> Assignment:
+        ids = {name: topic.topic_id for name, topic in topics.items()}
+        subscribers = [
+            Subscriber(
+                member.member_id,
+                member.name,
+                frozenset(ids[name] for name in group.topics_of(member) if name in ids),
+                group.target_of(member),
+            )
+            for member in group.members.values()
+        ]
+        wanted = group.subscribed_topics(group.members.values())
+        counts = {topic.topic_id: topic.partition_count for name, topic in sorted(topics.items()) if name in wanted}
+        return ASSIGNORS[assignor](subscribers, counts)
+
+    def reconcile(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        reported: Partitions | None,
+        decision: Decision,
+        now_ms: int,
+    ) -> ConsumerMember:
+        updated = reconciled(
+            member,
+            group.target_epoch,
+            group.target_of(member),
+            lambda partition: group.is_free_for(member.member_id, partition),
+            reported,
+        )
+        if updated != member:
+            self._add(group, decision, records.current_record(group.group_id, updated))
+            self.expect_revocation(group, updated)
+            if group.is_stable:
+                group.timeline.rebalance_completed(now_ms, group.epoch, len(group.members))
+        return updated
+
+    # -- leaving
+
+    def _leave(self, heartbeat: Heartbeat, now_ms: int) -> Decision:
+        request = heartbeat.request
+        group = self._groups.find_consumer(request.group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+        member = group.member(request.member_id)
+        if request.instance_id is not None:
+            _check_instance(group, request.instance_id, request.member_id)
+        decision = Decision(is_replayed=False)
+        if request.member_epoch == STATIC_LEAVING_EPOCH:
+            away = member.at_epoch(STATIC_LEAVING_EPOCH)._replace(pending_revocation=NOTHING)
+            self._add(group, decision, records.current_record(group.group_id, away))
+            _note(group, member, member.client, EventKind.LEFT, "a static member, expected back", now_ms)
+        else:
+            self.remove(group, [member], EventKind.LEFT, "", decision, now_ms)
+        response = ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
+        decision.answers.append(Answer(heartbeat.asker, response))
+        return decision
+
+    def remove(
+        self,
+        group: ConsumerGroup,
+        members: Iterable[ConsumerMember],
+        kind: EventKind,
+        reason: str,
+        decision: Decision,
+        now_ms: int,
+    ) -> None:
+        for member in members:
+            self.forget_timers(group, member)
+            _note(group, member, member.client, kind, reason, now_ms)
+            for record in records.member_tombstones(group.group_id, member.member_id):
+                self._add(group, decision, record)
+        self._forget_unused_patterns(group, decision)
+        if self._groups.members_left(group, decision, now_ms):
+            return
+        self.maybe_assign(group, True, reason or "a member left", decision, now_ms)
+        if not group.members:
+            group.timeline.rebalance_completed(now_ms, group.epoch, 0)
+
+    # -- over time
+
+    def watch(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        """It has to heartbeat again."""
+        self._timers.schedule(
+            _session_key(group, member),
+            self.session_timeout_ms(member),
+            lambda now_ms: self._expire(group, member.member_id, "did not heartbeat within its session", now_ms),
+        )
+
+    def expect_revocation(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        """It has to give up what it was told to; heartbeats alone do not put that off."""
+        if member.state is not MemberState.UNREVOKED_PARTITIONS:
+            self._timers.cancel(_rebalance_key(group, member))
+            return
+        self._timers.schedule(
+            _rebalance_key(group, member),
+            max(member.rebalance_timeout_ms, 0),
+            lambda now_ms: self._expire(group, member.member_id, "kept what it had to give up", now_ms, member.epoch),
+        )
+
+    def session_timeout_ms(self, member: ConsumerMember) -> int:
+        classic = member.classic
+        return self._settings.consumer_session_timeout_ms if classic is None else classic.session_timeout_ms
+
+    def _expire(
+        self, group: ConsumerGroup, member_id: str, reason: str, now_ms: int, epoch: int | None = None
+    ) -> Decision:
+        decision = Decision(is_replayed=False)
+        member = group.members.get(member_id)
+        if self._groups.find_consumer(group.group_id) is not group or member is None:
+            return decision
+        if epoch is None or member.epoch == epoch:
+            self.remove(group, [member], EventKind.TIMED_OUT, reason, decision, now_ms)
+        return decision
+
+    def forget_timers(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        self._timers.cancel(_session_key(group, member))
+        self._timers.cancel(_rebalance_key(group, member))
+
+    def topics_changed(self, group: ConsumerGroup, now_ms: int) -> Decision:
+        """The cluster has new topics, fewer, or larger ones."""
+        decision = Decision(is_replayed=False)
+        if group.members:
+            self.maybe_assign(group, False, "", decision, now_ms)
+        return decision
+
+    # -- records
+
+    def _add(self, group: ConsumerGroup, decision: Decision, record: StateRecord) -> None:
+        """Decided and in effect at once, so that what follows in the same decision sees it."""
+        decision.records.append(record)
+        self._replay(group, [record])
+
+    @staticmethod
+    def _replay(group: ConsumerGroup, added: Iterable[StateRecord]) -> None:
+        for record in added:
+            records.replay(group, record)
+
+    def _response(self, member: ConsumerMember, with_assignment: bool) -> ConsumerGroupHeartbeatResponse:
+        assignment = None
+        if with_assignment:
+            assignment = HeartbeatAssignment(
+                [TopicPartitions(topic_id, indexes) for topic_id, indexes in records.by_topic(member.assigned)]
+            )
+        return ConsumerGroupHeartbeatResponse(
+            member_id=member.member_id,
+            member_epoch=member.epoch,
+            heartbeat_interval_ms=self._settings.consumer_heartbeat_interval_ms,
+            assignment=assignment,
+        )
+
+
+def topics_hash(topics: Topics, subscribed: Iterable[str]) -> int:
+    """Differs when a subscribed topic comes, goes, is made anew or grows; an int64."""
+    digest = 0
+    for name in sorted(subscribed):
+        topic = topics.get(name)
+        if topic is not None:
+            for byte in b"%s:%d;" % (topic.topic_id, topic.partition_count):
+                digest = (digest ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return digest - (1 << 64) if digest >> 63 else digest
+
+
+def _as_said(member: ConsumerMember, heartbeat: Heartbeat) -> ConsumerMember:
+    """What a request leaves out has not changed. Who speaks this protocol no longer speaks the classic one."""
+    request = heartbeat.request
+    names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
+    return member._replace(
+        instance_id=request.instance_id if request.instance_id is not None else member.instance_id,
+        rack_id=request.rack_id if request.rack_id is not None else member.rack_id,
+        client=heartbeat.client,
+        topic_names=frozenset(names) if names is not None else member.topic_names,
+        topic_regex=regex if regex is not None else member.topic_regex,
+        rebalance_timeout_ms=request.rebalance_timeout_ms
+        if request.rebalance_timeout_ms != -1
+        else member.rebalance_timeout_ms,
+        server_assignor=request.server_assignor if request.server_assignor is not None else member.server_assignor,
+        classic=None,
+    )
+
+
+def _wants(member: ConsumerMember) -> tuple[frozenset[str], str, str | None]:
+    return member.topic_names, member.topic_regex, member.server_assignor
+
+
+def _check_instance(group: ConsumerGroup, instance_id: str, member_id: str) -> None:
+    known = group.static_members.get(instance_id)
+    if known is None:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+    if known != member_id:
+        raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
+
+
+def _check_epoch(member: ConsumerMember, epoch: int, reported: Partitions | None) -> None:
+    """The epoch before is good as well when the answer with the new one was lost: the member has taken on nothing."""
+    if epoch == member.epoch:
+        return
+    missed_answer = epoch == member.previous_epoch and reported is not None and reported <= member.assigned
+    if epoch > member.epoch or not missed_answer:
+        raise KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, f"member epoch {epoch} is not {member.epoch}: join again")
+
+
+def _require(condition: bool, problem: str) -> None:
+    if not condition:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
+
+
+def _note(
+    group: ConsumerGroup, member: ConsumerMember, client: Client, kind: EventKind, reason: str, now_ms: int
+) -> None:
+    group.timeline.add(
+        GroupEvent(
+            now_ms,
+            kind,
+            group.epoch,
+            reason,
+            member.member_id,
+            client.client_id,
+            client.host,
+            member.instance_id,
+            len(group.members),
+        )
+    )
+
+
+def _session_key(group: ConsumerGroup, member: ConsumerMember) -> tuple[str, str, str]:
+    return ("consumer session", group.group_id, member.member_id)
+
+
+def _rebalance_key(group: ConsumerGroup, member: ConsumerMember) -> tuple[str, str, str]:
+    return ("consumer rebalance", group.group_id, member.member_id)

@@ -1,0 +1,114 @@
+"""A group changes its protocol: classic to consumer when the first member speaks the new one, and back when the last
+such member is gone. Members stay members, and keep what they have.
+
+    classic, no members          its record is forgotten, a new consumer group begins
+    classic, consumers in it     generation -> epochs; assignments -> targets; they go on as classic members of it
+    consumer, classic members    epoch -> generation; they are told to join again
+
+`group.consumer.migration.policy` says which of the ways are open.
+"""
+
+from struct import Struct
+
+from sskafka.groups import consumer_records, log_records
+from sskafka.groups.assignors import NOTHING, Partitions
+from sskafka.groups.classic_group import ClassicGroup, State
+from sskafka.groups.classic_in_consumer import classic_assignment
+from sskafka.groups.classic_member import ClassicMember
+from sskafka.groups.consumer_group import ConsumerGroup, Topics
+from sskafka.groups.consumer_member import ClassicSide, ConsumerMember
+from sskafka.groups.subscription import CONSUMER_PROTOCOL, read_subscription
+from sskafka.model.coordination import StateRecord
+from sskafka.wire.codec import MalformedMessageError, decode
+from sskafka.wire.messages.consumer_protocol import ConsumerProtocolAssignment
+from sskafka.wire.messages.group_records import GroupMetadataValue
+
+_INT16 = Struct(">h")
+
+
+def upgraded(group: ClassicGroup, topics: Topics) -> tuple[ConsumerGroup, list[StateRecord]] | None:
+    """The consumer group and what writes it down; None when a member speaks something else."""
+    made = ConsumerGroup(group.group_id)
+    made.timeline = group.timeline
+    written = [log_records.group_tombstone(group.group_id)]
+    if not group.members:
+        return made, written
+    members = [_as_consumer(group, member, topics) for member in group.members.values()]
+    if group.protocol_type != CONSUMER_PROTOCOL or None in members:
+        return None
+    found = [member for member in members if member is not None]
+    group_id, epoch = group.group_id, group.generation
+    written += [consumer_records.member_record(group_id, member) for member in found]
+    written.append(consumer_records.epoch_record(group_id, epoch, 0))
+    written += [consumer_records.target_record(group_id, member.member_id, member.assigned) for member in found]
+    written.append(consumer_records.target_epoch_record(group_id, epoch, group.state_timestamp_ms))
+    written += [consumer_records.current_record(group_id, member) for member in found]
+    for record in written[1:]:
+        consumer_records.replay(made, record)
+    return made, written
+
+
+def _as_consumer(group: ClassicGroup, member: ClassicMember, topics: Topics) -> ConsumerMember | None:
+    protocols = member.protocols
+    subscription = read_subscription(member.metadata(group.protocol_name) or protocols[0][1])
+    if subscription is None:
+        return None
+    return ConsumerMember(
+        member.member_id,
+        member.instance_id,
+        subscription.rack_id,
+        member.client,
+        frozenset(subscription.topics),
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        classic=ClassicSide(member.session_timeout_ms, protocols),
+        epoch=group.generation,
+        previous_epoch=group.generation,
+        assigned=_assigned(member.assignment, topics),
+    )
+
+
+def _assigned(assignment: bytes, topics: Topics) -> Partitions:
+    if len(assignment) < _INT16.size:
+        return NOTHING
+    version = min(int(_INT16.unpack_from(assignment)[0]), ConsumerProtocolAssignment.SCHEMA.versions.last)
+    try:
+        decoded = decode(ConsumerProtocolAssignment, version, assignment, _INT16.size, allow_trailing=True)
+    except MalformedMessageError:
+        return NOTHING
+    return frozenset(
+        (topics[item.topic].topic_id, index)
+        for item in decoded.assigned_partitions
+        if item.topic in topics
+        for index in item.partitions
+    )
+
+
+def downgraded(group: ConsumerGroup, topics: Topics, now_ms: int) -> tuple[ClassicGroup, list[StateRecord]]:
+    """The classic group and what writes it down; all members must speak the classic protocol."""
+    value = GroupMetadataValue(protocol_type="", generation=group.epoch, protocol=None, leader=None)
+    made = ClassicGroup.from_value(group.group_id, value)
+    made.state_timestamp_ms = now_ms
+    made.timeline = group.timeline
+    for member in group.members.values():
+        assert member.classic is not None
+        made.add_member(_as_classic(member, topics), CONSUMER_PROTOCOL)
+    if made.members:
+        made.protocol_name = made.select_protocol()
+        made.state = State.STABLE
+    written = consumer_records.group_tombstones(group)
+    if made.members:
+        written.append(log_records.group_record(made.group_id, made.to_value()))
+    return made, written
+
+
+def _as_classic(member: ConsumerMember, topics: Topics) -> ClassicMember:
+    assert member.classic is not None
+    return ClassicMember(
+        member.member_id,
+        member.instance_id,
+        member.client,
+        member.classic.session_timeout_ms,
+        member.rebalance_timeout_ms,
+        member.classic.protocols,
+        classic_assignment(member, topics),
+    )

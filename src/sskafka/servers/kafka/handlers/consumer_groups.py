@@ -1,0 +1,121 @@
+"""Consumer groups (KIP-848): ConsumerGroupHeartbeat, and their description."""
+
+from sskafka.coordination.group_coordinator import GroupCoordinator
+from sskafka.groups.assignors import Partitions
+from sskafka.groups.consumer_group import ConsumerGroup, Topics
+from sskafka.groups.consumer_member import ConsumerMember
+from sskafka.groups.consumer_records import by_topic
+from sskafka.groups.consumer_requests import Heartbeat
+from sskafka.model.coordination import Asker
+from sskafka.model.errors import ErrorCode
+from sskafka.servers.kafka.asking import Gathering, asked_api
+from sskafka.servers.kafka.authorization import Operation, ResourceType
+from sskafka.servers.kafka.handlers.groups import GROUP_OPERATIONS, client_of, may_on_group
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.consumer_group_describe import (
+    Assignment,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
+from sskafka.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+
+
+class ConsumerGroupHandlers:
+    def __init__(self, groups: GroupCoordinator) -> None:
+        self._groups = groups
+
+    def register(self, registry: Registry) -> None:
+        heartbeat, describe = ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE
+        registry.add(heartbeat, asked_api(heartbeat, self.heartbeat, _heartbeat_refused))
+        registry.add(describe, asked_api(describe, self.describe, _describe_refused))
+
+    def heartbeat(self, message: ConsumerGroupHeartbeatRequest, request: Request, asker: Asker) -> None:
+        if not may_on_group(request, Operation.READ, message.group_id, asker):
+            return
+        names = message.subscribed_topic_names or ()
+        if not all(request.may_on_topic(Operation.DESCRIBE, name) for name in names):
+            asker.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            return
+        self._groups.consumer_heartbeat(Heartbeat(message, request.version, client_of(request), asker))
+
+    def describe(self, message: ConsumerGroupDescribeRequest, request: Request, asker: Asker) -> None:
+        gathering = Gathering(
+            lambda found: asker.answer(
+                ConsumerGroupDescribeResponse(
+                    groups=[_described(name, found[name], message, request) for name in message.group_ids]
+                )
+            )
+        )
+        for name in dict.fromkeys(message.group_ids):
+            part = gathering.part(name)
+            if may_on_group(request, Operation.DESCRIBE, name, part):
+                self._groups.describe_consumer(name, self._describe, part)
+        gathering.close()
+
+    def _describe(self, group: ConsumerGroup) -> DescribedGroup:
+        topics = self._groups.topics
+        return DescribedGroup(
+            group_id=group.group_id,
+            group_state=group.state_name,
+            group_epoch=group.epoch,
+            assignment_epoch=group.target_epoch,
+            assignor_name=group.preferred_assignor(group.members.values(), self._groups.default_assignor),
+            members=[_member(group, member, topics) for member in group.members.values()],
+        )
+
+
+def _member(group: ConsumerGroup, member: ConsumerMember, topics: Topics) -> Member:
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.client.client_id,
+        client_host=member.client.host,
+        subscribed_topic_names=sorted(member.topic_names),
+        subscribed_topic_regex=member.topic_regex or None,
+        assignment=_assignment(member.assigned, topics),
+        target_assignment=_assignment(group.target_of(member), topics),
+        member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
+    )
+
+
+def _assignment(partitions: Partitions, topics: Topics) -> Assignment:
+    names = {topic.topic_id: name for name, topic in topics.items()}
+    return Assignment(
+        [
+            TopicPartitions(topic_id, names[topic_id], indexes)
+            for topic_id, indexes in by_topic(partitions)
+            if topic_id in names
+        ]
+    )
+
+
+def _described(
+    name: str, found: DescribedGroup | ErrorCode, message: ConsumerGroupDescribeRequest, request: Request
+) -> DescribedGroup:
+    if isinstance(found, ErrorCode):
+        return DescribedGroup(error_code=found, group_id=name)
+    if message.include_authorized_operations:
+        found.authorized_operations = request.rights(ResourceType.GROUP, name, GROUP_OPERATIONS)
+    return found
+
+
+def _heartbeat_refused(_: ConsumerGroupHeartbeatRequest, error: ErrorCode) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=error)
+
+
+def _describe_refused(message: ConsumerGroupDescribeRequest, error: ErrorCode) -> ConsumerGroupDescribeResponse:
+    return ConsumerGroupDescribeResponse(
+        groups=[DescribedGroup(error_code=error, group_id=name) for name in message.group_ids]
+    )
