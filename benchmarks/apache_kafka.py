@@ -43,27 +43,27 @@ class KafkaLibs:
         return ["java", *options, log_level, "-cp", f"{self.directory}/*", class_name, *arguments]
 
 
-def resolve_kafka_libs() -> KafkaLibs:
-    """The jars, from the cache or by Maven; raises UnavailableError with the reason."""
+def resolve_kafka_libs(pom: Path = POM, cache: Path = CACHE) -> KafkaLibs:
+    """The jars of `pom`, from the cache or by Maven; raises UnavailableError with the reason."""
     for program in ("java", "mvn"):
         if shutil.which(program) is None:
             raise UnavailableError(f"{program} is not installed")
-    libs, resolved_for = CACHE / "libs", CACHE / "resolved.pom.xml"
-    if not resolved_for.exists() or resolved_for.read_bytes() != POM.read_bytes():
-        shutil.rmtree(CACHE, ignore_errors=True)
-        _copy_dependencies(libs)
-        shutil.copyfile(POM, resolved_for)
+    libs, resolved_for = cache / "libs", cache / "resolved.pom.xml"
+    if not resolved_for.exists() or resolved_for.read_bytes() != pom.read_bytes():
+        shutil.rmtree(cache, ignore_errors=True)
+        _copy_dependencies(pom, libs)
+        shutil.copyfile(pom, resolved_for)
     return KafkaLibs(libs)
 
 
-def _copy_dependencies(libs: Path) -> None:
+def _copy_dependencies(pom: Path, libs: Path) -> None:
     libs.mkdir(parents=True)
     command = [
         "mvn",
         "--batch-mode",
         "--quiet",
         "-f",
-        str(POM),
+        str(pom),
         "dependency:copy-dependencies",
         f"-DoutputDirectory={libs}",
     ]
