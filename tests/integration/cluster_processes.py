@@ -23,7 +23,6 @@ from sskafka.wire.messages.describe_quorum import DescribeQuorumRequest, Request
 from sskafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
-READY_TIMEOUT_S = 40
 STOP_TIMEOUT_S = 40
 
 
@@ -37,6 +36,7 @@ class PartitionState(NamedTuple):
 class ClusterProcesses:
     door_options: Sequence[str] = ("--no-http", "--no-adr")
     """Doors beside Kafka's take time and ports: only tests of such a door open it."""
+    ready_timeout_s = 40
     environment: Mapping[str, str] = {}
     """What brokers are told beside the environment of the tests."""
 
@@ -128,7 +128,8 @@ class ClusterProcesses:
         assert process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            assert selector.select(READY_TIMEOUT_S), f"no READY line within {READY_TIMEOUT_S} s\n{self.logs()}"
+            is_ready = selector.select(self.ready_timeout_s)
+            assert is_ready, f"no READY line within {self.ready_timeout_s} s\n{self.logs()}"
         return process.stdout.readline()
 
     # -- single brokers

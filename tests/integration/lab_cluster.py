@@ -2,9 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,8 @@ BROKER_COUNT = 5
 REPLICAS = [str(number) for number in range(1, BROKER_COUNT + 1)]
 ANSWER_TIMEOUT_S = 40
 SCRIPT_TIMEOUT_S = 40
+QUICK_SESSIONS = {"broker.session.timeout.ms": 3000, "broker.heartbeat.interval.ms": 500}
+"""Partitions of a dead broker have new leaders soon; elections of the quorum take their usual time."""
 
 
 class Answer(NamedTuple):
@@ -32,6 +35,7 @@ class Answer(NamedTuple):
 
 class LabCluster(ClusterProcesses):
     door_options = ("--http-port", "0", "--no-adr")
+    ready_timeout_s = 90  # ten processes start, five of them with FastAPI
 
     def __init__(
         self,
@@ -58,6 +62,23 @@ class LabCluster(ClusterProcesses):
         super().kill(*node_ids)
         for node_id in node_ids:
             wait_until(lambda at=node_id: not self.answers_http(at), f"the HTTP door of broker {node_id} is gone")
+
+    @contextmanager
+    def paused(self, node_ids: Sequence[int]) -> Iterator[None]:
+        for node_id in node_ids:
+            self.send(node_id, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for node_id in node_ids:
+                self.send(node_id, signal.SIGCONT)
+
+    def others(self, *node_ids: int) -> list[int]:
+        return [node_id for node_id in self.node_ids if node_id not in node_ids]
+
+    def epoch(self) -> int:
+        """Of the quorum."""
+        return int(self.quorum().leader_epoch)
 
     # -- over HTTP
 
@@ -107,6 +128,9 @@ class LabCluster(ClusterProcesses):
 
     def produce(self, topic_partition: str, key: str, payload: str, acks: str = "all") -> Answer:
         return self.call("POST", self.leader(), "/data/v1/produce", record_body(topic_partition, key, payload, acks))
+
+    def producing(self, topic_partition: str, payload: str, acks: str = "all") -> "Future[Answer]":
+        return self._threads.submit(self.produce, topic_partition, "k", payload, acks)
 
     def consume(self, topic_partition: str, last_offset: int = -1, max_batch_size: int = 100) -> Answer:
         return self.call(

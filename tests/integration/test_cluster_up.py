@@ -103,12 +103,13 @@ def test_a_signal_before_the_cluster_is_ready(tmp_path: Path) -> None:
     assert not any(cluster.is_running(node_id) for node_id in cluster.node_ids)
 
 
-def test_a_taken_port_is_named_with_the_way_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--kafka-port", "--http-port"])
+def test_a_taken_port_is_named_with_the_way_out(tmp_path: Path, option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        message = failure("-n", "1", "--dir", str(tmp_path / "cluster"), "--kafka-port", str(port))
+        message = failure("-n", "1", "--dir", str(tmp_path / "cluster"), "--kafka-port", "0", option, str(port))
     assert f"port {port}" in message
-    assert "--kafka-port" in message
+    assert f"{option} N" in message
     assert not (tmp_path / "cluster").exists()
 
 

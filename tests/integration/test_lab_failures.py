@@ -1,20 +1,17 @@
 """Exercises 4.2.6 and 4.3.4 to 4.3.9: five brokers of the lab of which some are killed, paused, and started again."""
 
-import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_cluster import Answer, LabCluster, consume_body, record_body, running_lab, topic_body
+from lab_cluster import QUICK_SESSIONS, Answer, LabCluster, consume_body, running_lab, topic_body
 from waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("lab-failures")
 
-QUICK = {"broker.session.timeout.ms": 3000, "broker.heartbeat.interval.ms": 500}
 STILL_WAITING_S = 0.8  # paused voters that come back sooner than their fetch timeout of 2 s start no election
 FETCH_OVER_S = 1.2  # a fetch that waits at the leader would still carry what it writes to a paused follower
 ANSWER_TIMEOUT_S = 30
@@ -22,7 +19,7 @@ ANSWER_TIMEOUT_S = 30
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabCluster]:
-    with running_lab(tmp_path_factory.mktemp("lab"), QUICK) as cluster:
+    with running_lab(tmp_path_factory.mktemp("lab"), QUICK_SESSIONS) as cluster:
         yield cluster
 
 
@@ -39,29 +36,6 @@ def _whole(lab: LabCluster) -> Iterator[None]:
 def assert_waits(request: "Future[Answer]") -> None:
     time.sleep(STILL_WAITING_S)  # the time in which nothing must happen
     assert not request.done(), request.result()
-
-
-def others(lab: LabCluster, *node_ids: int) -> list[int]:
-    return [node_id for node_id in lab.node_ids if node_id not in node_ids]
-
-
-def epoch(lab: LabCluster) -> int:
-    return int(lab.quorum().leader_epoch)
-
-
-@contextmanager
-def paused(lab: LabCluster, node_ids: Sequence[int]) -> Iterator[None]:
-    for node_id in node_ids:
-        lab.send(node_id, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for node_id in node_ids:
-            lab.send(node_id, signal.SIGCONT)
-
-
-def produce(lab: LabCluster, topic_partition: str, payload: str, acks: str = "all") -> "Future[Answer]":
-    return lab.calling("POST", lab.leader(), "/data/v1/produce", record_body(topic_partition, "k", payload, acks))
 
 
 def fetch_metadata(lab: LabCluster, last_offset: int, last_offset_epoch: int, size: int = 100) -> Any:
@@ -90,12 +64,12 @@ def metadata_logs(lab: LabCluster, node_id: int) -> list[Path]:
 
 def test_acks_all_waits_for_a_dead_replica_until_it_is_back(lab: LabCluster) -> None:
     lab.create("awaited")
-    victim = others(lab, lab.leader())[-1]
+    victim = lab.others(lab.leader())[-1]
     lab.kill(victim)
-    to_all = produce(lab, "awaited-1", "for all")
+    to_all = lab.producing("awaited-1", "for all")
     wait_until(lambda: lab.payloads("awaited-1") == ["for all"], "the leader and the living have it")
-    assert produce(lab, "awaited-1", "for the leader", "1").result(ANSWER_TIMEOUT_S).status == 204
-    assert produce(lab, "awaited-1", "for those in sync", "isr").result(ANSWER_TIMEOUT_S).status == 204
+    assert lab.producing("awaited-1", "for the leader", "1").result(ANSWER_TIMEOUT_S).status == 204
+    assert lab.producing("awaited-1", "for those in sync", "isr").result(ANSWER_TIMEOUT_S).status == 204
     assert_waits(to_all)
     lab.start_broker(victim, wait=False)
     assert to_all.result(ANSWER_TIMEOUT_S) == (204, None)
@@ -107,9 +81,9 @@ def test_a_follower_acknowledges_by_consuming(lab: LabCluster) -> None:
     """What it says over HTTP ends that wait, and nothing else: it is no real position of a replica."""
     lab.create("acknowledged")
     leader = lab.leader()
-    victim = others(lab, leader)[-1]
+    victim = lab.others(leader)[-1]
     lab.kill(victim)
-    to_all = produce(lab, "acknowledged-1", "for all")
+    to_all = lab.producing("acknowledged-1", "for all")
     wait_until(lambda: lab.payloads("acknowledged-1") == ["for all"], "the leader and the living have it")
     early = consume_body("acknowledged-1", -1) | {"follower_broker_id": str(victim)}
     assert lab.call("POST", leader, "/data/v1/consume", early).body["last_offset"] == 0
@@ -155,25 +129,25 @@ def test_a_log_that_does_not_fit_the_leaders_is_told_where(lab: LabCluster) -> N
 
 def test_a_change_waits_for_a_majority(lab: LabCluster) -> None:
     leader = lab.leader()
-    followers = others(lab, leader)
-    with paused(lab, followers[:2]):
+    followers = lab.others(leader)
+    with lab.paused(followers[:2]):
         answer = lab.call("POST", leader, "/admin/v1/topics", topic_body("bythree", 1))
         assert answer.status == 201, "three of five are a majority"
     lab.wait_for_brokers(lab.node_ids)
-    before = epoch(lab)
-    with paused(lab, followers[:3]):
+    before = lab.epoch()
+    with lab.paused(followers[:3]):
         creating = lab.calling("POST", leader, "/admin/v1/topics", topic_body("bytwo", 1))
         assert_waits(creating)
         assert "bytwo" not in "".join(lab.journal(leader))
     assert creating.result(ANSWER_TIMEOUT_S).status == 201
-    assert epoch(lab) == before
+    assert lab.epoch() == before
 
 
 def test_what_a_dead_leader_wrote_alone_is_truncated(lab: LabCluster) -> None:
     old_leader = lab.leader()
-    rest = others(lab, old_leader)
+    rest = lab.others(old_leader)
     size = len(metadata_log_bytes(lab, old_leader))
-    with paused(lab, rest):
+    with lab.paused(rest):
         time.sleep(FETCH_OVER_S)
         lost = lab.calling("POST", old_leader, "/admin/v1/topics", topic_body("onlythere", 1))
         wait_until(lambda: b"onlythere" in metadata_log_bytes(lab, old_leader)[size:], "the leader has written it")
@@ -194,10 +168,10 @@ def test_what_a_dead_leader_wrote_alone_is_truncated(lab: LabCluster) -> None:
 def test_a_vote_over_http_is_a_real_one_and_the_cluster_heals(lab: LabCluster) -> None:
     lab.create("voted")
     voter = lab.follower()
-    candidates = [str(node_id) for node_id in others(lab, voter)]
+    candidates = [str(node_id) for node_id in lab.others(voter)]
     last = fetch_metadata(lab, -1, -1, 1000)["records"][-1]
     wait_until(lambda: "voted" in lab.journal(voter)[-1], "the voter knows the topic")
-    next_epoch = epoch(lab) + 10
+    next_epoch = lab.epoch() + 10
     assert vote(lab, voter, next_epoch, candidates[0], last["offset"] - 1, last["epoch"])["granted"] is False
     assert vote(lab, voter, next_epoch, candidates[1], last["offset"], last["epoch"]) == {"granted": True}
     lab.kill(voter)
@@ -207,7 +181,7 @@ def test_a_vote_over_http_is_a_real_one_and_the_cluster_heals(lab: LabCluster) -
     assert refused["granted"] is False
     lab.wait_for_brokers(lab.node_ids)
     lab.create("healed")
-    assert epoch(lab) >= next_epoch, "the vote has begun its epoch"
+    assert lab.epoch() >= next_epoch, "the vote has begun its epoch"
 
 
 def vote(lab: LabCluster, voter: int, its_epoch: int, candidate: str, offset: int, offset_epoch: int) -> Any:
@@ -220,12 +194,24 @@ def vote(lab: LabCluster, voter: int, its_epoch: int, candidate: str, offset: in
     return lab.call("POST", voter, "/kraft/v1/voteRequest", body).body
 
 
+def test_a_leader_that_nobody_elected_does_no_lasting_harm(lab: LabCluster) -> None:
+    lab.create("unharmed")
+    assert lab.produce("unharmed-1", "k", "p").status == 204
+    told, other = lab.others(lab.leader())[:2]
+    body = {"leader_id": str(other), "leader_epoch": lab.epoch() + 5}
+    assert lab.call("POST", told, "/kraft/v1/beginQuorumEpoch", body) == (200, {"accepted": True})
+    lab.wait_for_brokers(lab.node_ids)
+    assert lab.leader() in lab.node_ids
+    assert lab.payloads("unharmed-1") == ["p"]
+    assert lab.produce("unharmed-1", "k", "more").status == 204
+
+
 # -- 4.3.8, 4.3.9 failures of brokers
 
 
 def test_restarted_followers_change_no_leader(lab: LabCluster) -> None:
-    leader, before = lab.leader(), epoch(lab)
-    killed, stopped = others(lab, leader)[:2]
+    leader, before = lab.leader(), lab.epoch()
+    killed, stopped = lab.others(leader)[:2]
     lab.kill(killed)
     lab.stop_broker(stopped)
     lab.create("meanwhile")
@@ -234,7 +220,7 @@ def test_restarted_followers_change_no_leader(lab: LabCluster) -> None:
     lab.start_broker(stopped)
     for node_id in (killed, stopped):
         wait_until(lambda at=node_id: lab.stored_lines(at, "meanwhile-1") == ["0 k p"], f"broker {node_id} caught up")
-    assert (lab.leader(), epoch(lab)) == (leader, before)
+    assert (lab.leader(), lab.epoch()) == (leader, before)
 
 
 def test_a_new_leader_has_everything_and_the_old_one_follows_it(lab: LabCluster) -> None:
@@ -251,34 +237,15 @@ def test_a_new_leader_has_everything_and_the_old_one_follows_it(lab: LabCluster)
     for number in (1, 2, 3):
         assert lab.payloads(f"survives-{number}") == [f"one of {number}", f"two of {number}"]
         assert lab.produce(f"survives-{number}", "k", "three", "1").status == 204
-    for node_id in others(lab, old_leader):
+    for node_id in lab.others(old_leader):
         state = lab.quorum_state(node_id)
-        assert (state["leader_id"], state["leader_epoch"]) == (new_leader, epoch(lab))
-    before = epoch(lab)
+        assert (state["leader_id"], state["leader_epoch"]) == (new_leader, lab.epoch())
+    before = lab.epoch()
     lab.start_broker(old_leader)
-    assert (lab.leader(), epoch(lab)) == (new_leader, before), "a deposed leader that comes back starts no election"
+    assert (lab.leader(), lab.epoch()) == (new_leader, before), "a deposed leader that comes back starts no election"
     for number in (1, 2, 3):
         lines = [f"0 k one of {number}", f"1 k two of {number}", "2 k three"]
         wait_until(
             lambda at=number, expected=lines: lab.stored_lines(old_leader, f"survives-{at}") == expected,
             f"the old leader has fetched partition {number}",
         )
-
-
-def test_acks_all_outlives_its_leader(lab: LabCluster) -> None:
-    """The wait goes on at the next leader of the partition, when another broker than the lab's leader led it."""
-    lab.create("moved", 5)
-    leader = lab.leader()
-    state = {number + 1: item.leader for number, item in lab.partitions("moved").items()}
-    number, victim = next((number, node) for number, node in state.items() if node != leader)
-    with paused(lab, [next(node for node in others(lab, leader, victim))]):
-        to_all = produce(lab, f"moved-{number}", "for all")
-        wait_until(lambda: _has(lab, leader, f"moved-{number}"), "the others have it")
-        lab.kill(victim)
-    lab.start_broker(victim)
-    assert to_all.result(ANSWER_TIMEOUT_S) == (204, None)
-    assert lab.payloads(f"moved-{number}") == ["for all"]
-
-
-def _has(lab: LabCluster, node_id: int, topic_partition: str) -> bool:
-    return lab.stored_lines(node_id, topic_partition) == ["0 k for all"]

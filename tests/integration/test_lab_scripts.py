@@ -9,18 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from lab_cluster import LabCluster, partition_list, run, running_lab, script_command
+from lab_cluster import QUICK_SESSIONS, LabCluster, partition_list, run, running_lab, script_command
 from waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("lab-scripts")
 
 LINE_TIMEOUT_S = 30
-QUICK = {"broker.session.timeout.ms": 3000, "broker.heartbeat.interval.ms": 500}
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabCluster]:
-    with running_lab(tmp_path_factory.mktemp("lab"), QUICK) as cluster:
+    with running_lab(tmp_path_factory.mktemp("lab"), QUICK_SESSIONS) as cluster:
         yield cluster
 
 
