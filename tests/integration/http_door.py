@@ -32,7 +32,8 @@ class HttpClient:
 
     def produce(self, partition: str, payload: str, key: str | None = None, acks: object = "1") -> None:
         body = {"topic_partition": partition, "key": key, "payload": payload, "acks": acks}
-        assert self.post("/data/v1/produce", body) == (204, None)
+        answer = self.post("/data/v1/produce", body)
+        assert answer == (204, None), answer
 
     def consume(self, partition: str, last_offset: int = -1, **more: Any) -> dict[str, Any]:
         body = {"topic_partition": partition, "last_offset": last_offset, **more}

@@ -1,0 +1,160 @@
+"""The HTTP doors of three brokers: who accepts, who passes on, and what the lab's `acks: all` waits for."""
+
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from cluster_processes import ClusterProcesses
+from http_door import HttpClient
+from waiting import wait_until
+
+from sskafka.model.properties import parse_properties
+
+pytestmark = pytest.mark.xdist_group("http-cluster")
+
+STILL_WAITING_S = 0.5
+SETTINGS = {
+    "broker.session.timeout.ms": 4000,
+    "broker.heartbeat.interval.ms": 500,
+    "replica.lag.time.max.ms": 30_000,
+}
+"""A follower that is paused for a moment stays in sync: records wait for it."""
+
+
+class HttpCluster(ClusterProcesses):
+    door_options = ("--http-port", "0", "--no-adr")
+    ready_timeout_s = 90
+
+    def http(self, node_id: int) -> HttpClient:
+        properties = parse_properties((self.home(node_id) / "server.properties").read_text())
+        return HttpClient(properties["http.listener"])
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpCluster]:
+    cluster = HttpCluster(tmp_path_factory.mktemp("cluster"), 3, SETTINGS)
+    try:
+        cluster.start("--lab")
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@pytest.fixture
+def doors(cluster: HttpCluster) -> Iterator[dict[int, HttpClient]]:
+    doors = {node_id: cluster.http(node_id) for node_id in cluster.node_ids}
+    yield doors
+    for door in doors.values():
+        door.close()
+
+
+@pytest.fixture
+def leader(doors: dict[int, HttpClient]) -> HttpClient:
+    """Broker 1 leads a new cluster."""
+    assert doors[1].get("/healthcheck")[1]["leader_broker_id"] == 1
+    return doors[1]
+
+
+def leaders_of(cluster: HttpCluster, topic: str) -> dict[int, int]:
+    return {number: state.leader for number, state in cluster.partitions(topic).items()}
+
+
+@contextmanager
+def paused(cluster: HttpCluster, node_id: int) -> Iterator[None]:
+    cluster.send(node_id, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        cluster.send(node_id, signal.SIGCONT)
+
+
+def assert_waits(request: "Future[None]") -> None:
+    time.sleep(STILL_WAITING_S)  # the time in which nothing must happen
+    assert not request.done()
+
+
+def test_everybody_else_names_the_leader(doors: dict[int, HttpClient], leader: HttpClient) -> None:
+    refusal = (421, {"detail": "leader is 1, can't accept"})
+    for node_id in (2, 3):
+        door = doors[node_id]
+        assert door.get("/healthcheck") == (200, {"status": "up", "broker_id": node_id, "leader_broker_id": 1})
+        assert door.post("/admin/v1/topics", {"topic_name": "t", "partition_count": 1}) == refusal
+        assert door.get("/admin/v1/topics") == refusal
+        assert door.delete("/admin/v1/topics/t") == refusal
+        assert door.post("/data/v1/produce", {"topic_partition": "t-1", "payload": "x"}) == refusal
+        assert door.post("/data/v1/consume", {"topic_partition": "t-1"}) == refusal
+        assert door.post("/kraft/v1/fetchMetadata", {}) == refusal
+        assert door.get("/readyz") == (200, {"status": "ready"})
+
+
+def test_the_leader_passes_on_what_others_lead(cluster: HttpCluster, leader: HttpClient) -> None:
+    leader.create("spread", 3)
+    assert set(leaders_of(cluster, "spread").values()) == {1, 2, 3}
+    for number in (1, 2, 3):
+        for acks in ("all", "isr", "1", "0"):
+            leader.produce(f"spread-{number}", f"{number} {acks}", acks=acks)
+        found = wait_until(
+            lambda number=number: leader.consume(f"spread-{number}")["records"][3:], "the unacknowledged record arrives"
+        )
+        assert found[0]["payload"] == f"{number} 0"
+        assert [record["payload"] for record in leader.consume(f"spread-{number}")["records"][:3]] == [
+            f"{number} {acks}" for acks in ("all", "isr", "1")
+        ]
+
+
+def test_all_waits_for_a_replica_that_is_away_and_for_its_word(cluster: HttpCluster, leader: HttpClient) -> None:
+    leader.create("waiting")
+    leader.produce("waiting-1", "first", acks="all")
+    absent = next(node_id for node_id in (2, 3) if node_id != leaders_of(cluster, "waiting")[0])
+    with ThreadPoolExecutor(1) as threads, paused(cluster, absent):
+        request = threads.submit(leader.produce, "waiting-1", "second", None, "all")
+        assert_waits(request)
+        leader.consume("waiting-1", 0, follower_broker_id=str(absent))
+        assert_waits(request)
+        leader.consume("waiting-1", 1, follower_broker_id="99")
+        assert_waits(request)
+        found = leader.consume("waiting-1", 1, follower_broker_id=str(absent))
+        request.result(10)
+    assert found == {"last_offset": 1, "records": []}, "what a follower says moves no watermark"
+    wait_until(lambda: leader.consume("waiting-1")["last_offset"] == 1, "the absent replica has it too")
+
+
+def test_a_reader_waits_a_second_for_the_watermark(cluster: HttpCluster, leader: HttpClient) -> None:
+    leader.create("reading")
+    absent = next(node_id for node_id in (2, 3) if node_id != leaders_of(cluster, "reading")[0])
+    with paused(cluster, absent):
+        leader.produce("reading-1", "not committed yet", acks="1")
+        began = time.monotonic()
+        assert leader.consume("reading-1") == {"last_offset": -1, "records": []}
+        assert 1 <= time.monotonic() - began < 5
+    assert leader.consume("reading-1")["last_offset"] == 0
+
+
+def test_one_of_the_brokers_is_the_active_controller(doors: dict[int, HttpClient]) -> None:
+    name = "kafka_controller_kafkacontroller_activecontrollercount"
+    pages = [door.http.get("/metrics").text.splitlines() for door in doors.values()]
+    assert sorted(line for page in pages for line in page if line.startswith(name)) == [
+        f"{name} 0",
+        f"{name} 0",
+        f"{name} 1",
+    ]
+
+
+def test_a_topic_has_all_brokers_also_those_that_are_down(cluster: HttpCluster, leader: HttpClient) -> None:
+    cluster.kill(3)
+    wait_until(lambda: cluster.live_brokers(at=1) == {1, 2}, "broker 3 is fenced")
+    leader.create("later")
+    status, listed = leader.get("/admin/v1/topics")
+    assert status == 200
+    replicas = [
+        topic["partitions"][0]["replica_brokers"] for topic in listed["topics"] if topic["topic_name"] == "later"
+    ]
+    assert replicas == [["1", "2", "3"]]
+    with ThreadPoolExecutor(1) as threads:
+        request = threads.submit(leader.produce, "later-1", "for everybody", None, "all")
+        assert_waits(request)
+        cluster.start_broker(3)
+        request.result(30)
