@@ -271,6 +271,7 @@ class ReplicaManager:
         config, min_insync_replicas = self._configs(image, topic.name)
         partition_log = self._logs.open_log(topic_partition, topic.topic_id, config, self._clock.now_ms())
         partition_log.log_directory.check_online()
+        partition_log.producers.verifies_transactions = self._settings["transaction.partition.verification.enable"]
         return Partition(
             topic_partition,
             topic.topic_id,
