@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run lint types contracts unit sim test clean
+.PHONY: help install run lint types contracts unit sim test challenge clean
 
 help: ## List the targets
 	@grep -hE "^[a-z-]+:.*## " $(MAKEFILE_LIST) | sed -E "s/:.*## /\t/" | expand -t 18
@@ -38,6 +38,9 @@ sim: $(STAMP) ## Simulate 10,000 quorums (SEED=123 replays one)
 	SEEDS=$${SEEDS:-10000} $(BIN)/pytest -q -n 2 tests/simulation
 
 test: lint types contracts unit ## Lint, types, import contracts and all tests
+
+challenge: $(STAMP) ## Run the tester of the Kafka challenge on this repository (port 9092)
+	$(BIN)/sskafka challenge .
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

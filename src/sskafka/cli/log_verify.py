@@ -72,9 +72,10 @@ def _repair(report: DirectoryReport, allow_data_loss: bool, is_text: bool) -> li
 
 def _print_partition(report: PartitionReport) -> None:
     state = f"{len(report.damages)} damages" if report.damages else "sound"
+    gaps = f" with {report.gaps} gaps" if report.gaps else ""
     print(
         f"{report.name}: {state}, {report.segments} segments, {report.batches} batches,"
-        f" offsets {report.start_offset}..{report.end_offset}, {report.size_bytes} bytes"
+        f" offsets {report.start_offset}..{report.end_offset}{gaps}, {report.size_bytes} bytes"
     )
     sys.stdout.flush()
 
@@ -98,6 +99,7 @@ def _as_json(report: DirectoryReport, done: list[Repair]) -> dict[str, Any]:
                 "batches": partition.batches,
                 "start_offset": partition.start_offset,
                 "end_offset": partition.end_offset,
+                "gaps": partition.gaps,
                 "size_bytes": partition.size_bytes,
                 "damages": len(partition.damages),
             }

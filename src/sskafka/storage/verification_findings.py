@@ -42,6 +42,8 @@ class PartitionReport:
     start_offset: int = 0
     end_offset: int = 0
     size_bytes: int = 0
+    gaps: int = 0
+    """Between batches; compaction leaves them, and so does a wrong offset in the last batch."""
     has_old_formats: bool = False
     findings: list[Finding] = field(default_factory=list)
 

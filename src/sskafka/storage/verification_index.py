@@ -95,8 +95,9 @@ def offset_index_mismatches(path: Path, batches: Sequence[BatchPlace]) -> list[M
 
 def time_index_problems(path: Path, batches: Sequence[BatchPlace]) -> TimeIndexProblems:
     last_offsets = [batch.last_offset for batch in batches]
+    unused = IndexEntry(0, base_offset_of(path))
     problems, previous = TimeIndexProblems([], [], []), -1
-    for timestamp, offset in time_index_entries(path):
+    for timestamp, offset in (entry for entry in time_index_entries(path) if entry != unused):
         place = bisect_left(last_offsets, offset)
         if place == len(batches) or last_offsets[place] != offset:
             problems.unfound.append(Mismatch(offset, last_offsets[place] if place < len(batches) else -1))

@@ -28,6 +28,7 @@ from sskafka.storage.segment_swap import CLEANED_SUFFIX, SWAP_SUFFIX
 from sskafka.storage.transaction_index import TransactionIndex
 from sskafka.storage.verification_findings import Finding, PartitionReport, Remedy
 from sskafka.storage.verification_index import BatchPlace, offset_index_mismatches, time_index_problems
+from sskafka.storage.verification_transactions import OpenTransactions
 from sskafka.storage.verification_walk import SegmentReader
 
 # Gaps are no damage to this check: compaction makes them, and no file says whether a topic is compacted.
@@ -56,6 +57,7 @@ class _PartitionCheck:
     report: PartitionReport = field(init=False)
     sizes: dict[str, int] = field(init=False)
     epochs: LeaderEpochs = field(init=False)
+    transactions: OpenTransactions = field(default_factory=OpenTransactions)
 
     def __post_init__(self) -> None:
         self.report = PartitionReport(os.path.basename(self.directory), self.topic_partition)
@@ -156,8 +158,29 @@ class _PartitionCheck:
             if self._has_old_format_at(name, verdict.good_bytes, must_be_valid=True):
                 return self._check_old_segment(name)
             self._report_damage(name, verdict.good_bytes, verdict.problem.partition(": ")[2], following)
-        headers = walk_headers(segment.file, 0, verdict.good_bytes)
-        return [BatchPlace(position, header.last_offset, header.max_timestamp) for position, header in headers]
+        return list(self._places(segment, verdict.good_bytes))
+
+    def _places(self, segment: Segment, good_bytes: int) -> Iterator[BatchPlace]:
+        """What indexes must know of the batches; aborted transactions are compared with theirs at once."""
+        aborts: set[int] = set()
+        next_offset: int | None = self.report.end_offset if self.report.batches else None
+        for position, header in walk_headers(segment.file, 0, good_bytes):
+            if self.transactions.is_aborted_by(segment, position, header):
+                aborts.add(header.last_offset)
+            self.report.gaps += next_offset is not None and header.base_offset > next_offset
+            next_offset = header.next_offset
+            yield BatchPlace(position, header.last_offset, header.max_timestamp)
+        self._check_transaction_index(file_stem(segment.base_offset) + transaction_index.SUFFIX, aborts)
+
+    def _check_transaction_index(self, name: str, aborts: set[int]) -> None:
+        try:
+            missing = aborts - {entry.last_offset for entry in TransactionIndex(self.disk, self._path(name))}
+        except CorruptFileError as error:
+            self._find(name, str(error), Remedy.REMAKE)
+            return
+        if missing:
+            text = f"{len(missing)} aborted transactions are not in it; the first ends at {min(missing)}"
+            self._find(name, text, Remedy.REMAKE)
 
     def _report_damage(self, name: str, position: int, problem: str, following: int | None) -> None:
         behind = self._good_batches_behind(name, position)
@@ -219,10 +242,6 @@ class _PartitionCheck:
             else:
                 for text in _index_problems(Path(self._path(name)), places):
                     self._find(name, text, Remedy.REMAKE)
-        try:
-            list(TransactionIndex(self.disk, self._path(stem + transaction_index.SUFFIX)))
-        except CorruptFileError as error:
-            self._find(stem + transaction_index.SUFFIX, str(error), Remedy.REMAKE)
 
     # ---- parts
 

@@ -67,6 +67,7 @@ def test_json(data: Path) -> None:
             "batches": 2,
             "start_offset": 0,
             "end_offset": 2,
+            "gaps": 0,
             "size_bytes": (data / "orders-0" / "00000000000000000000.log").stat().st_size,
             "damages": 2,
         }

@@ -7,6 +7,7 @@ from struct import pack
 
 import pytest
 from legacy_messages import message, old_segment
+from logs import batch, marker
 
 from sskafka.model.ids import TopicPartition
 from sskafka.records.builder import NewRecord, build_batch
@@ -113,6 +114,34 @@ def test_zeros_and_half_a_batch_behind_the_end_are_cut(data: Path) -> None:
         assert damages(verify_directory(str(data))) == [(last.name, Remedy.CUT)]
         assert [one.is_done for one in repaired(data)] == [True]
         assert [last for _, last in served(data)] == list(range(BATCHES))
+
+
+def test_gaps_are_counted(data: Path) -> None:
+    last = segments(data)[-1]
+    with last.open("ab") as file:
+        for offset in (BATCHES + 10, BATCHES + 11, BATCHES + 20):
+            file.write(batch(b"v", base_offset=offset, leader_epoch=2))
+    (partition,) = verify_directory(str(data)).partitions
+    assert (partition.gaps, partition.end_offset, partition.damages) == (2, BATCHES + 21, [])
+
+
+def test_aborts_that_the_transaction_index_lacks(tmp_path: Path) -> None:
+    manager = open_manager(tmp_path / "data")
+    log = manager.open_log(ORDERS, TOPIC_ID, CONFIG, NOW_MS)
+    producer = {"producer_id": 5, "producer_epoch": 0}
+    for number, commit in enumerate((False, True, False)):
+        log.append_as_leader(batch(b"v", transactional=True, base_sequence=number, **producer), 0, NOW_MS)
+        log.append_as_leader(marker(5, 0, commit=commit), 0, NOW_MS, from_client=False)
+    manager.close()
+    index = tmp_path / "data" / "orders-0" / "00000000000000000000.txnindex"
+    whole = index.read_bytes()
+    assert verify_directory(str(tmp_path / "data")).all_findings == []
+    for content in (b"", whole[:34]):
+        index.write_bytes(content)
+        (finding,) = verify_directory(str(tmp_path / "data")).damages
+        assert finding.path.endswith(".txnindex")
+        assert [one.is_done for one in repaired(tmp_path / "data")] == [True]
+        assert index.read_bytes() == whole
 
 
 def flip_byte(path: Path, position: int) -> None:
