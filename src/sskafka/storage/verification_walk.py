@@ -133,7 +133,8 @@ class SegmentReader:
         start = position + 1
         while start + _SHORTEST_BYTES <= self.size_bytes:
             chunk = self._read_chunk(_CHUNK_BYTES, start)
-            for found in _BATCH_BEGINNING.finditer(chunk):
+            has_anything = bool(chunk.strip(b"\0"))  # long runs of zeros are common where a file was not all written
+            for found in _BATCH_BEGINNING.finditer(chunk) if has_anything else ():
                 batch = self._good_batch_at(start + found.start())
                 if batch is not None:
                     return batch
