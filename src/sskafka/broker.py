@@ -70,9 +70,8 @@ from sskafka.wire.schema import Message
 
 if TYPE_CHECKING:
     from sskafka.replication.log_cleaner import LogCleaner
+    from sskafka.replication.replica_moves import ReplicaMoves
     from sskafka.servers.adr.door import Door as AdrDoor
-
-if TYPE_CHECKING:
     from sskafka.servers.http.supervisor import HttpDoor
 
 log = logging.getLogger(__name__)
@@ -81,7 +80,7 @@ THREADS = 4  # they sit in fsync and cold reads
 REQUEST_MEMORY_DEFAULT_BYTES = 256 * 1024 * 1024
 DRAIN_TIMEOUT_S = 5.0
 CLEANER_DELAY_S = 1.0
-ADR_LISTENER = "adr.listener"
+HTTP_LISTENER, ADR_LISTENER = "http.listener", "adr.listener"
 EVERY_INTERFACE = {"", "0.0.0.0", "::"}
 
 
@@ -109,16 +108,24 @@ class Broker:
         self._registry = Registry(self._spawn_request)
         self._served = ServedApis()
         self._services: BrokerServices | None = None
-        self.adr_address: str | None = None
-        self._cleaner: LogCleaner | None = None
         self._http: HttpDoor | None = None
-        self.http_address: str | None = None
-        """host:port of the HTTP door, when it has one."""
+        self._door_addresses: dict[str, str] = {}
+        self._cleaner: LogCleaner | None = None
 
     @property
     def bootstrap_servers(self) -> str:
         """The addresses that clients are told, as `bootstrap.servers` takes them."""
         return ",".join(f"{listener.host}:{listener.port}" for listener in self.advertised)
+
+    @property
+    def http_address(self) -> str | None:
+        """host:port of the HTTP door, when it has one."""
+        return self._door_addresses.get(HTTP_LISTENER)
+
+    @property
+    def adr_address(self) -> str | None:
+        """The same of the ADR's door."""
+        return self._door_addresses.get(ADR_LISTENER)
 
     async def start(self) -> None:
         """Returns when the Kafka port answers; raises what kept the broker from starting, and leaves nothing behind."""
@@ -132,8 +139,8 @@ class Broker:
     async def _start(self) -> None:
         topics = self._topics_to_create()
         sockets = self._bind_sockets()
-        adr_socket = self._bind_adr()
-        http_socket = self._bind_http()
+        adr_socket = self._bind_door(ADR_LISTENER)
+        http_socket = self._bind_door(HTTP_LISTENER)
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="sskafka-io")
         self._stack.callback(self._executor.shutdown)
         logs = self._open_logs(LoopBackground(asyncio.get_running_loop(), self._executor))
@@ -152,26 +159,34 @@ class Broker:
             register_broker_apis(self._registry, services, control, self.settings, self._clock, self.cluster_id)
             adr = self._adr = AdrServices(lambda: self._make_adr_door(services, control))
             adr.register(self._registry)
-            await self._join_cluster(control, logs, sockets)
+            await self._join_cluster(control, logs, sockets, http_socket)
             self._stack.push_async_callback(adr.close)
             if adr_socket is not None:
                 await self._open_adr(adr_socket)
-            if http_socket is not None:
-                self._open_http(http_socket, sockets, control)
             if topics:
                 self._stack.push_async_callback(_end, self._spawn_background(self._create_topics(topics)))
         else:
             await control.begin()
 
-    async def _join_cluster(self, control: NodeControl, logs: LogManager, sockets: dict[str, socket.socket]) -> None:
+    async def _join_cluster(
+        self,
+        control: NodeControl,
+        logs: LogManager,
+        sockets: dict[str, socket.socket],
+        http_socket: socket.socket | None,
+    ) -> None:
+        """The HTTP door opens behind the Kafka port; where others are awaited, it tells so meanwhile."""
         if not control.is_alone:
             self._served.open_to_nodes(self._registry)
             await self._serve(sockets)
         await control.begin()
+        if not control.is_alone:
+            self._maybe_open_http(http_socket, sockets, control)
         await self._unless_failed(control.join(self._registration(logs), lambda: logs.offline_directory_ids))
         self._served.open_to_all(self._registry)
         if control.is_alone:
             await self._serve(sockets)
+            self._maybe_open_http(http_socket, sockets, control)
         self._stack.push_async_callback(control.leave)
 
     async def doors_open(self) -> None:
@@ -226,26 +241,15 @@ class Broker:
         ]
         return sockets
 
-    def _bind_http(self) -> socket.socket | None:
-        address = addresses.parse_address("http.listener", self.settings["http.listener"])
+    def _bind_door(self, setting: str) -> socket.socket | None:
+        """The port of a door beside Kafka's; None when it stays shut."""
+        address = addresses.parse_address(setting, self.settings[setting])
         if address is None or not self.is_broker:
             return None
-        from sskafka.servers.http.supervisor import bind_http  # noqa: PLC0415
-
-        bound = self._inherited.pop("http.listener", None) or bind_http(*address)
+        bound = self._inherited.pop(setting, None) or bind_door(setting, *address)
         self._stack.callback(bound.close)
-        listener = self._reachable(addresses.Listener("http.listener", *address), bound.getsockname()[1])
-        self.http_address = str(Address(listener.host, bound.getsockname()[1]))
-        return bound
-
-    def _bind_adr(self) -> socket.socket | None:
-        address = addresses.parse_address(ADR_LISTENER, self.settings[ADR_LISTENER])
-        if address is None or not self.is_broker:
-            return None
-        bound = self._inherited.pop(ADR_LISTENER, None) or bind_door(ADR_LISTENER, *address)
-        self._stack.callback(bound.close)
-        listener = self._reachable(addresses.Listener(ADR_LISTENER, *address), bound.getsockname()[1])
-        self.adr_address = str(Address(listener.host, listener.port))
+        listener = self._reachable(addresses.Listener(setting, *address), bound.getsockname()[1])
+        self._door_addresses[setting] = str(Address(listener.host, bound.getsockname()[1]))
         return bound
 
     def _topics_to_create(self) -> list[NewTopic]:
@@ -277,8 +281,11 @@ class Broker:
             loop.call_later,
             lambda: control.broker_epoch,
         )
-        replicas = ReplicaManager(self.node_id, logs, self.settings, self._clock, loop.call_soon, links)
+        replicas = ReplicaManager(
+            self.node_id, logs, self.settings, self._clock, loop.call_soon, links, loop.call_soon_threadsafe
+        )
         self._stack.callback(replicas.stop)
+        moves = self._watch_directories(logs, replicas, control)
 
         timers = TimerWheel(self._clock, loop.call_later)
         surroundings = Surroundings(replicas, self.settings, self._clock, timers, LoopBackground(loop, self._executor))
@@ -306,7 +313,25 @@ class Broker:
         self._stack.callback(housekeeping.checkpoint)
         self._stack.push_async_callback(_end, self._spawn_background(housekeeping.run()))
         self._stack.push_async_callback(_end, self._spawn_background(self._clean_logs(logs, replicas, control)))
-        return BrokerServices(logs, replicas, timers, housekeeping, groups, producer_ids, transactions)
+        return BrokerServices(logs, replicas, timers, housekeeping, groups, producer_ids, transactions, moves)
+
+    def _watch_directories(
+        self, logs: LogManager, replicas: ReplicaManager, control: NodeControl
+    ) -> "ReplicaMoves | None":
+        """With several of them the controller is told which replica lies where, and replicas can be moved."""
+        if len(logs.directories) < 2:
+            return None
+        from sskafka.replication.directory_reports import DirectoryReports  # noqa: PLC0415
+        from sskafka.replication.replica_moves import ReplicaMoves  # noqa: PLC0415
+
+        reports = DirectoryReports(
+            self.node_id, self._ask_controller, lambda: control.broker_epoch, replicas.directory_known_of
+        )
+        replicas.on_placed = lambda partition: reports.report_home(logs, partition)
+        moves = ReplicaMoves(logs, replicas.maybe_find, reports, self._clock, self._executor)
+        for work in (reports.run(), moves.run()):
+            self._stack.push_async_callback(_end, self._spawn_background(work))
+        return moves
 
     async def _clean_logs(self, logs: LogManager, replicas: ReplicaManager, control: NodeControl) -> None:
         """Compaction; imported once the start is over."""
@@ -383,8 +408,12 @@ class Broker:
             self._stack.push_async_callback(listener.stop)
         self._stack.push_async_callback(self._drain_requests)
 
-    def _open_http(self, bound: socket.socket, sockets: Mapping[str, socket.socket], control: NodeControl) -> None:
+    def _maybe_open_http(
+        self, bound: socket.socket | None, sockets: Mapping[str, socket.socket], control: NodeControl
+    ) -> None:
         """The process behind the HTTP door, with what it must know; it is not waited for."""
+        if bound is None:
+            return
         from sskafka.servers.http.configuration import Configuration  # noqa: PLC0415
         from sskafka.servers.http.supervisor import HttpDoor  # noqa: PLC0415
         from sskafka.servers.local.answers import NodeAnswers  # noqa: PLC0415
@@ -398,7 +427,7 @@ class Broker:
             allowed_hosts=self._own_host_names(),
             journal_file=journal_path(self.settings),
         )
-        answers = NodeAnswers(self.node_id, control, self.samples).table()
+        answers = NodeAnswers(self.node_id, control, self.samples).table() | self._adr.answers()
         self._http = HttpDoor(bound, configuration, answers)
         self._stack.push_async_callback(_end, self._spawn_background(self._http.run()))
 

@@ -1,6 +1,5 @@
 """The HTTP process, from the broker's side: started, told what it must know, started again when it dies.
 
-    bind       before anything else starts: a taken port is found out while nothing is at stake
     run        a child process on that socket, and its private socket answered; when it dies, the next one
     opened     the child has said that it accepts requests
     cancelled  the private socket is closed, which ends the child; one that will not end is killed
@@ -17,14 +16,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from sskafka.model.listeners import Listener
 from sskafka.servers.http.configuration import CONFIGURATION, OPENED, Configuration
-from sskafka.servers.kafka.sockets import PortTakenError, bind
 from sskafka.servers.local.server import Answer, serve
 
 log = logging.getLogger(__name__)
 
-SETTING = "http.listener"
 STOP_TIMEOUT_S = 3.0
 PAUSE_MIN_S = 0.5
 PAUSE_MAX_S = 30.0
@@ -32,15 +28,6 @@ PAUSE_MAX_S = 30.0
 
 class HttpDoorError(ChildProcessError):
     """The HTTP process could not be started."""
-
-
-def bind_http(host: str, port: int) -> socket.socket:
-    try:
-        return bind(Listener(SETTING, host, port))
-    except PortTakenError as error:
-        text = f"port {port} is taken: another program listens on {host or '*'}:{port}; stop it, or give the HTTP door "
-        advice = f"another port (--set {SETTING}={host}:PORT, 0 for any free one) or none (--set {SETTING}=)"
-        raise PortTakenError(error.errno, text + advice) from error
 
 
 class HttpDoor:
