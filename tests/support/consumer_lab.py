@@ -1,4 +1,4 @@
-"""Consumers of the KIP-848 protocol without a network: they heartbeat, give up what they are told to, and take the rest."""
+"""Consumers of the KIP-848 protocol without a network: they heartbeat, give up what they must and take the rest."""
 
 from group_lab import GROUP, Asked, GroupLab
 

@@ -111,6 +111,7 @@ class ConsumerRequests:
         updated = self.reconcile(group, updated, heartbeat.reported, decision, now_ms)
         self.watch(group, updated)
         must_tell = heartbeat.is_full or request.member_epoch == JOINING_EPOCH or updated.assigned != member.assigned
+        must_tell = must_tell or heartbeat.reported not in {None, updated.assigned}
         decision.answers.append(Answer(heartbeat.asker, self._response(updated, must_tell)))
         return decision
 

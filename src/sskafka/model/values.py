@@ -71,10 +71,9 @@ def _given(item: Field[Any]) -> str:
     return name if item.default_factory is MISSING else f"_new_{name}() if {name} is _NEW else {name}"
 
 
-def _equal(self: Any, other: object) -> bool:
-    if type(other) is not type(self):
-        return NotImplemented
-    return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+def _equal(self: Any, other: Any) -> bool:
+    names: tuple[str, ...] = self.__slots__
+    return type(other) is type(self) and all(getattr(self, name) == getattr(other, name) for name in names)
 
 
 def _hash(self: Any) -> int:
