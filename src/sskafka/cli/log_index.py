@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sskafka.storage import offset_index, producer_snapshot, time_index, transaction_index
-from sskafka.storage.disk import OsDisk
 from sskafka.storage.leader_epochs import LeaderEpochs
 from sskafka.storage.producer_entry import NO_TRANSACTION, ProducerEntry
 from sskafka.storage.segment import LOG_SUFFIX
+from sskafka.storage.verification import ReadOnlyDisk
 from sskafka.storage.verification_index import (
     batch_places,
     offset_index_entries,
@@ -29,7 +29,7 @@ def time_index_lines(path: Path) -> Iterator[str]:
 
 
 def transaction_index_lines(path: Path) -> Iterator[str]:
-    for aborted in transaction_index.TransactionIndex(OsDisk(), str(path)):
+    for aborted in transaction_index.TransactionIndex(ReadOnlyDisk(), str(path)):
         yield (
             f"version: 0 producerId: {aborted.producer_id} firstOffset: {aborted.first_offset}"
             f" lastOffset: {aborted.last_offset} lastStableOffset: {aborted.last_stable_offset}"
@@ -58,7 +58,7 @@ def _producer_line(producer: ProducerEntry) -> str:
 
 
 def leader_epoch_lines(path: Path) -> Iterator[str]:
-    epochs = LeaderEpochs.load(OsDisk(), str(path))
+    epochs = LeaderEpochs.load(ReadOnlyDisk(), str(path))
     return (f"epoch: {epoch} startOffset: {start}" for epoch, start in epochs.entries)
 
 
