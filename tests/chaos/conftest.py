@@ -1,6 +1,7 @@
 """Longer failures than `make test` has time for; the harness is that of the integration tests."""
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,6 +9,10 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import kafka  # noqa: F401  first imported here: it loads its message schemas in a deprecated way
 
 from cluster_fixtures import start_cluster
 from cluster_network import Network, NetworkedCluster

@@ -29,6 +29,7 @@ class Delivery(NamedTuple):
 class ProducerIdentity(NamedTuple):
     producer_id: int
     epoch: int
+    is_transactional: bool = False
 
 
 NO_IDENTITY = ProducerIdentity(-1, -1)
@@ -59,6 +60,7 @@ class OutgoingBatch:
             producer_id=self.identity.producer_id,
             producer_epoch=self.identity.epoch,
             base_sequence=self.sequence,
+            transactional=self.identity.is_transactional,
         )
 
     def succeed(self, base_offset: int, append_time: int) -> None:
@@ -131,6 +133,14 @@ class Accumulator:
         removed = self._queues[batch.partition].popleft()
         assert removed is batch
         self.waiting_bytes -= batch.size_bytes - BatchBuilder().size_bytes
+
+    def discard(self) -> None:
+        """Forgets what has not been sent; who waits for its delivery is told that it was cancelled."""
+        for partition, queue in self._queues.items():
+            for batch in [batch for batch in queue if not batch.is_under_way]:
+                batch.cancel()
+                self.waiting_bytes -= batch.size_bytes - BatchBuilder().size_bytes
+            self._queues[partition] = deque(batch for batch in queue if batch.is_under_way)
 
     def cancel(self) -> None:
         """Whoever waits for a delivery waits no longer."""

@@ -8,7 +8,6 @@ nothing behind it would come either.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar, cast
 
 from sskafka.client.errors import (
@@ -21,6 +20,7 @@ from sskafka.client.errors import (
 from sskafka.client.frames import FrameReceiver
 from sskafka.model.buffers import Buffer
 from sskafka.model.errors import ErrorCode
+from sskafka.model.values import value
 from sskafka.model.version import __version__
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.codec import MalformedMessageError, decode, encode
@@ -41,7 +41,7 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ConnectionOptions:
     client_id: str = "sskafka"
     connect_timeout_ms: int = 10_000
@@ -85,6 +85,8 @@ class Connection(asyncio.BufferedProtocol):
         self._pending: dict[int, asyncio.Future[Buffer]] = {}
         self._correlation_id = 0
         self._broker_versions: dict[int, Versions] = {}
+        self.features: dict[str, int] = {}
+        """What the cluster has agreed to use, by name, when the connection was made."""
         self._lost: ConnectionLostError | None = None
         self._writable = asyncio.Event()
         self._writable.set()
@@ -189,6 +191,7 @@ class Connection(asyncio.BufferedProtocol):
         if response.error_code != ErrorCode.NONE:
             raise ProtocolError(f"{self.address} refused to tell its API versions: error {response.error_code}")
         self._broker_versions = {api.api_key: Versions(api.min_version, api.max_version) for api in response.api_keys}
+        self.features = {feature.name: feature.max_version_level for feature in response.finalized_features}
 
     async def _api_versions(self, message: ApiVersionsRequest, version: int) -> ApiVersionsResponse:
         answered = self._send(message, version)

@@ -224,7 +224,7 @@ class Producer:
         by_leader: dict[int, list[OutgoingBatch]] = {}
         for batch in ready:
             try:
-                await self._prepare_identity()
+                await self._prepare(batch.partition)
                 leader = (await self._cluster.leader_of(batch.partition)).leader
             except (ClientError, KafkaError) as error:
                 self._retry_or_fail(batch, error)
@@ -235,7 +235,8 @@ class Producer:
                 by_leader.setdefault(leader, []).append(batch)
         return by_leader
 
-    async def _prepare_identity(self) -> None:
+    async def _prepare(self, partition: TopicPartition) -> None:
+        """What must have happened before a batch of `partition` is sent."""
         if not self.config.is_idempotent or self._sequences.identity.producer_id >= 0:
             return
         connection = await self._cluster.any_connection()
@@ -264,16 +265,21 @@ class Producer:
     ) -> dict[TopicPartition, PartitionProduceResponse]:
         connection = await self._cluster.connection_to(leader)
         timeout_ms = self._cluster.config.request_timeout_ms
-        request = ProduceRequest(acks=self._acks, timeout_ms=timeout_ms, topic_data=self._topic_data(batches))
+        request, newest = self._produce_request(timeout_ms, self._topic_data(batches))
         if self._acks == 0:
             await connection.send(request)
             return {batch.partition: PartitionProduceResponse(base_offset=-1) for batch in batches}
-        response = await connection.request(request, ProduceResponse, timeout_ms=timeout_ms)
+        version = connection.version_for(ProduceRequest, at_most=newest)
+        response = await connection.request(request, ProduceResponse, version=version, timeout_ms=timeout_ms)
         return {
             TopicPartition(topic.name or self._cluster.view.topic_name(topic.topic_id) or "", answer.index): answer
             for topic in response.responses
             for answer in topic.partition_responses
         }
+
+    def _produce_request(self, timeout_ms: int, data: list[TopicProduceData]) -> tuple[ProduceRequest, int | None]:
+        """The request, and the newest version that it may be sent in."""
+        return ProduceRequest(acks=self._acks, timeout_ms=timeout_ms, topic_data=data), None
 
     def _topic_data(self, batches: Sequence[OutgoingBatch]) -> list[TopicProduceData]:
         topics: dict[str, TopicProduceData] = {}

@@ -1,0 +1,27 @@
+"""Finding the broker that looks after a group or a transactional id."""
+
+from enum import IntEnum
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.connection import Connection
+from sskafka.client.errors import raise_for
+from sskafka.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+
+_ONE_KEY_UNTIL = 3
+
+
+class CoordinatorType(IntEnum):
+    GROUP = 0
+    TRANSACTION = 1
+
+
+async def coordinator_connection(cluster: Cluster, kind: CoordinatorType, key: str) -> Connection:
+    """A connection to the coordinator of `key`; an error worth retrying while there is none."""
+    connection = await cluster.any_connection()
+    version = connection.version_for(FindCoordinatorRequest, at_most=_ONE_KEY_UNTIL)
+    request = FindCoordinatorRequest(key=key, key_type=kind if version >= 1 else 0)
+    response = await connection.request(request, FindCoordinatorResponse, version=version)
+    raise_for(response.error_code, response.error_message or f"the coordinator of {key!r}")
+    if response.node_id not in cluster.view.brokers:
+        await cluster.refresh()
+    return await cluster.connection_to(response.node_id)

@@ -1,0 +1,149 @@
+"""A producer whose records count together or not at all.
+
+    async with TransactionalProducer(cluster, "orders-1") as producer:
+        async with producer.transaction():
+            await producer.send("orders", b"value")
+            await producer.send_offsets("group", {TopicPartition("input", 0): 42})
+
+A transaction commits when its block ends well and aborts when it does not. `hand_over` gives an open one away: all
+that was sent is delivered, and whoever holds the value can end it with `transactions.end`.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from sskafka.client import transactions
+from sskafka.client.accumulator import OutgoingBatch, ProducerIdentity
+from sskafka.client.backoff import Randomness
+from sskafka.client.cluster import Cluster
+from sskafka.client.config import ProducerConfig
+from sskafka.client.errors import ConfigError
+from sskafka.client.producer import Producer
+from sskafka.client.transactions import Transaction
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+from sskafka.wire.messages.produce import ProduceRequest, TopicProduceData
+
+DEFAULT_TIMEOUT_MS = 60_000
+
+
+class TransactionalProducer(Producer):
+    def __init__(
+        self,
+        cluster: Cluster,
+        transactional_id: str,
+        config: ProducerConfig | None = None,
+        *,
+        timeout_ms: int = DEFAULT_TIMEOUT_MS,
+        randomness: Randomness | None = None,
+    ) -> None:
+        """`timeout_ms`: after which the broker aborts a transaction that nobody has ended."""
+        super().__init__(cluster, config, randomness=randomness)
+        if not self.config.is_idempotent:
+            raise ConfigError("a transactional producer needs enable.idempotence=true and acks=all")
+        self._transactional_id = transactional_id
+        self._timeout_ms = timeout_ms
+        self._current: Transaction | None = None
+        self._partitions: set[TopicPartition] = set()
+        self._is_open = False
+        self._has_begun = False
+        """Whether the coordinator knows of the open transaction."""
+        self._failure: Exception | None = None
+        self._is_aborting = False
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        await self.begin()
+        try:
+            yield
+        except BaseException:
+            await self.abort_transaction()
+            raise
+        await self.commit()
+
+    async def begin(self) -> None:
+        if self._is_open:
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "a transaction is open already")
+        if self._current is None:
+            self._adopt(await transactions.initialize(self._cluster, self._transactional_id, self._timeout_ms))
+        self._is_open = True
+
+    async def commit(self) -> None:
+        """Raises what kept a record from being delivered; the transaction is still open then, and must be aborted."""
+        await self.flush()
+        if self._failure is not None:
+            raise self._failure
+        await self._end(commit=True)
+
+    async def abort_transaction(self) -> None:
+        """What was not sent is forgotten: the futures of such records are cancelled."""
+        self._opened()
+        self._is_aborting = True
+        try:
+            self._accumulator.discard()
+            await self.flush()
+        finally:
+            self._is_aborting = False
+        had_failed = self._failure is not None
+        await self._end(commit=False)
+        if had_failed and self._current is not None and not self._current.bumps_epochs:
+            # What became of the failed batches nobody knows: a new epoch begins their numbering anew.
+            last = self._current
+            self._adopt(await transactions.initialize(self._cluster, self._transactional_id, self._timeout_ms, last))
+
+    async def send_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+        await transactions.commit_offsets(self._cluster, self._opened(), group_id, offsets)
+        self._has_begun = True
+
+    async def hand_over(self) -> Transaction:
+        """The open transaction, for somebody else to end; this producer has none afterwards and begins anew."""
+        await self.flush()
+        if self._failure is not None:
+            raise self._failure
+        transaction, self._current = self._opened(), None
+        self._close()
+        return transaction
+
+    async def _end(self, *, commit: bool) -> None:
+        transaction = self._opened()
+        if self._has_begun or self._partitions:
+            self._adopt(await transactions.end(self._cluster, transaction, commit=commit))
+        self._close()
+
+    def _opened(self) -> Transaction:
+        if not self._is_open or self._current is None:
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "no transaction is open")
+        return self._current
+
+    def _adopt(self, transaction: Transaction) -> None:
+        if transaction != self._current:
+            identity = ProducerIdentity(transaction.producer_id, transaction.producer_epoch, True)
+            self._sequences.begin(identity)
+        self._current = transaction
+
+    def _close(self) -> None:
+        self._is_open = self._has_begun = False
+        self._partitions.clear()
+        self._failure = None
+
+    # What the producer of plain records asks
+
+    async def _prepare(self, partition: TopicPartition) -> None:
+        transaction = self._opened()
+        if self._failure is not None:
+            raise self._failure
+        if partition not in self._partitions:
+            if not transaction.bumps_epochs:
+                await transactions.add_partitions(self._cluster, transaction, [partition])
+            self._partitions.add(partition)
+
+    def _produce_request(self, timeout_ms: int, data: list[TopicProduceData]) -> tuple[ProduceRequest, int | None]:
+        newest = None if self._opened().bumps_epochs else transactions.FIRST_PRODUCE_VERSION_MAX
+        return ProduceRequest(self._transactional_id, self._acks, timeout_ms, data), newest
+
+    def _may_retry(self, batch: OutgoingBatch, error: Exception, now_ms: float) -> bool:
+        return not self._is_aborting and super()._may_retry(batch, error, now_ms)
+
+    def _settle_sequence(self, batch: OutgoingBatch, error: Exception) -> None:
+        """The numbering stays: nothing more is sent in this transaction, and its end begins a new one."""
+        self._failure = self._failure or error

@@ -1,0 +1,216 @@
+"""What a client asks the coordinator of transactions. Nothing here holds state: a transaction is a value that can be
+handed to another process, which ends it.
+
+    first version    partitions are added by the producer (AddPartitionsToTxn), the epoch stays
+    second version   leaders add partitions as they are written to, every end begins a new epoch; used where the cluster
+                     has finalized transaction.version 2
+
+Every question is asked again until it is settled. An end that is repeated is answered as it was before.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.coordinators import CoordinatorType, coordinator_connection
+from sskafka.client.errors import raise_for
+from sskafka.client.offsets import by_topic
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import TopicPartition
+from sskafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from sskafka.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
+from sskafka.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TransactionState,
+)
+from sskafka.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from sskafka.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from sskafka.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
+from sskafka.wire.schema import Message
+
+R = TypeVar("R", bound=Message)
+
+FEATURE = "transaction.version"
+FIRST_VERSION = 0
+SECOND_VERSION = 2
+ADD_PARTITIONS_VERSION_MAX = 3  # later ones are for brokers
+FIRST_END_VERSION_MAX = 4
+FIRST_OFFSETS_VERSION_MAX = 4
+FIRST_PRODUCE_VERSION_MAX = 11
+
+
+class Transaction(NamedTuple):
+    """All that it takes to write in a transaction, or to end it from elsewhere."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    version: int = FIRST_VERSION
+
+    @property
+    def bumps_epochs(self) -> bool:
+        return self.version >= SECOND_VERSION
+
+
+class ListedTransaction(NamedTuple):
+    transactional_id: str
+    producer_id: int
+    state: str
+    coordinator: int
+    """The broker that looks after it."""
+
+
+async def version_of(cluster: Cluster) -> int:
+    """The version of transactions that the cluster has agreed on."""
+    features = (await cluster.any_connection()).features
+    return SECOND_VERSION if features.get(FEATURE, 0) >= SECOND_VERSION else FIRST_VERSION
+
+
+async def initialize(
+    cluster: Cluster, transactional_id: str, timeout_ms: int, last: Transaction | None = None
+) -> Transaction:
+    """Takes the id over: an open transaction of it is aborted, whoever had it before is fenced.
+
+    With `last` it is taken over from that holder alone: PRODUCER_FENCED says that somebody else has it by now."""
+    request = InitProducerIdRequest(
+        transactional_id,
+        timeout_ms,
+        -1 if last is None else last.producer_id,
+        -1 if last is None else last.producer_epoch,
+    )
+    version = await cluster.retrying(lambda: version_of(cluster))
+
+    async def attempt() -> Transaction:
+        response = await _ask(cluster, transactional_id, request, InitProducerIdResponse)
+        raise_for(response.error_code, f"InitProducerId of {transactional_id!r}")
+        return Transaction(transactional_id, response.producer_id, response.producer_epoch, version)
+
+    return await cluster.retrying(attempt)
+
+
+async def add_partitions(cluster: Cluster, transaction: Transaction, partitions: Iterable[TopicPartition]) -> None:
+    name, producer_id, producer_epoch, _ = transaction
+    topics = [
+        AddPartitionsToTxnTopic(topic, [item.partition for item in items])
+        for topic, items in by_topic(partitions).items()
+    ]
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=name,
+        v3_and_below_producer_id=producer_id,
+        v3_and_below_producer_epoch=producer_epoch,
+        v3_and_below_topics=topics,
+    )
+
+    async def attempt() -> None:
+        response = await _ask(cluster, name, request, AddPartitionsToTxnResponse, ADD_PARTITIONS_VERSION_MAX)
+        results = [item for topic in response.results_by_topic_v3_and_below for item in topic.results_by_partition]
+        codes = {item.partition_error_code for item in results} - {ErrorCode.OPERATION_NOT_ATTEMPTED}
+        for code in sorted(codes):
+            raise_for(code, f"partitions of the transaction of {name!r}")
+
+    await cluster.retrying(attempt)
+
+
+async def commit_offsets(
+    cluster: Cluster, transaction: Transaction, group_id: str, offsets: Mapping[TopicPartition, int]
+) -> None:
+    """Offsets of a group that count once the transaction commits."""
+    if not transaction.bumps_epochs:
+        await _add_group(cluster, transaction, group_id)
+    topics = [
+        TxnOffsetCommitRequestTopic(
+            topic, [TxnOffsetCommitRequestPartition(item.partition, offsets[item]) for item in items]
+        )
+        for topic, items in by_topic(offsets).items()
+    ]
+    name, producer_id, producer_epoch, _ = transaction
+    request = TxnOffsetCommitRequest(name, group_id, producer_id, producer_epoch, topics=topics)
+    newest = None if transaction.bumps_epochs else FIRST_OFFSETS_VERSION_MAX
+
+    async def attempt() -> None:
+        connection = await coordinator_connection(cluster, CoordinatorType.GROUP, group_id)
+        version = connection.version_for(TxnOffsetCommitRequest, at_most=newest)
+        response = await connection.request(request, TxnOffsetCommitResponse, version=version)
+        for topic in response.topics:
+            for answer in topic.partitions:
+                raise_for(answer.error_code, f"the offset of {topic.name}-{answer.partition_index}")
+
+    await cluster.retrying(attempt)
+
+
+async def _add_group(cluster: Cluster, transaction: Transaction, group_id: str) -> None:
+    name, producer_id, producer_epoch, _ = transaction
+    request = AddOffsetsToTxnRequest(name, producer_id, producer_epoch, group_id)
+
+    async def attempt() -> None:
+        response = await _ask(cluster, name, request, AddOffsetsToTxnResponse)
+        raise_for(response.error_code, f"the group {group_id!r} in the transaction of {name!r}")
+
+    await cluster.retrying(attempt)
+
+
+async def end(cluster: Cluster, transaction: Transaction, *, commit: bool) -> Transaction:
+    """Commits or aborts, whoever began it; gives the identity with which the producer goes on.
+
+    INVALID_TXN_STATE, PRODUCER_FENCED and INVALID_PRODUCER_EPOCH say that it was ended before, and not like this."""
+    name, producer_id, producer_epoch, _ = transaction
+    request = EndTxnRequest(name, producer_id, producer_epoch, commit)
+    newest = None if transaction.bumps_epochs else FIRST_END_VERSION_MAX
+
+    async def attempt() -> Transaction:
+        response = await _ask(cluster, name, request, EndTxnResponse, newest)
+        raise_for(response.error_code, f"the end of the transaction of {name!r}")
+        if not transaction.bumps_epochs:
+            return transaction
+        return transaction._replace(producer_id=response.producer_id, producer_epoch=response.producer_epoch)
+
+    return await cluster.retrying(attempt)
+
+
+async def describe(cluster: Cluster, transactional_id: str) -> TransactionState:
+    async def attempt() -> TransactionState:
+        request = DescribeTransactionsRequest([transactional_id])
+        response = await _ask(cluster, transactional_id, request, DescribeTransactionsResponse)
+        (state,) = response.transaction_states
+        raise_for(state.error_code, f"the transactional id {transactional_id!r}")
+        return state
+
+    return await cluster.retrying(attempt)
+
+
+async def list_transactions(cluster: Cluster, states: Iterable[str] = ()) -> list[ListedTransaction]:
+    """Those that every broker coordinates; in one of the states, or all."""
+    found: list[ListedTransaction] = []
+    for broker in await cluster.retrying(cluster.brokers):
+        found += await cluster.retrying(partial(_listed_by, cluster, broker.node_id, list(states)))
+    return found
+
+
+async def _listed_by(cluster: Cluster, node_id: int, states: list[str]) -> list[ListedTransaction]:
+    connection = await cluster.connection_to(node_id)
+    response = await connection.request(ListTransactionsRequest(state_filters=states), ListTransactionsResponse)
+    raise_for(response.error_code, f"the transactions of broker {node_id}")
+    return [
+        ListedTransaction(item.transactional_id, item.producer_id, item.transaction_state, node_id)
+        for item in response.transaction_states
+    ]
+
+
+async def _ask(
+    cluster: Cluster, transactional_id: str, request: Message, response_class: type[R], newest: int | None = None
+) -> R:
+    connection = await coordinator_connection(cluster, CoordinatorType.TRANSACTION, transactional_id)
+    version = connection.version_for(type(request), at_most=newest)
+    return await connection.request(request, response_class, version=version)
