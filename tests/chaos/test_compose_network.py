@@ -20,8 +20,13 @@ class NetworkDeployment(Deployment):
         super().__init__(directory)
         self._network = Network(len(self.services))
         self._hosts = directory / "hosts"
-        lines = [f"{self._network.host(number)} {item.host}" for number, item in enumerate(self.services, 1)]
-        self._hosts.write_text("\n".join(["127.0.0.1 localhost", *lines, ""]))
+        self._hosts.write_text("127.0.0.1 localhost\n")
+
+    def start_service(self, service: Service) -> None:
+        """A container engine knows the names of containers that run."""
+        with self._hosts.open("a") as hosts:
+            hosts.write(f"{self._network.host(self._number(service))} {service.host}\n")
+        super().start_service(service)
 
     def close(self) -> None:
         super().close()
@@ -43,12 +48,17 @@ class NetworkDeployment(Deployment):
 def deployment(tmp_path: Path) -> Iterator[NetworkDeployment]:
     deployed = NetworkDeployment(tmp_path)
     try:
-        deployed.start()
         yield deployed
     finally:
         deployed.close()
         sys.stderr.write(deployed.logs())
 
 
-def test_the_services_find_each_other_by_name(deployment: NetworkDeployment) -> None:
+def test_the_services_find_each_other_by_name_also_when_one_comes_late(deployment: NetworkDeployment) -> None:
+    *early, late = deployment.services
+    for service in early:
+        deployment.start_service(service)
+    for service in early:
+        deployment.wait_until_healthy(service)
+    deployment.start_service(late)
     deployment.verify()

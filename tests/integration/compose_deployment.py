@@ -27,9 +27,12 @@ class Deployment:
 
     def start(self) -> None:
         for service in self.services:
-            home = self.home(service)
-            home.mkdir()
-            self._stack.callback(_end, self._start(service, home))
+            self.start_service(service)
+
+    def start_service(self, service: Service) -> None:
+        home = self.home(service)
+        home.mkdir()
+        self._stack.callback(_end, self._start(service, home))
 
     def close(self) -> None:
         self._stack.close()
@@ -38,7 +41,7 @@ class Deployment:
         return self.directory / service.name
 
     def logs(self) -> str:
-        return "\n".join((self.home(service) / "log").read_text() for service in self.services)
+        return "\n".join(log.read_text() for log in sorted(self.directory.glob("*/log")))
 
     # -- what differs from place to place
 
@@ -62,7 +65,7 @@ class Deployment:
         wanted = [{"status": "up", "broker_id": number, "leader_broker_id": 1} for number in range(1, 6)]
         wait_until(lambda: self._health() == wanted, "broker 1 leads five brokers", START_TIMEOUT_S)
         for service in self.services:
-            wait_until(lambda of=service: self._is_healthy(of), f"{service.name} is healthy", START_TIMEOUT_S)
+            self.wait_until_healthy(service)
         brokers = ",".join(f"{number}@{self.http_address(item)}" for number, item in enumerate(self.services, 1))
         created = run(script_command("create_topic", "testtopic", "-b", brokers))
         assert json.loads(created.stdout) == {"topic_name": "testtopic", "partitions": partition_list("testtopic", 3)}
@@ -70,6 +73,9 @@ class Deployment:
         assert produced.returncode == 0, produced.stderr
         for service in self.services:
             assert_stored(self.home(service))
+
+    def wait_until_healthy(self, service: Service) -> None:
+        wait_until(lambda: self._is_healthy(service), f"{service.name} is healthy", START_TIMEOUT_S)
 
     def _health(self) -> list[object]:
         addresses = [self.http_address(service) for service in self.services]
