@@ -48,3 +48,4 @@ clean: ## Remove what the targets made
 include benchmarks/bench.mk
 include tests/interop/interop.mk
 include tests/chaos/chaos.mk
+include tests/spark/spark.mk

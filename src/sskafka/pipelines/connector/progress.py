@@ -29,7 +29,7 @@ _ONE_GROUP_UNTIL = 7  # later versions ask for several groups at once
 logger = logging.getLogger(__name__)
 
 
-async def maybe_commit_progress(cluster: Cluster, group_id: str, offsets: Offsets, timeout_ms: int = 5_000) -> bool:
+async def maybe_commit_progress(cluster: Cluster, group_id: str, offsets: Offsets, timeout_ms: int = 2_000) -> bool:
     """Tells whether the group has the offsets now."""
     try:
         await cluster.retrying(lambda: _commit(cluster, group_id, offsets), deadline_ms=cluster.deadline_ms(timeout_ms))

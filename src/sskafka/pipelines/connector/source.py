@@ -3,6 +3,7 @@
 Readers are made in several processes and pickled to tasks: they hold options only, and connect when they are used.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -14,6 +15,8 @@ from sskafka.pipelines.connector.offsets import OffsetRange, Offsets, OffsetsJso
 from sskafka.pipelines.connector.options import SourceOptions
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
 from sskafka.pipelines.connector.progress import maybe_commit_progress
+
+GROUP_QUIET_S = 60
 
 
 class RangesPartition(InputPartition):
@@ -48,6 +51,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Offsets | None = None
         """Where Trigger.AvailableNow ends."""
         self._latest: Offsets | None = None
+        self._committed: Offsets | None = None
+        self._quiet_until = 0.0
+        """When the group could not be told, it is left alone for a while: a query must not wait for it."""
 
     def initialOffset(self) -> OffsetsJson:
         return to_json(self._planner().starting())
@@ -61,6 +67,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:
         begin = from_json(start)
+        self._tell_group(begin)
         self._latest = self._planner().latest()
         end = self._latest if self._target is None else self._until_target(begin, self._target)
         if isinstance(limit, ReadMaxRows):
@@ -83,8 +90,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _read(self._options, partition)
 
     def commit(self, end: OffsetsJson) -> None:
+        self._tell_group(from_json(end))
+
+    def _tell_group(self, done: Offsets) -> None:
+        """Commits what Spark is done with: what it begins at next, because it commits the last batch never or late."""
+        if done == self._committed or time.monotonic() < self._quiet_until:
+            return
         session = self._connected()
-        session.run(maybe_commit_progress(session.cluster, self._options.group_id, from_json(end)))
+        if session.run(maybe_commit_progress(session.cluster, self._options.group_id, done)):
+            self._committed = done
+        else:
+            self._quiet_until = time.monotonic() + GROUP_QUIET_S
 
     def stop(self) -> None:
         session, self._session = self._session, None

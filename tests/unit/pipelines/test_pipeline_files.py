@@ -1,0 +1,175 @@
+"""Pipeline files: what is read, and that every mistake is named with its line and the way out."""
+
+from pathlib import Path
+
+import pytest
+
+from sskafka.pipelines.files.document import PipelineFileError
+from sskafka.pipelines.files.model import (
+    Action,
+    DeltaSink,
+    ParquetSink,
+    Pipeline,
+    PythonTransform,
+    RecordFormat,
+    SqlTransform,
+    TopicSink,
+)
+from sskafka.pipelines.files.parse import load_pipeline
+
+MINIMAL = """\
+name: orders
+sources:
+  orders:
+    topic: orders
+    schema: id long not null, at timestamp
+sinks:
+  - console: {}
+"""
+
+FULL = """\
+name: joined
+sources:
+  orders:
+    topics: [orders, orders-eu]
+    format: json
+    schema:
+      id: bigint not null
+      user: string
+      at: timestamp
+    starting: latest
+    event_time: at
+    watermark: 10 minutes
+    dedupe: [id]
+    max_offsets_per_trigger: 5000
+    expectations:
+      - name: has_user
+        check: user is not null
+        action: dlq
+  users:
+    pattern: users-.*
+    format: raw
+    options: {minPartitions: 4}
+transform:
+  sql: |
+    select * from orders join users on orders.user = users._key;
+expectations:
+  - {name: any, check: "1 = 1"}
+sinks:
+  - parquet: {path: out, partition_by: day}
+  - delta: {path: table, merge_keys: [id]}
+  - topic: {topic: result, key: id, guarantee: at-least-once}
+trigger: available-now
+output_mode: append
+checkpoint: state
+dead_letters: joined-dead
+connector: sskafka
+spark: {spark.sql.shuffle.partitions: 4}
+"""
+
+
+def load(tmp_path: Path, text: str) -> Pipeline:
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(text)
+    return load_pipeline(path)
+
+
+def problems(tmp_path: Path, text: str) -> list[tuple[int, str]]:
+    with pytest.raises(PipelineFileError) as failure:
+        load(tmp_path, text)
+    assert "pipeline.yaml:" in str(failure.value)
+    return [(problem.line, f"{problem.where}: {problem.text}") for problem in failure.value.problems]
+
+
+def test_the_smallest_pipeline(tmp_path: Path) -> None:
+    pipeline = load(tmp_path, MINIMAL)
+    assert pipeline.transform == SqlTransform("select * from orders")
+    assert pipeline.dead_letter_topic == "orders-dead-letters"
+    assert pipeline.checkpoint_root == str(tmp_path / "checkpoints/orders")
+    assert pipeline.sources[0].schema is not None
+    assert pipeline.sources[0].schema.required == ("id",)
+    assert not pipeline.trigger.is_available_now
+
+
+def test_everything_that_can_be_said(tmp_path: Path) -> None:
+    pipeline = load(tmp_path, FULL)
+    orders, users = pipeline.sources
+    assert orders.topics == ("orders", "orders-eu")
+    assert (orders.event_time, orders.watermark, orders.dedupe) == ("at", "10 minutes", ("id",))
+    assert orders.max_offsets_per_trigger == 5000
+    assert orders.expectations[0].action is Action.DLQ
+    assert (users.pattern, users.format, users.options) == ("users-.*", RecordFormat.RAW, {"minPartitions": "4"})
+    assert pipeline.sinks == (
+        ParquetSink("parquet", "out", ("day",)),
+        DeltaSink("delta", "table", (), ("id",)),
+        TopicSink("topic", "result", "id", "", "at-least-once"),
+    )
+    assert isinstance(pipeline.transform, SqlTransform)
+    assert not pipeline.transform.sql.endswith(";")
+    assert pipeline.trigger.is_available_now
+    assert (pipeline.dead_letter_topic, pipeline.spark) == ("joined-dead", {"spark.sql.shuffle.partitions": "4"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "part"),
+    [
+        ("name: orders", "nam: orders", 1, "there is no such field; did you mean name?"),
+        ("name: orders", "name: Orders!", 1, "small letter"),
+        ("    topic: orders", "    topic: or ders", 4, "characters other than"),
+        ("    topic: orders", "    tpic: orders", 4, "did you mean topic"),
+        ("id long not null", "id lnog", 5, "did you mean long?"),
+        ("id long not null", "id long id", 5, "separated by commas"),
+        ("schema: id long not null, at timestamp", "format: jsn", 5, "did you mean json?"),
+        ("    schema: id long not null, at timestamp\n", "", 4, "schema is missing"),
+        ("at timestamp", "at timestamp\n    watermark: 10 minutes", 6, "needs event_time"),
+        ("at timestamp", "at timestamp\n    event_time: at", 6, "needs watermark"),
+        ("at timestamp", "at timestamp\n    event_time: wen\n    watermark: 1 hour", 6, "there is no column 'wen'"),
+        ("at timestamp", "at timestamp\n    watermark: soon", 6, "is not a time such as"),
+        ("at timestamp", "at timestamp\n    dedupe: [id]", 6, "kept for ever"),
+        ("at timestamp", "at timestamp\n    expectations: {a: b}", 6, "must be a list"),
+        ("  - console: {}", "  - consle: {}", 7, "a sink is one of"),
+        ("  - console: {}", "  - topic: {topic: orders}", 7, "read and written"),
+        ("  - console: {}", "  - console: {}\n  - console: {}", 7, "two sinks are called 'console'"),
+        ("  - console: {}", "  - parquet: {}", 7, "path: is missing"),
+        ("  - console: {}", "  - parquet: {path: x}\noutput_mode: update", 8, "Parquet files cannot be changed"),
+        ("  - console: {}", "  - console: {}\ntrigger: sometimes", 8, "neither available-now nor a time"),
+        ("  - console: {}", "  - console: {}\ntransform: {sql: select 1}", 8, "reads none of the sources"),
+        ("  - console: {}", "  - console: {}\ntransform: {python: nowhere.py:f}", 8, "there is no file"),
+        ("  - console: {}", "  - console: {}\ntransform: {python: module}", 8, "module:function"),
+        (
+            "  - console: {}",
+            "  - console: {}\nexpectations: [{name: a, check: b, action: dlq}]",
+            8,
+            "only there is a record",
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(tmp_path: Path, old: str, new: str, line: int, part: str) -> None:
+    assert old in MINIMAL
+    found = problems(tmp_path, MINIMAL.replace(old, new, 1))
+    assert any(at == line and part in text for at, text in found), found
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    found = problems(tmp_path, MINIMAL.replace("topic: orders", "topic: a b").replace("console", "nothing"))
+    assert [line for line, _ in found] == [4, 7]
+
+
+@pytest.mark.parametrize(("text", "part"), [("a: [", "not YAML"), ("- a", "is a mapping"), ("", "is a mapping")])
+def test_what_is_no_mapping(tmp_path: Path, text: str, part: str) -> None:
+    assert part in problems(tmp_path, text)[0][1]
+
+
+def test_a_function_in_a_file_is_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "steps.py").write_text("def clean(spark, sources):\n    return sources['orders']\n")
+    pipeline = load(tmp_path, MINIMAL + "transform: {python: steps.py:clean}\n")
+    assert pipeline.transform == PythonTransform("steps.py", "clean")
+    found = problems(tmp_path, MINIMAL + "transform: {python: steps.py:claen}\n")
+    assert "it has clean" in found[0][1]
+    (tmp_path / "steps.py").write_text("def clean(:\n")
+    assert "steps.py:1" in problems(tmp_path, MINIMAL + "transform: {python: steps.py:clean}\n")[0][1]
+
+
+def test_several_sources_need_a_transformation(tmp_path: Path) -> None:
+    text = MINIMAL.replace("sinks:", "  users: {topic: users, format: raw}\nsinks:")
+    assert "how they are joined" in problems(tmp_path, text)[0][1]

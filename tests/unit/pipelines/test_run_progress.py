@@ -1,0 +1,55 @@
+from sskafka.pipelines.runner.errors import explained
+from sskafka.pipelines.runner.events import Event, EventType
+from sskafka.pipelines.runner.progress import QueryTotals, lag_of
+
+REPORT = {
+    "batchId": 3,
+    "numInputRows": 100,
+    "inputRowsPerSecond": 50.0,
+    "processedRowsPerSecond": "NaN",
+    "sources": [{"endOffset": {"a": {"0": 10, "1": 5}}, "latestOffset": {"a": {"0": 15, "1": 5}}}],
+    "sink": {"numOutputRows": 90},
+    "eventTime": {"watermark": "2026-01-01T00:00:00.000Z"},
+    "stateOperators": [{"numRowsTotal": 7}, {"numRowsTotal": 2}],
+    "durationMs": {"triggerExecution": 250},
+    "observedMetrics": {"expectation_positive": {"unmet": 4}, "other": {"x": 1}},
+}
+
+
+def test_a_report_is_summed_up_once() -> None:
+    totals = QueryTotals("parquet")
+    totals.add(REPORT)
+    totals.add(REPORT)
+    totals.add({**REPORT, "batchId": 4, "numInputRows": 10, "sink": {"numOutputRows": -1}})
+    progress = totals.progress
+    assert (progress.rows_in, progress.rows_out, progress.lag, progress.state_rows) == (110, 90, 5, 9)
+    assert (progress.batch, progress.batch_ms, progress.out_per_s) == (4, 250, 0)
+    assert progress.unmet == {"positive": 8}
+
+
+def test_lag_of_offsets_as_text_and_of_sources_without() -> None:
+    assert lag_of({"endOffset": '{"a": {"0": 1}}', "latestOffset": '{"a": {"0": 4, "1": 9}}'}) == 3
+    assert lag_of({"endOffset": None, "latestOffset": None}) == 0
+    assert lag_of({"endOffset": "7", "latestOffset": "9"}) == 0
+
+
+def test_events_survive_their_topic() -> None:
+    event = Event("orders", "r1", EventType.FAILED, 17, {"error": "ä"})
+    assert Event.from_json(event.to_json()) == event
+
+
+def test_the_innermost_cause_is_told() -> None:
+    text = """[STREAM_FAILED] Query [id = x] terminated with exception: boom SQLSTATE: XXKST
+=== Streaming Query ===
+Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "x.py", line 1, in read
+sskafka.pipelines.connector.errors.DataLossError: orders-0: offsets 0 to 5 were to be read, but the log begins at 3
+pyspark.errors.exceptions.base.PySparkRuntimeError: wrapped
+"""
+    assert explained(Exception(text)) == "orders-0: offsets 0 to 5 were to be read, but the log begins at 3"
+
+
+def test_a_plain_error_is_told_as_it_is() -> None:
+    text = "[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found. SQLSTATE: 42P01; line 1 pos 14;\n'Project [*]"
+    assert explained(Exception(text)).startswith("[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found.")
+    assert explained(ValueError()) == "ValueError"
