@@ -21,7 +21,7 @@ from sskafka.servers.local.link import BrokerGoneError, RefusedError
 log = logging.getLogger(__name__)
 
 BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT, TOO_LARGE = 400, 403, 404, 409, 413
-MISDIRECTED, UNPROCESSABLE, INTERNAL, UNAVAILABLE = 421, 422, 500, 503
+MISDIRECTED, UNPROCESSABLE, INTERNAL, UNAVAILABLE, UNCLEAR = 421, 422, 500, 503, 504
 
 _STATUSES = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: NOT_FOUND,
@@ -71,8 +71,9 @@ class Problem(HTTPException):
 def handle_problems(app: FastAPI) -> None:
     app.exception_handler(RequestValidationError)(_invalid)
     app.exception_handler(KafkaError)(_refused_by_kafka)
-    for unavailable in (ClientError, MaybeStoredError, BrokerGoneError, RefusedError):
+    for unavailable in (ClientError, BrokerGoneError, RefusedError):
         app.exception_handler(unavailable)(_unavailable)
+    app.exception_handler(MaybeStoredError)(_unclear)
 
 
 def status_of(error: KafkaError) -> int:
@@ -95,6 +96,11 @@ async def _refused_by_kafka(request: Request, error: Exception) -> JSONResponse:
 
 async def _unavailable(request: Request, error: Exception) -> JSONResponse:
     return problem(UNAVAILABLE, str(error))
+
+
+async def _unclear(request: Request, error: Exception) -> JSONResponse:
+    """Not a 503: whoever tries again may store the records twice."""
+    return problem(UNCLEAR, str(error))
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:

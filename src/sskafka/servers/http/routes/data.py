@@ -22,7 +22,7 @@ from sskafka.model.ids import TopicPartition
 from sskafka.servers.http.door import Door
 from sskafka.servers.http.lab_names import BrokerId, parse_topic_partition
 from sskafka.servers.http.leadership import NOT_THE_LEADER, leader_only
-from sskafka.servers.http.problems import NOT_FOUND, TOO_LARGE, Problem, documented
+from sskafka.servers.http.problems import NOT_FOUND, TOO_LARGE, UNCLEAR, Problem, documented
 from sskafka.servers.http.record_writer import NO_LEADER_TIMEOUT_MS, Acks, NewRecord
 
 T = TypeVar("T")
@@ -101,7 +101,13 @@ class ConsumeResponse(BaseModel):
 
 
 def routes(door: Door) -> APIRouter:
-    refusals = documented({NOT_FOUND: "There is no such topic or partition.", TOO_LARGE: "A record is too large."})
+    refusals = documented(
+        {
+            NOT_FOUND: "There is no such topic or partition.",
+            TOO_LARGE: "A record is too large.",
+            UNCLEAR: "The connection to the partition's leader broke: nobody knows whether the records are stored.",
+        }
+    )
     router = APIRouter(
         prefix="/data/v1", tags=["lab"], responses={**NOT_THE_LEADER, **refusals}, dependencies=[leader_only(door)]
     )
