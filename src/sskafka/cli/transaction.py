@@ -1,0 +1,127 @@
+"""`sskafka transaction`: which transactions there are, what one of them is about, and how to abort it.
+
+Aborting by id takes the id over: its producer is fenced. A transaction that hangs in a partition, of which no
+coordinator knows, is aborted by the partition and the offset at which it began.
+"""
+
+import time
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from sskafka.cli.connecting import (
+    DEFAULT_BOOTSTRAP,
+    BootstrapOption,
+    PropertiesOption,
+    client_properties,
+    connected,
+    run,
+)
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.client import transactions
+from sskafka.client.hanging_transactions import abort_hanging
+from sskafka.client.transactions import ListedTransaction
+from sskafka.model.ids import TopicPartition
+from sskafka.wire.messages.describe_transactions import TransactionState
+
+TAKE_OVER_TIMEOUT_MS = 60_000
+NOT_STARTED = -1
+
+app = typer.Typer(
+    help="List, describe and abort transactions.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command("list")
+def list_(
+    state: Annotated[
+        list[str] | None, typer.Option("--state", metavar="STATE", help="Only in this state, as Ongoing. Repeatable.")
+    ] = None,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """List transactional ids with their producer, state and coordinator."""
+
+    async def work() -> list[ListedTransaction]:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            return await transactions.list_transactions(cluster, state or ())
+
+    found = sorted(run(work()))
+    if output is Format.JSON:
+        print_json([item._asdict() for item in found])
+    else:
+        print_table(("TRANSACTIONAL-ID", "PRODUCER-ID", "STATE", "COORDINATOR"), found)
+
+
+@app.command()
+def describe(
+    transactional_id: Annotated[str, typer.Argument(metavar="ID")],
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Show the state of a transactional id, and the partitions of its open transaction."""
+
+    async def work() -> TransactionState:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            return await transactions.describe(cluster, transactional_id)
+
+    shown = _shown(run(work()), time.time_ns() // 1_000_000)
+    if output is Format.JSON:
+        print_json(shown)
+        return
+    for label, value in shown.items():
+        text = " ".join(value) if isinstance(value, list) else value
+        print(f"{label.replace('_', '-').upper():<18}{'-' if text is None else text}")
+
+
+def _shown(state: TransactionState, now_ms: int) -> dict[str, Any]:
+    is_open = state.transaction_start_time_ms != NOT_STARTED and state.transaction_state == "Ongoing"
+    return {
+        "transactional_id": state.transactional_id,
+        "producer_id": state.producer_id,
+        "producer_epoch": state.producer_epoch,
+        "state": state.transaction_state,
+        "timeout_ms": state.transaction_timeout_ms,
+        "open_for_ms": now_ms - state.transaction_start_time_ms if is_open else None,
+        "partitions": [f"{topic.topic}-{index}" for topic in state.topics for index in topic.partitions],
+    }
+
+
+class Hanging(NamedTuple):
+    partition: TopicPartition
+    start_offset: int
+
+
+@app.command()
+def abort(
+    transactional_id: Annotated[str | None, typer.Argument(metavar="[ID]")] = None,
+    topic: Annotated[str | None, typer.Option(help="Of the partition in which a transaction hangs.")] = None,
+    partition: Annotated[int, typer.Option(help="Its number, from 0 on.")] = 0,
+    start_offset: Annotated[int | None, typer.Option(help="Where the hanging transaction began.")] = None,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+) -> None:
+    """Abort the open transaction of an id and fence its producer, or one that hangs in a partition."""
+    hanging = None
+    if topic is not None and start_offset is not None:
+        hanging = Hanging(TopicPartition(topic, partition), start_offset)
+    if (transactional_id is None) == (hanging is None):
+        raise typer.BadParameter("give a transactional id, or --topic, --partition and --start-offset")
+
+    async def work() -> str:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            if hanging is not None:
+                producer = await abort_hanging(cluster, *hanging)
+                return f"aborted the transaction of producer {producer.producer_id} in {hanging.partition}"
+            assert transactional_id is not None
+            await transactions.describe(cluster, transactional_id)  # an id that nobody uses is not to be made
+            taken = await transactions.initialize(cluster, transactional_id, TAKE_OVER_TIMEOUT_MS)
+            return f"{transactional_id!r} has nothing open; producers before epoch {taken.producer_epoch} are fenced"
+
+    talk(run(work()))
