@@ -32,6 +32,7 @@ COMMANDS = {
     "log": LazyCommand("sskafka.cli.log", "Look into the files of a log directory; check and repair them."),
     "storage": LazyCommand("sskafka.cli.storage", "Make cluster ids and format log directories."),
     "challenge": LazyCommand("sskafka.cli.challenge", "Test a program that is to be a Kafka broker, stage by stage."),
+    "perf": LazyCommand("sskafka.cli.perf", "Measure throughput and latency, also over a grid of clusters."),
     "pipeline": LazyCommand("sskafka.cli.pipeline", "Run data pipelines on Spark and look after them."),
     "demo": LazyCommand("sskafka.cli.demo", "Start a broker, produce and consume, and stay up for you to try."),
 }

@@ -1,0 +1,119 @@
+"""Throughput over partitions x brokers x replication: a cluster for each number of brokers, a topic for each cell.
+
+In each cell first the producers run, then the consumers, each for the same time; a replication that a cluster has too
+few brokers for is left out.
+"""
+
+import os
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from sskafka.client.admin import Admin, NewTopic
+from sskafka.client.cluster import Cluster
+from sskafka.client.config import ProducerConfig, configured
+from sskafka.evaluation.load import LoadSpec, Window
+from sskafka.evaluation.local_cluster import local_cluster
+from sskafka.evaluation.results import Cell, Row, Run
+from sskafka.evaluation.workers import Totals, run_workers
+from sskafka.model.errors import KafkaError
+from sskafka.model.version import __version__
+
+PHASES = ("produce", "consume")
+
+
+class GridPlan(NamedTuple):
+    partitions: Sequence[int]
+    brokers: Sequence[int]
+    replications: Sequence[int]
+    producers: int
+    consumers: int
+    seconds: float
+    record_size: int
+    properties: dict[str, str]
+
+    def cells(self) -> Iterator[Cell]:
+        for brokers in self.brokers:
+            yield from self.cells_of(brokers)
+
+    def cells_of(self, brokers: int) -> Iterator[Cell]:
+        """Those that a cluster of this size is needed for."""
+        for replication in self.replications:
+            if replication <= brokers:
+                yield from (Cell(brokers, partitions, replication) for partitions in self.partitions)
+
+
+class GridProgress(NamedTuple):
+    """Whom a run tells what it is doing."""
+
+    cluster_starts: Callable[[int], None]
+    phase_starts: Callable[[Cell, str], None]
+    moved: Callable[[Window], None]
+    phase_ended: Callable[[Row], None]
+
+
+def new_run(plan: GridPlan) -> Run:
+    started = datetime.now(UTC)
+    config = configured(ProducerConfig, plan.properties)
+    return Run(
+        run_id=f"{started:%Y%m%dT%H%M%SZ}-{os.urandom(2).hex()}",
+        started_at=started.isoformat(timespec="seconds"),
+        version=__version__,
+        machine=f"{platform.machine()}, Python {platform.python_version()}",
+        cpus=os.cpu_count() or 1,
+        record_size=plan.record_size,
+        acks=config.acks,
+        compression=config.compression_type,
+    )
+
+
+async def run_grid(plan: GridPlan, run: Run, directory: Path, progress: GridProgress) -> list[Row]:
+    rows: list[Row] = []
+    for brokers in plan.brokers:
+        cells = list(plan.cells_of(brokers))
+        if not cells:
+            continue
+        progress.cluster_starts(brokers)
+        async with local_cluster(directory / f"{brokers}-brokers", brokers) as bootstrap:
+            for cell in cells:
+                rows += await _measure(plan, run, cell, bootstrap, progress)
+    return rows
+
+
+async def _measure(plan: GridPlan, run: Run, cell: Cell, bootstrap: str, progress: GridProgress) -> list[Row]:
+    topic = f"p{cell.partitions}-r{cell.replication}"
+    await _create(bootstrap, topic, cell)
+    rows = []
+    for phase in PHASES:
+        progress.phase_starts(cell, phase)
+        specs = _specs(plan, phase, bootstrap, topic, cell)
+        totals: Totals = await run_workers(specs, progress.moved)
+        rows.append(Row.of(run, cell, phase, len(specs), totals))
+        progress.phase_ended(rows[-1])
+    return rows
+
+
+async def _create(bootstrap: str, topic: str, cell: Cell) -> None:
+    async with Cluster(bootstrap) as cluster:
+        outcomes = await Admin(cluster).create_topics([NewTopic(topic, cell.partitions, cell.replication)])
+        for outcome in outcomes.values():
+            if isinstance(outcome, KafkaError):
+                raise outcome
+
+
+def _specs(plan: GridPlan, phase: str, bootstrap: str, topic: str, cell: Cell) -> list[LoadSpec]:
+    common = LoadSpec(phase, bootstrap, topic, seconds=plan.seconds, record_size=plan.record_size)
+    common = common._replace(properties=plan.properties)
+    if phase == "produce":
+        return [common] * plan.producers
+    return [
+        common._replace(partitions=shares_of(cell.partitions, plan.consumers, number), repeats=True)
+        for number in range(plan.consumers)
+    ]
+
+
+def shares_of(partitions: int, consumers: int, number: int) -> tuple[int, ...]:
+    """Partitions of one consumer: dealt out in turn; where there are more consumers, several read the same one."""
+    return tuple(range(number, partitions, consumers)) or (number % partitions,)

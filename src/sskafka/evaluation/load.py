@@ -1,0 +1,205 @@
+"""One producer or consumer under measurement: as many records as it can, or as it may, for a time or a number.
+
+What it did is reported as it goes, in windows; the sum of the windows is the result.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import Any, NamedTuple, Self
+
+from sskafka.client.accumulator import Delivery
+from sskafka.client.cluster import Cluster
+from sskafka.client.config import ConnectionConfig, ConsumerConfig, ProducerConfig, configured
+from sskafka.client.consumer import Consumer
+from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
+from sskafka.client.producer import Producer
+from sskafka.evaluation.latencies import Latencies
+from sskafka.model.ids import TopicPartition
+
+NO_LIMIT = -1
+WINDOW_S = 0.5
+SAMPLE_EVERY = 7
+"""Every so many records one is timed: watching costs time itself."""
+PACE_EVERY_S = 0.01
+
+
+class LoadSpec(NamedTuple):
+    """What a worker is told to do; it ends with the number of records or with the time, whichever comes first."""
+
+    kind: str
+    bootstrap: str
+    topic: str
+    records: int = NO_LIMIT
+    seconds: float = NO_LIMIT
+    record_size: int = 100
+    records_per_second: float = NO_LIMIT
+    partitions: tuple[int, ...] = ()
+    """For a consumer: those that it reads; none: all."""
+    from_latest: bool = False
+    repeats: bool = False
+    """For a consumer: at the end it begins again, so that there is always something to read."""
+    patience_ms: int = 10_000
+    """For a consumer: it ends when nothing has come for so long."""
+    properties: Mapping[str, str] = {}
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        return cls(**{**values, "partitions": tuple(values["partitions"])})
+
+
+class Window(NamedTuple):
+    """What was done since the last one."""
+
+    records: int
+    size_bytes: int
+    seconds: float
+    latencies: Latencies
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "latencies": self.latencies.to_json()}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        return cls(**{**values, "latencies": Latencies.from_json(values["latencies"])})
+
+
+Report = Callable[[Window], None]
+
+
+class Meter:
+    """Counts, and reports a window every half second."""
+
+    def __init__(self, report: Report, now_s: Callable[[], float]) -> None:
+        self._report = report
+        self._now_s = now_s
+        self._window_began_s = now_s()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._records = 0
+        self._bytes = 0
+        self._latencies = Latencies()
+
+    def count(self, records: int, size_bytes: int) -> None:
+        self._records += records
+        self._bytes += size_bytes
+        if self._now_s() - self._window_began_s >= WINDOW_S:
+            self.close_window()
+
+    def time(self, latency_ms: float) -> None:
+        self._latencies.add(latency_ms)
+
+    def close_window(self) -> None:
+        now_s = self._now_s()
+        self._report(Window(self._records, self._bytes, now_s - self._window_began_s, self._latencies))
+        self._window_began_s = now_s
+        self._clear()
+
+
+class ProducerLoad:
+    def __init__(self, spec: LoadSpec, cluster: Cluster, producer: Producer) -> None:
+        self._spec = spec
+        self._cluster = cluster
+        self._producer = producer
+        self._value = b"." * spec.record_size
+
+    async def prepare(self) -> None:
+        """Everything that a first record would have to wait for."""
+        await self._producer.choose_partition(self._spec.topic, None)
+
+    async def run(self, report: Report) -> None:
+        spec, loop = self._spec, asyncio.get_running_loop()
+        began_s = loop.time()
+        meter = Meter(report, loop.time)
+        sent = 0
+        failed: list[BaseException] = []
+
+        def settled(sent_s: float, future: "asyncio.Future[Delivery]") -> None:
+            error = asyncio.CancelledError() if future.cancelled() else future.exception()
+            if error is not None:
+                failed.append(error)
+            meter.time((loop.time() - sent_s) * 1000)
+
+        while not failed and sent != spec.records and not self._is_late(loop.time() - began_s):
+            future = await self._producer.send(spec.topic, self._value)
+            if sent % SAMPLE_EVERY == 0:
+                sent_s = loop.time()
+                future.add_done_callback(lambda done, sent_s=sent_s: settled(sent_s, done))  # type: ignore[misc]
+                await asyncio.sleep(0)
+            sent += 1
+            meter.count(1, spec.record_size)
+            if spec.records_per_second > 0:
+                await self._keep_pace(sent, began_s)
+        await self._producer.flush()
+        meter.close_window()
+        if failed:
+            raise failed[0]
+
+    def _is_late(self, elapsed_s: float) -> bool:
+        return 0 <= self._spec.seconds <= elapsed_s
+
+    async def _keep_pace(self, sent: int, began_s: float) -> None:
+        ahead_s = began_s + sent / self._spec.records_per_second - asyncio.get_running_loop().time()
+        if ahead_s >= PACE_EVERY_S:
+            await asyncio.sleep(ahead_s)
+
+
+class ConsumerLoad:
+    def __init__(self, spec: LoadSpec, cluster: Cluster, consumer: Consumer) -> None:
+        self._spec = spec
+        self._cluster = cluster
+        self._consumer = consumer
+
+    async def prepare(self) -> None:
+        topic = await self._cluster.retrying(lambda: self._cluster.topic(self._spec.topic), topics=[self._spec.topic])
+        numbers = self._spec.partitions or tuple(topic.partitions)
+        begin = LATEST if self._spec.from_latest else EARLIEST
+        chosen = {TopicPartition(topic.name, number): begin for number in numbers}
+        found = await list_offsets(self._cluster, chosen)
+        self._consumer.assign({partition: place.offset for partition, place in found.items()})
+
+    async def run(self, report: Report) -> None:
+        spec, loop = self._spec, asyncio.get_running_loop()
+        began_s = loop.time()
+        meter = Meter(report, loop.time)
+        read = 0
+        while read < spec.records or spec.records == NO_LIMIT:
+            left_ms = self._left_ms(loop.time() - began_s)
+            asked_s = loop.time()
+            records = await self._consumer.poll(left_ms)
+            if not records:
+                break
+            meter.time((loop.time() - asked_s) * 1000)
+            read += len(records)
+            meter.count(len(records), sum(len(record.value or b"") + len(record.key or b"") for record in records))
+            if spec.repeats:
+                self._rewind()
+        meter.close_window()
+
+    def _left_ms(self, elapsed_s: float) -> int:
+        if self._spec.seconds < 0:
+            return self._spec.patience_ms
+        return min(self._spec.patience_ms, max(0, int((self._spec.seconds - elapsed_s) * 1000)))
+
+    def _rewind(self) -> None:
+        for partition in self._consumer.assignment:
+            if self._consumer.position(partition) >= self._consumer.high_watermark(partition) > 0:
+                self._consumer.seek(partition, 0)
+
+
+async def open_load(spec: LoadSpec, stack: AsyncExitStack) -> ProducerLoad | ConsumerLoad:
+    """Connected and ready; `stack` owns what it opened."""
+    cluster = await stack.enter_async_context(Cluster(spec.bootstrap, configured(ConnectionConfig, spec.properties)))
+    load: ProducerLoad | ConsumerLoad
+    if spec.kind == "produce":
+        producer = Producer(cluster, configured(ProducerConfig, spec.properties))
+        load = ProducerLoad(spec, cluster, await stack.enter_async_context(producer))
+    else:
+        consumer = Consumer(cluster, configured(ConsumerConfig, {"auto.offset.reset": "earliest", **spec.properties}))
+        load = ConsumerLoad(spec, cluster, await stack.enter_async_context(consumer))
+    await load.prepare()
+    return load
