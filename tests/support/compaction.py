@@ -15,6 +15,7 @@ from sskafka.storage.compaction.cleaning_job import (
 )
 from sskafka.storage.log import Log
 
+COMPACTED_SETTINGS = {"cleanup_policy": ("compact",)}
 LIMITS = CleaningLimits(1 << 20, 0.9, 1e300)
 
 

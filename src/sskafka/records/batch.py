@@ -162,3 +162,14 @@ def read_offset_and_size(buffer: Buffer, position: int = 0) -> tuple[int, int]:
     """Base offset and whole size of the batch at `position`: enough to walk a segment."""
     base_offset, length = _OFFSET_AND_LENGTH.unpack_from(buffer, position)
     return base_offset, length + LOG_OVERHEAD_BYTES
+
+
+def whole_batches(records: memoryview) -> memoryview:
+    """`records` without the batch at the end that is not all there."""
+    position, end = 0, len(records)
+    while end - position >= LOG_OVERHEAD_BYTES:
+        _, size_bytes = read_offset_and_size(records, position)
+        if size_bytes < LOG_OVERHEAD_BYTES or size_bytes > end - position:
+            break
+        position += size_bytes
+    return records[:position]

@@ -4,7 +4,7 @@ Offsets and epochs are the leader's. Only whole batches are taken: the leader ma
 """
 
 from sskafka.partition.truncation import EpochEnd, plan_truncation
-from sskafka.records.batch import LOG_OVERHEAD_BYTES, read_offset_and_size
+from sskafka.records.batch import whole_batches
 from sskafka.replication.partition import UNKNOWN_EPOCH, Partition
 from sskafka.storage.errors import UnexpectedAppendOffsetError
 
@@ -50,14 +50,3 @@ def drop_what_leader_deleted(partition: Partition, leader_log_start_offset: int)
     log = partition.log
     if log.log_start_offset < log.log_end_offset <= leader_log_start_offset:
         partition.restart_at(leader_log_start_offset)
-
-
-def whole_batches(records: memoryview) -> memoryview:
-    """`records` without the batch at the end that is not all there."""
-    position, end = 0, len(records)
-    while end - position >= LOG_OVERHEAD_BYTES:
-        _, size_bytes = read_offset_and_size(records, position)
-        if size_bytes < LOG_OVERHEAD_BYTES or size_bytes > end - position:
-            break
-        position += size_bytes
-    return records[:position]

@@ -501,6 +501,15 @@ class Partition:
         for waiter in [*self.data_waiters, *self.follower_waiters]:
             waiter.partition_changed()
 
+    # -- the log itself
+
+    def replace_log(self, log: Log) -> None:
+        """The same content from another directory; who waits here goes on waiting."""
+        log.producers.verifies_transactions = self.log.producers.verifies_transactions
+        self.log = log
+        log.on_ready = self._flushed
+        self._first_unstable_offset = log.first_unstable_offset(self.high_watermark)
+
     # -- where the log begins
 
     @property

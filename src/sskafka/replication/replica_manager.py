@@ -69,7 +69,9 @@ class ReplicaManager:
         clock: Clock,
         call_soon: Callable[[Callable[[], None]], object],
         links: ClusterLinks | None = None,
+        call_soon_threadsafe: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
+        """`call_soon_threadsafe`: as `call_soon`, from any thread; a log directory may fail in one."""
         self.broker_id = broker_id
         self.lag_max_ms: int = settings["replica.lag.time.max.ms"]
         self.counters = ReplicaCounters()
@@ -78,6 +80,9 @@ class ReplicaManager:
         self._settings = settings
         self._clock = clock
         self._call_soon = call_soon
+        self._call_soon_threadsafe = call_soon_threadsafe or call_soon
+        self.on_placed: Callable[[Partition], None] | None = None
+        """Hears of every replica that was opened, and of every one whose directory has failed."""
         self._links = links
         self._fetchers = Fetchers(broker_id, settings, clock, links, self.counters) if links else None
         self._isr_changes = IsrChanges(broker_id, links) if links else None
@@ -229,8 +234,8 @@ class ReplicaManager:
         self._changes.when_done(callback)
 
     def _directory_failed(self, directory: LogDirectory) -> None:
-        """Soon: whoever noticed is in the middle of something."""
-        self._call_soon(lambda: self._take_offline(directory))
+        """Soon: whoever noticed is in the middle of something, perhaps in another thread."""
+        self._call_soon_threadsafe(lambda: self._take_offline(directory))
 
     def _take_offline(self, directory: LogDirectory) -> None:
         """Its replicas can neither lead nor follow."""
@@ -239,6 +244,7 @@ class ReplicaManager:
                 if partition.log.log_directory is directory:
                     replicas.offline[index] = directory.failure or StorageError("the log directory has failed")
                     self._drop(replicas, index, ErrorCode.KAFKA_STORAGE_ERROR)
+                    self._placed(partition)
 
     def _apply_partition(self, image: ClusterImage, topic_id: Uuid, index: int) -> None:
         topic = image.topics_by_id[topic_id]
@@ -264,6 +270,7 @@ class ReplicaManager:
             return
         replicas.partitions[index] = partition
         replicas.offline.pop(index, None)
+        self._placed(partition)
         self._follow(partition)
 
     def _open(self, image: ClusterImage, topic: TopicReplicas, index: int, state: PartitionImage) -> Partition:
@@ -291,6 +298,15 @@ class ReplicaManager:
             self._fetchers.remove(partition)
         else:
             self._fetchers.follow(partition)
+
+    def _placed(self, partition: Partition) -> None:
+        if self.on_placed is not None:
+            self.on_placed(partition)
+
+    def directory_known_of(self, topic_id: Uuid, index: int) -> Uuid | None:
+        """Of this broker's replica, as the metadata has it."""
+        state = self._state_of(topic_id, index)
+        return None if state is None or self.broker_id not in state.replicas else state.directory_of(self.broker_id)
 
     def _add_topic(self, topic: TopicImage) -> TopicReplicas:
         replicas = TopicReplicas(topic.name, topic.topic_id)

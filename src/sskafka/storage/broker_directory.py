@@ -22,7 +22,12 @@ from sskafka.storage.flusher import Background, Flusher
 from sskafka.storage.log import Log
 from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.meta_properties import MetaProperties
-from sskafka.storage.partition_directory import directory_name, is_deleted, parse_directory_name
+from sskafka.storage.partition_directory import (
+    directory_name,
+    is_deleted,
+    parse_directory_name,
+    parse_future_name,
+)
 
 LOCK_FILE = ".lock"
 
@@ -44,6 +49,8 @@ class BrokerDirectory:
         self.health = LogDirectory(disk, path, on_failure)
         self.flusher = Flusher(self.health, background)
         self.logs: dict[TopicPartition, Log] = {}
+        self.futures: dict[TopicPartition, Log] = {}
+        """Copies of logs in other directories, which will take their place."""
         self._lock = lock
         broker_epoch = take_clean_mark(disk, path)
         self.was_clean_stop = broker_epoch is not None
@@ -57,6 +64,9 @@ class BrokerDirectory:
         parsed = [(parse_directory_name(name, meta.partition_base), name) for name in names]
         self.unclaimed = {topic_partition: name for topic_partition, name in parsed if topic_partition is not None}
         self.deleted = [os.path.join(path, name) for name in names if is_deleted(name)]
+        futures = {os.path.join(path, name): parse_future_name(name, meta.partition_base) for name in names}
+        self.interrupted = {copy: topic_partition for copy, topic_partition in futures.items() if topic_partition}
+        """Copies that a stop interrupted, by their paths."""
 
     @property
     def directory_id(self) -> Uuid | None:
@@ -160,7 +170,7 @@ class BrokerDirectory:
             self.release()
 
     def release(self) -> None:
-        for log in self.logs.values():
+        for log in (*self.logs.values(), *self.futures.values()):
             log.abandon()
         self._lock.release()
 

@@ -22,8 +22,10 @@ from sskafka.storage.disk import Disk, Lock
 from sskafka.storage.errors import LogDirectoryError, StorageError
 from sskafka.storage.flusher import Background
 from sskafka.storage.log import Log
+from sskafka.storage.log_age import age_of_log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_move import LogMove
 from sskafka.storage.meta_properties import (
     MetaProperties,
     check_meta_properties,
@@ -50,9 +52,11 @@ class LogManager:
         self._disk = disk
         self._background = background
         self._doomed: list[tuple[int, str]] = []  # when a file or directory may be removed, and its path
+        self.preferred: dict[TopicPartition, BrokerDirectory] = {}
+        """Where to make logs that are not here yet."""
         self._set_aside_now: list[tuple[int, str]] = []  # files, and how long they lie aside from now on
         for directory in self._all_directories():
-            self._doomed += [(0, path) for path in directory.deleted]
+            self._doomed += [(0, path) for path in (*directory.deleted, *directory.interrupted)]
 
     @classmethod
     def open(
@@ -117,7 +121,7 @@ class LogManager:
             return known
         home = self._home_on_disk(topic_partition, topic_id)
         if home is None:
-            home = directory or self._emptiest()
+            home = directory or self.preferred.pop(topic_partition, None) or self._emptiest()
         name = directory_name(topic_partition, home.meta.partition_base)
         path = os.path.join(home.path, name)
         is_new = home.unclaimed.pop(topic_partition, None) is None
@@ -136,22 +140,35 @@ class LogManager:
             was_clean_stop=home.was_clean_stop,
             cleaned_before=home.cleaned_before(topic_partition),
         )
-        self._identify(home, path, topic_id, is_new)
-        log.last_flush_ms = now_ms
-        log.on_files_deleted = partial(self._doom, log)
-        home.logs[topic_partition] = log
+        self._adopt(home, log, now_ms, is_new)
         return log
 
+    def _adopt(self, home: BrokerDirectory, log: Log, now_ms: int, is_new: bool) -> None:
+        self._identify(home, log.directory, log.topic_id, is_new)
+        log.last_flush_ms = now_ms
+        log.on_files_deleted = partial(self._doom, log)
+        home.logs[log.topic_partition] = log
+
     def _home_on_disk(self, topic_partition: TopicPartition, topic_id: Uuid) -> BrokerDirectory | None:
+        """Where it lies. Of two, left by a move that did not come to its end, the newer one stays."""
+        found: dict[BrokerDirectory, str] = {}
         for directory in self._all_directories():
             name = directory.unclaimed.get(topic_partition)
             if name is None:
                 continue
-            found = read_topic_id(self._disk, os.path.join(directory.path, name))
-            if found is None or topic_id in {ZERO_UUID, found}:
-                return directory
-            self._set_aside(directory, topic_partition, STRAY_SUFFIX)
-        return None
+            path = os.path.join(directory.path, name)
+            if topic_id in {ZERO_UUID, read_topic_id(self._disk, path) or topic_id}:
+                found[directory] = path
+            else:
+                self._set_aside(directory, topic_partition, STRAY_SUFFIX)
+        return self._newest(topic_partition, found) if len(found) > 1 else next(iter(found), None)
+
+    def _newest(self, topic_partition: TopicPartition, found: Mapping[BrokerDirectory, str]) -> BrokerDirectory:
+        newest = max(found, key=lambda directory: age_of_log(self._disk, found[directory]))
+        for directory in found:
+            if directory is not newest:
+                self._set_aside(directory, topic_partition, STRAY_SUFFIX)
+        return newest
 
     def _identify(self, home: BrokerDirectory, path: str, topic_id: Uuid, is_new: bool) -> None:
         try:
@@ -167,6 +184,38 @@ class LogManager:
         if not online:
             raise LogDirectoryError("every log directory is offline")
         return min(online, key=lambda directory: len(directory.logs) + len(directory.unclaimed))
+
+    # ---- from one directory to another
+
+    def directory_at(self, path: str) -> BrokerDirectory | None:
+        return next((directory for directory in self.directories if directory.path == path), None)
+
+    def home_of(self, topic_partition: TopicPartition) -> BrokerDirectory | None:
+        return next((directory for directory in self.directories if topic_partition in directory.logs), None)
+
+    def begin_move(self, topic_partition: TopicPartition, target: BrokerDirectory, now_ms: int) -> LogMove:
+        """A copy of the log grows in `target` from now on; see log_move.py."""
+        source = self.home_of(topic_partition)
+        assert source is not None, "only a log that is in service can be moved"
+        move = LogMove(source, target, source.logs[topic_partition], now_ms)
+        target.futures[topic_partition] = move.copy
+        return move
+
+    def finish_move(self, move: LogMove, now_ms: int) -> Log:
+        """The copy has caught up: it takes the place of the original, which is deleted. Gives the new log."""
+        log = move.put_in_place(now_ms)
+        self._adopt(move.target, log, now_ms, is_new=True)
+        move.target.futures.pop(log.topic_partition, None)
+        move.source.logs.pop(log.topic_partition).abandon()
+        path = self._set_aside(move.source, log.topic_partition, DELETE_SUFFIX)
+        self._doomed.append((now_ms + log.config.file_delete_delay_ms, path))
+        return log
+
+    def abandon_move(self, move: LogMove) -> None:
+        """The original stays; the copy is removed."""
+        move.target.futures.pop(move.original.topic_partition, None)
+        move.copy.abandon()
+        self._doomed.append((0, move.copy.directory))
 
     def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> None:
         """Readers that hold slices of it may finish."""
@@ -194,7 +243,7 @@ class LogManager:
         except OSError as error:
             raise directory.health.fail(error) from error
         if suffix == STRAY_SUFFIX:
-            _log.warning("%s has another topic id than %s now; it is set aside as %s", name, topic_partition, target)
+            _log.warning("%s is not the log of %s now; it is set aside as %s", name, topic_partition, target)
         return target
 
     # ---- what happens now and then

@@ -3,6 +3,7 @@
     <topic>-<n>                        a partition; n counts from 0, or from 1 with log.dir.partition.base=1
     <topic>-<n>.<32 hex digits>-delete   deleted, its files wait for their removal
     <topic>-<n>.<32 hex digits>-stray    set aside: its topic id is not that of the topic which has the name now
+    <topic>-<n>.<32 hex digits>-future   a copy that is being made of a partition in another log directory
 
 The metadata log's directory is `__cluster_metadata-0` whatever the base.
 """
@@ -13,9 +14,10 @@ from sskafka.model.ids import METADATA_TOPIC, TopicPartition, topic_name_problem
 
 DELETE_SUFFIX = "-delete"
 STRAY_SUFFIX = "-stray"
+FUTURE_SUFFIX = "-future"
 _NAME_LENGTH_MAX = 255
 _NUMBERED = re.compile(r"(.+)-(0|[1-9]\d{0,9})")
-_SET_ASIDE = re.compile(r".+\.[0-9a-f]{32}-(delete|stray)")
+_SET_ASIDE = re.compile(r"(.+)\.[0-9a-f]{32}-(delete|stray|future)")
 
 
 def directory_name(topic_partition: TopicPartition, partition_base: int = 0) -> str:
@@ -36,6 +38,12 @@ def set_aside_name(name: str, unique_id: str, suffix: str) -> str:
     """For a directory that leaves service; a long topic name is cut to what file systems take."""
     ending = f".{unique_id}{suffix}"
     return name[: _NAME_LENGTH_MAX - len(ending)] + ending
+
+
+def parse_future_name(name: str, partition_base: int = 0) -> TopicPartition | None:
+    """Whose copy it is; None for directories that are none."""
+    match = _SET_ASIDE.fullmatch(name) if name.endswith(FUTURE_SUFFIX) else None
+    return None if match is None else parse_directory_name(match[1], partition_base)
 
 
 def is_deleted(name: str) -> bool:

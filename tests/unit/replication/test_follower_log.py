@@ -1,7 +1,7 @@
 import pytest
 
+from sskafka.records.batch import whole_batches
 from sskafka.records.builder import NewRecord, build_batch
-from sskafka.replication.follower_log import whole_batches
 
 BATCHES = [bytes(build_batch([NewRecord(None, b"v" * size, (), 0)])) for size in (1, 50)]
 

@@ -6,7 +6,7 @@ ask a controller; they are served on the control loop.
 
 import random
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sskafka.client.connection import Address
 from sskafka.model.clock import Clock
@@ -44,6 +44,9 @@ from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from sskafka.wire.messages.describe_cluster import DescribeClusterBroker
 
+if TYPE_CHECKING:
+    from sskafka.replication.replica_moves import ReplicaMoves
+
 ALLOCATE_TIMEOUT_MS = 10_000
 
 
@@ -57,6 +60,8 @@ class BrokerServices(NamedTuple):
     groups: GroupServices
     producer_ids: ProducerIds
     transactions: TransactionServices
+    moves: "ReplicaMoves | None"
+    """Of replicas between log directories, where there are several."""
 
 
 def register_broker_apis(
@@ -68,7 +73,7 @@ def register_broker_apis(
     cluster_id: str,
 ) -> None:
     controller, node_id = control.client, settings["node.id"]
-    logs, replicas, timers, housekeeping, groups, producer_ids, transactions = services
+    logs, replicas, timers, housekeeping, groups, producer_ids, transactions, moves = services
     view = ClusterView(cluster_id, lambda: control.image, lambda: _controller_for_clients(control))
     quorum = QuorumHandlers(controller)
     sessions = FetchSessions(settings["max.incremental.fetch.session.cache.slots"], random.randint)
@@ -99,7 +104,7 @@ def register_broker_apis(
     OffsetHandlers(replicas).register(registry)
     DeleteRecordsHandler(replicas, housekeeping.keep_log_starts).register(registry)
     ProducerHandlers(replicas, producer_ids, transactions.initialize).register(registry)
-    LogDirsHandler(logs, replicas).register(registry)
+    LogDirsHandler(logs, replicas, moves).register(registry)
     groups.register(registry, view, controller)
     transactions.register(registry)
 

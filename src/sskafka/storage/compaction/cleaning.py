@@ -101,12 +101,13 @@ def _learn_batch(
         return True
     if transactions.is_batch_void(header):
         return True
-    base_offset = header.base_offset
+    base_offset, put = header.base_offset, latest.put
+    may_get_full = not latest.has_room_for(header.record_count)
     for span in record_spans(payload(batch, header), header.record_count):
         if span.key is not None and base_offset + span.offset_delta >= first_offset:
-            if latest.is_full:
+            if may_get_full and latest.is_full:
                 return False
-            latest.put(span.key, base_offset + span.offset_delta)
+            put(span.key, base_offset + span.offset_delta)
     return True
 
 

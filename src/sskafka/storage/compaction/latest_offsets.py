@@ -35,6 +35,9 @@ class LatestOffsets:
     def is_full(self) -> bool:
         return self.count >= self.count_max
 
+    def has_room_for(self, keys: int) -> bool:
+        return self.count + keys <= self.count_max
+
     @property
     def utilization(self) -> float:
         return self.count / self._slots
@@ -42,11 +45,13 @@ class LatestOffsets:
     def put(self, key: bytes, offset: int) -> None:
         """Offsets grow from call to call, so the last one counts."""
         high, low = _two_words(blake2b(key, digest_size=16).digest())
-        slot = self._slot_of(high, low)
-        if not self._offsets[slot]:
+        offsets, slot = self._offsets, high % self._slots
+        if offsets[slot] and (self._low[slot] != low or self._high[slot] != high):
+            slot = self._slot_of(high, low)
+        if not offsets[slot]:
             self.count += 1
             self._high[slot], self._low[slot] = high, low
-        self._offsets[slot] = offset + 1
+        offsets[slot] = offset + 1
 
     def get(self, key: bytes) -> int:
         high, low = _two_words(blake2b(key, digest_size=16).digest())

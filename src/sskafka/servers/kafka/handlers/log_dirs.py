@@ -1,10 +1,13 @@
-"""DescribeLogDirs: where the replicas of this broker lie and how much room is left there."""
+"""DescribeLogDirs: where the replicas of this broker lie and how much room is left there.
+AlterReplicaLogDirs: where they should lie instead.
+"""
 
 from collections.abc import Mapping
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import TopicPartition, topic_name_problem
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.registry import Registry
@@ -13,6 +16,12 @@ from sskafka.storage.broker_directory import BrokerDirectory
 from sskafka.storage.log import Log
 from sskafka.storage.log_manager import LogManager
 from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
 from sskafka.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -21,46 +30,90 @@ from sskafka.wire.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 
+if TYPE_CHECKING:
+    from sskafka.replication.replica_moves import ReplicaMoves
+
 
 class LogDirsHandler:
-    def __init__(self, logs: LogManager, replicas: ReplicaManager) -> None:
+    def __init__(self, logs: LogManager, replicas: ReplicaManager, moves: "ReplicaMoves | None") -> None:
+        """`moves`: None where there is but one directory."""
         self._logs = logs
         self._replicas = replicas
+        self._moves = moves
 
     def register(self, registry: Registry) -> None:
         registry.add_message(ApiKey.DESCRIBE_LOG_DIRS, self.describe, cluster_operation=Operation.DESCRIBE)
+        registry.add_message(ApiKey.ALTER_REPLICA_LOG_DIRS, self.alter, cluster_operation=Operation.ALTER)
+
+    # -- description
 
     def describe(self, message: DescribeLogDirsRequest, request: Request) -> DescribeLogDirsResponse:
         wanted = None
         if message.topics is not None:
             wanted = {TopicPartition(topic.topic, index) for topic in message.topics for index in topic.partitions}
-        high_watermarks = self._replicas.high_watermarks()
         return DescribeLogDirsResponse(
-            results=[_describe_directory(directory, wanted, high_watermarks) for directory in self._logs.directories]
+            results=[self._describe_directory(directory, wanted) for directory in self._logs.directories]
         )
 
+    def _describe_directory(
+        self, directory: BrokerDirectory, wanted: set[TopicPartition] | None
+    ) -> DescribeLogDirsResult:
+        if not directory.is_online:
+            return DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, directory.path)
+        total, usable = directory.usage
+        high_watermarks = self._replicas.high_watermarks()
+        described = [
+            (key, _describe_log(log, high_watermarks)) for key, log in directory.logs.items() if _is_in(key, wanted)
+        ]
+        described += [
+            (key, self._describe_future(log)) for key, log in directory.futures.items() if _is_in(key, wanted)
+        ]
+        described.sort(key=lambda pair: pair[0])
+        topics = [
+            DescribeLogDirsTopic(topic, [part for _, part in parts])
+            for topic, parts in groupby(described, key=lambda pair: pair[0].topic)
+        ]
+        return DescribeLogDirsResult(ErrorCode.NONE, directory.path, topics, total, usable)
 
-def _describe_directory(
-    directory: BrokerDirectory, wanted: set[TopicPartition] | None, high_watermarks: Mapping[TopicPartition, int]
-) -> DescribeLogDirsResult:
-    if not directory.is_online:
-        return DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, directory.path)
-    total, usable = directory.usage
-    chosen = sorted(key for key in directory.logs if wanted is None or key in wanted)
-    return DescribeLogDirsResult(
-        ErrorCode.NONE,
-        directory.path,
-        [
-            DescribeLogDirsTopic(
-                topic, [_describe_log(directory.logs[key], high_watermarks.get(key, 0)) for key in keys]
-            )
-            for topic, keys in groupby(chosen, key=lambda key: key.topic)
-        ],
-        total,
-        usable,
-    )
+    def _describe_future(self, copy: Log) -> DescribeLogDirsPartition:
+        original = self._logs.get(copy.topic_partition)
+        lag = original.log_end_offset - copy.log_end_offset if original is not None else 0
+        return DescribeLogDirsPartition(copy.topic_partition.partition, copy.size_bytes, max(lag, 0), True)
+
+    # -- moves
+
+    def alter(self, message: AlterReplicaLogDirsRequest, request: Request) -> AlterReplicaLogDirsResponse:
+        """Answered when the moves have been noted; DescribeLogDirs shows how far they are."""
+        results: dict[str, AlterReplicaLogDirTopicResult] = {}
+        for wanted in message.dirs:
+            for topic in wanted.topics:
+                result = results.setdefault(topic.name, AlterReplicaLogDirTopicResult(topic.name))
+                for index in topic.partitions:
+                    error = self._move(TopicPartition(topic.name, index), wanted.path)
+                    result.partitions.append(AlterReplicaLogDirPartitionResult(index, error))
+        return AlterReplicaLogDirsResponse(results=list(results.values()))
+
+    def _move(self, topic_partition: TopicPartition, path: str) -> ErrorCode:
+        target = self._logs.directory_at(path)
+        if topic_name_problem(topic_partition.topic) is not None:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        if target is None:
+            return ErrorCode.LOG_DIR_NOT_FOUND
+        home = self._logs.home_of(topic_partition)
+        if not target.is_online or (home is not None and not home.is_online):
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if home is None:
+            self._logs.preferred[topic_partition] = target  # a replica that is made later goes there
+            return ErrorCode.REPLICA_NOT_AVAILABLE
+        if self._moves is not None:
+            self._moves.ask(topic_partition, target)
+        return ErrorCode.NONE
 
 
-def _describe_log(log: Log, high_watermark: int) -> DescribeLogDirsPartition:
-    lag = max(0, high_watermark - log.log_end_offset)
+def _is_in(topic_partition: TopicPartition, wanted: set[TopicPartition] | None) -> bool:
+    return wanted is None or topic_partition in wanted
+
+
+def _describe_log(log: Log, high_watermarks: Mapping[TopicPartition, int]) -> DescribeLogDirsPartition:
+    lag = max(0, high_watermarks.get(log.topic_partition, 0) - log.log_end_offset)
     return DescribeLogDirsPartition(log.topic_partition.partition, log.size_bytes, lag)

@@ -1,0 +1,130 @@
+"""Replicas that move to another log directory of this broker, as AlterReplicaLogDirs asks: one after the other.
+
+    asked -> a copy grows in the new directory -> it has caught up -> the controller is told where the replica will be
+    -> the copy takes the place of the original
+
+Clients notice nothing: the partition has another log from one turn of the loop to the next. A stop throws the copy
+away; the next start begins the move again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+from sskafka.model.clock import Clock
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import TopicPartition, Uuid
+from sskafka.replication.directory_reports import DirectoryReports
+from sskafka.replication.partition import Partition
+from sskafka.storage.broker_directory import BrokerDirectory
+from sskafka.storage.errors import StorageError
+from sskafka.storage.file_slice import FileSlice
+from sskafka.storage.log_manager import LogManager
+from sskafka.storage.log_move import LogMove
+
+_log = logging.getLogger(__name__)
+
+PIECE_BYTES = 512 * 1024
+LAST_PIECE_OFFSETS = 1_000
+"""So little may be left to copy when the copy takes its place: clients wait meanwhile."""
+RETRY_PAUSE_S = 0.5
+
+
+class ReplicaMoves:
+    def __init__(
+        self,
+        logs: LogManager,
+        find: Callable[[str, int], Partition | None],
+        reports: DirectoryReports,
+        clock: Clock,
+        executor: Executor,
+    ) -> None:
+        self._logs = logs
+        self._find = find
+        self._reports = reports
+        self._clock = clock
+        self._executor = executor
+        self._wanted: dict[TopicPartition, BrokerDirectory] = {}
+        self._is_wanted = asyncio.Event()
+        for directory in logs.directories:
+            for topic_partition in directory.interrupted.values():
+                self.ask(topic_partition, directory)
+
+    def ask(self, topic_partition: TopicPartition, target: BrokerDirectory) -> None:
+        """A replica that is there already stays; a move of it to somewhere else ends."""
+        self._wanted[topic_partition] = target
+        self._is_wanted.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._is_wanted.wait()
+            if not self._wanted:
+                self._is_wanted.clear()
+                continue
+            topic_partition, target = next(iter(self._wanted.items()))
+            if not await self._work_on(topic_partition, target):
+                await asyncio.sleep(RETRY_PAUSE_S)
+                continue
+            if self._wanted.get(topic_partition) is target:
+                del self._wanted[topic_partition]
+
+    async def _work_on(self, topic_partition: TopicPartition, target: BrokerDirectory) -> bool:
+        """False when there is no such replica yet: others have their turn."""
+        partition = self._find(*topic_partition)
+        if partition is None:
+            self._wanted[topic_partition] = self._wanted.pop(topic_partition)
+            return False
+        if self._logs.home_of(topic_partition) is target or not target.is_online:
+            return True
+        move = self._logs.begin_move(topic_partition, target, self._clock.now_ms())
+        _log.info("%s moves to %s", topic_partition, target.path)
+        is_done = False
+        try:
+            is_done = await self._move(partition, move)
+        except StorageError as error:
+            _log.error("%s could not be moved to %s: %s", topic_partition, target.path, error)
+        finally:
+            if not is_done:
+                self._logs.abandon_move(move)
+        return True
+
+    async def _move(self, partition: Partition, move: LogMove) -> bool:
+        while self._is_still_wanted(partition, move):
+            await self._catch_up(partition, move)
+            error = await self._tell_controller(partition, move.target.directory_id)
+            if error is not ErrorCode.NONE:
+                _log.error("%s stays: the controller refuses: %s", partition.topic_partition, error.name)
+                return False
+            if self._is_still_wanted(partition, move) and move.lag <= LAST_PIECE_OFFSETS:
+                partition.replace_log(self._logs.finish_move(move, self._clock.now_ms()))
+                _log.info("%s has moved to %s", partition.topic_partition, move.target.path)
+                return True
+        return False
+
+    def _is_still_wanted(self, partition: Partition, move: LogMove) -> bool:
+        topic_partition = partition.topic_partition
+        return (
+            move.can_go_on
+            and partition.log is move.original
+            and self._find(*topic_partition) is partition
+            and self._wanted.get(topic_partition) is move.target
+        )
+
+    async def _catch_up(self, partition: Partition, move: LogMove) -> None:
+        """Reading may wait for the disk, so it is a thread's work; so is the sync of what was written."""
+        loop = asyncio.get_running_loop()
+        while self._is_still_wanted(partition, move) and (pieces := move.next_piece(PIECE_BYTES)):
+            for data in await loop.run_in_executor(self._executor, _read, pieces):
+                move.append(data, self._clock.now_ms())
+        if move.can_go_on:
+            await loop.run_in_executor(self._executor, move.copy.flush)
+
+    async def _tell_controller(self, partition: Partition, directory_id: Uuid | None) -> ErrorCode:
+        if directory_id is None:
+            return ErrorCode.NONE
+        return await self._reports.reported(partition.topic_id, partition.topic_partition.partition, directory_id)
+
+
+def _read(pieces: list[FileSlice]) -> list[bytes]:
+    return [bytes(piece.read()) for piece in pieces]

@@ -1,0 +1,103 @@
+"""A log on its way to another log directory of its broker.
+
+    begin           <target>/<topic>-<n>.<hex>-future   an empty copy
+    catch up        read a piece of the original, append it to the copy; again, while the original grows
+    put in place    on one turn of the loop, so that nothing is appended meanwhile:
+                    the last piece, sync, rename the copy to its proper name, open it; the original is deleted
+
+A crash before the rename leaves the original and a copy that is thrown away; after it, two logs with the same content,
+of which the next start sets one aside. If the original is cut at its end meanwhile, the copy begins anew.
+"""
+
+import os
+import uuid
+
+from sskafka.model.buffers import Buffer
+from sskafka.records.batch import whole_batches
+from sskafka.storage.broker_directory import BrokerDirectory
+from sskafka.storage.errors import StorageError
+from sskafka.storage.file_slice import FileSlice
+from sskafka.storage.log import Log
+from sskafka.storage.partition_directory import FUTURE_SUFFIX, directory_name, set_aside_name
+from sskafka.storage.recovery import open_log
+
+
+class LogMove:
+    __slots__ = ("_cleaned_before", "_name", "_truncations", "copy", "original", "source", "target")
+
+    def __init__(self, source: BrokerDirectory, target: BrokerDirectory, original: Log, now_ms: int) -> None:
+        topic_partition = original.topic_partition
+        self.source = source
+        self.target = target
+        self.original = original
+        self._name = directory_name(topic_partition, target.meta.partition_base)
+        self._truncations = original.truncations
+        self._cleaned_before = source.cleaned_before(topic_partition)
+        self.copy = open_log(
+            target.health,
+            os.path.join(target.path, set_aside_name(self._name, uuid.uuid4().hex, FUTURE_SUFFIX)),
+            topic_partition,
+            original.config,
+            now_ms=now_ms,
+            flusher=target.flusher,
+            topic_id=original.topic_id,
+            log_start_offset=original.segments.first.base_offset,
+        )
+
+    @property
+    def lag(self) -> int:
+        """Offsets that the copy does not have yet."""
+        return self.original.log_end_offset - self.copy.log_end_offset
+
+    @property
+    def can_go_on(self) -> bool:
+        return self.original.is_in_service and self.copy.is_in_service
+
+    def next_piece(self, max_bytes: int) -> list[FileSlice]:
+        """What to read next; nothing when the copy has caught up."""
+        original = self.original
+        if original.truncations != self._truncations:
+            self._truncations = original.truncations
+            self.copy.truncate_fully_and_start_at(original.segments.first.base_offset)
+        offset = max(self.copy.log_end_offset, original.log_start_offset)
+        return original.read(offset, max_bytes, original.log_end_offset)
+
+    def append(self, piece: Buffer, now_ms: int) -> None:
+        """Unless the original was cut since the piece was asked for. The last batch of a piece may not be whole."""
+        batches = whole_batches(memoryview(piece))
+        if batches and self.original.truncations == self._truncations:
+            self.copy.append_as_follower(batches, now_ms)
+
+    def put_in_place(self, now_ms: int) -> Log:
+        """The copy under its proper name, with everything that the original has."""
+        self._catch_up_now(now_ms)
+        copy, target, original = self.copy, self.target, self.original
+        path = os.path.join(target.path, self._name)
+        try:
+            copy.increment_log_start_offset(original.log_start_offset)
+            copy.epochs.replace(original.epochs.entries)
+            copy.close()
+            target.disk.rename(copy.directory, path)
+            target.disk.sync_directory(target.path)
+        except OSError as error:
+            raise target.health.fail(error) from error
+        return open_log(
+            target.health,
+            path,
+            original.topic_partition,
+            original.config,
+            now_ms=now_ms,
+            flusher=target.flusher,
+            topic_id=original.topic_id,
+            log_start_offset=original.log_start_offset,
+            recovery_point=original.log_end_offset,
+            was_clean_stop=True,
+            cleaned_before=self._cleaned_before,
+        )
+
+    def _catch_up_now(self, now_ms: int) -> None:
+        while pieces := self.next_piece(1 << 20):
+            for piece in pieces:
+                self.append(piece.read(), now_ms)
+        if self.lag:
+            raise StorageError(f"{self.copy!r} has not all of {self.original!r}")

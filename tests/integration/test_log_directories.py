@@ -1,0 +1,166 @@
+"""Several log directories: replicas move between them, and one that fails takes only its own replicas with it."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from broker_process import BrokerProcess, StartBroker
+from waiting import wait_until
+from wire_connection import Connection, values_batch, values_in
+
+from sskafka.model.errors import ErrorCode
+from sskafka.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from sskafka.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from sskafka.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+
+TOPIC = "spread"
+
+
+def move(connection: Connection, path: object, *, topic: str = TOPIC, partition: int = 0) -> int:
+    wanted = AlterReplicaLogDir(str(path), [AlterReplicaLogDirTopic(topic, [partition])])
+    response = connection.call(AlterReplicaLogDirsRequest([wanted]), version=2)
+    return int(response.results[0].partitions[0].error_code)
+
+
+def homes(connection: Connection, topic: str = TOPIC) -> dict[int, list[tuple[str, bool]]]:
+    """Of each partition: the directories that it is in, and whether as a copy."""
+    found: dict[int, list[tuple[str, bool]]] = {}
+    for result in connection.call(DescribeLogDirsRequest(topics=None), version=4).results:
+        for described in result.topics:
+            for part in described.partitions if described.name == topic else ():
+                found.setdefault(part.partition_index, []).append((result.log_dir, part.is_future_key))
+    return found
+
+
+@contextmanager
+def load(bootstrap: str, partition: int = 0) -> Iterator[list[bytes]]:
+    """Writes as fast as answers come; what was acknowledged."""
+    acknowledged: list[bytes] = []
+    is_over = threading.Event()
+
+    def write() -> None:
+        with Connection(bootstrap) as connection:
+            while not is_over.is_set():
+                value = b"%06d" % len(acknowledged) + b"." * 500
+                assert connection.produce(TOPIC, values_batch(value), partition).error_code == 0
+                acknowledged.append(value)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield acknowledged
+    finally:
+        is_over.set()
+        writer.join()
+
+
+def read_all(connection: Connection, count: int, partition: int = 0) -> list[bytes | None]:
+    values: list[bytes | None] = []
+    while len(values) < count:
+        fetched = values_in(connection.fetch(TOPIC, len(values), partition))
+        assert fetched, f"{len(values)} of {count} records"
+        values += fetched
+    return values
+
+
+def test_a_replica_moves_under_load_and_nothing_is_lost(start_broker: StartBroker, tmp_path: Path) -> None:
+    first, second = tmp_path / "disk-1", tmp_path / "disk-2"
+    broker = start_broker({"log.dirs": f"{first},{second}", "log.segment.bytes": 200_000})
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic(TOPIC)
+        ((home, _),) = homes(connection)[0]
+        other = str(second if home == str(first) else first)
+        with load(broker.bootstrap) as acknowledged:
+            wait_until(lambda: len(acknowledged) > 1000, "there is something to move")
+            assert move(connection, other) == 0
+            wait_until(lambda: homes(connection)[0] == [(other, False)], "the replica has moved")
+            seen = len(acknowledged)
+            wait_until(lambda: len(acknowledged) > seen + 300, "writing goes on")
+        assert read_all(connection, len(acknowledged)) == acknowledged
+        assert move(connection, other) == 0, "it is there already"
+        assert move(connection, tmp_path / "nowhere") == ErrorCode.LOG_DIR_NOT_FOUND
+        assert move(connection, second, partition=7) == ErrorCode.REPLICA_NOT_AVAILABLE
+        assert move(connection, second, topic="no/topic") == ErrorCode.INVALID_TOPIC_EXCEPTION
+    broker.restart(unclean=True)
+    with Connection(broker.bootstrap) as connection:
+        assert homes(connection)[0] == [(other, False)]
+        assert read_all(connection, len(acknowledged)) == acknowledged
+    assert "Traceback" not in broker.log
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def two_brokers(tmp_path: Path, start_broker: StartBroker) -> tuple[BrokerProcess, BrokerProcess]:
+    """The first is the controller too; the second has two directories."""
+    port = free_port()
+    common = {
+        "controller.quorum.voters": f"1@127.0.0.1:{port}",
+        "replica.high.watermark.checkpoint.interval.ms": 100,
+        "broker.heartbeat.interval.ms": 200,
+    }
+    one = start_broker({**common, "listeners": f"PLAINTEXT://127.0.0.1:{port}"}, directory=tmp_path / "one")
+    disks = f"{tmp_path / 'disk-1'},{tmp_path / 'disk-2'}"
+    two = start_broker(
+        {
+            **common,
+            "process.roles": "broker",
+            "node.id": 2,
+            "log.dirs": disks,
+            "metadata.log.dir": tmp_path / "metadata",
+        },
+        directory=tmp_path / "two",
+    )
+    return one, two
+
+
+def create_on_second(connection: Connection) -> None:
+    """Two partitions, led by broker 2; they go to different directories."""
+    assignments = [CreatableReplicaAssignment(index, [2, 1]) for index in (0, 1)]
+    topic = CreatableTopic(TOPIC, num_partitions=-1, replication_factor=-1, assignments=assignments)
+    (result,) = connection.call(CreateTopicsRequest(topics=[topic]), version=7).topics
+    assert result.error_code == 0, result
+
+
+def leader_and_isr(connection: Connection, partition: int) -> tuple[int, list[int]]:
+    found = {part.partition_index: part for part in connection.topic_metadata(TOPIC).partitions}
+    return (found[partition].leader_id, sorted(found[partition].isr_nodes)) if partition in found else (-1, [])
+
+
+def test_a_failed_directory_moves_leadership_and_the_rest_serves(
+    two_brokers: tuple[BrokerProcess, BrokerProcess], tmp_path: Path
+) -> None:
+    one, two = two_brokers
+    with Connection(one.bootstrap) as connection, Connection(two.bootstrap) as second:
+        create_on_second(connection)
+        for partition in (0, 1):
+            wait_until(lambda p=partition: leader_and_isr(connection, p) == (2, [1, 2]), "broker 2 leads")
+            wait_until(lambda p=partition: second.fetch(TOPIC, 0, p).error_code == 0, "and knows it")
+            for n in range(20):
+                assert second.produce(TOPIC, values_batch(b"%d" % n), partition).error_code == 0
+        where = {partition: Path(places[0][0]) for partition, places in homes(second).items()}
+        assert where[0] != where[1]
+        where[0].rename(tmp_path / "pulled out")
+        wait_until(lambda: leader_and_isr(connection, 0) == (1, [1]), "the other replica leads")
+        assert leader_and_isr(connection, 1) == (2, [1, 2])
+        assert values_in(connection.fetch(TOPIC, 0, 0)) == [b"%d" % n for n in range(20)]
+        wait_until(lambda: connection.produce(TOPIC, values_batch(b"x"), 0).error_code == 0, "and takes records")
+        assert second.produce(TOPIC, values_batch(b"x"), 1).error_code == 0
+        refused = second.produce(TOPIC, values_batch(b"x"), 0).error_code
+        assert refused in {ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_LEADER_OR_FOLLOWER}
+        results = second.call(DescribeLogDirsRequest(topics=None), version=4).results
+        codes = {Path(result.log_dir): result.error_code for result in results}
+        assert (codes[where[0]], codes[where[1]]) == (ErrorCode.KAFKA_STORAGE_ERROR, 0)
+    assert f"log directory {where[0]} is offline" in two.log
+    assert "Traceback" not in two.log

@@ -1,0 +1,236 @@
+"""Log directories that fail in a thread, are reported to the controller, and exchange replicas."""
+
+import asyncio
+import errno
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from logs import NOW_MS, append, read_records
+from simulated_disk import SimulatedDisk
+from virtual_time import VirtualTime
+
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+from sskafka.model.settings import Settings
+from sskafka.replication.directory_reports import DirectoryReports
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.replication.replica_moves import ReplicaMoves
+from sskafka.servers.kafka.handlers.log_dirs import LogDirsHandler
+from sskafka.storage.log_config import LogConfig
+from sskafka.storage.log_manager import LogManager
+from sskafka.storage.meta_properties import MetaProperties
+from sskafka.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    ResponseDirectoryData,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+from sskafka.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+
+TOPIC, OTHER = b"t" * 16, b"u" * 16
+HERE, THERE = b"h" * 16, b"d" * 16
+TP = TopicPartition("orders", 0)
+IDS = iter(range(1, 1000))
+
+
+def manager_of(disk: SimulatedDisk) -> LogManager:
+    return LogManager.open(
+        disk, ("/a", "/b"), node_id=1, format_as=lambda: MetaProperties("cluster", 1, next(IDS).to_bytes(16))
+    )
+
+
+def test_a_directory_that_fails_in_a_thread_is_taken_offline_on_the_loop() -> None:
+    """Only the thread-safe way wakes a loop that sleeps."""
+    settings = Settings.resolve(file={}, environment={}, overrides={"node.id": "1"})
+    logs = manager_of(SimulatedDisk())
+    called: list[threading.Thread] = []
+
+    async def run() -> None:
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+        replicas = ReplicaManager(
+            1,
+            logs,
+            settings,
+            VirtualTime(),
+            lambda call: pytest.fail("not from a thread"),
+            call_soon_threadsafe=loop.call_soon_threadsafe,
+        )
+
+        def note(directory: object) -> None:
+            called.append(threading.current_thread())
+            done.set()
+
+        replicas._take_offline = note  # type: ignore[method-assign]
+        health = logs.directories[0].health
+        await loop.run_in_executor(None, health.fail, OSError(errno.EIO, "Input/output error"))
+        async with asyncio.timeout(5):
+            await done.wait()
+
+    asyncio.run(run())
+    assert called == [threading.main_thread()]
+
+
+# -- reports
+
+
+class Controller:
+    """Answers with what it was given to answer, then with success."""
+
+    def __init__(self, *answers: Exception | ErrorCode, refuses: ErrorCode = ErrorCode.NONE) -> None:
+        self.requests: list[AssignReplicasToDirsRequest] = []
+        self._answers = list(answers)
+        self._refuses = refuses
+
+    async def ask(self, request: Any, timeout_ms: int) -> AssignReplicasToDirsResponse:
+        self.requests.append(request)
+        answer = self._answers.pop(0) if self._answers else ErrorCode.NONE
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is not ErrorCode.NONE:
+            return AssignReplicasToDirsResponse(error_code=answer)
+        return AssignReplicasToDirsResponse(
+            directories=[
+                ResponseDirectoryData(
+                    directory.id,
+                    [
+                        ResponseTopicData(
+                            topic.topic_id,
+                            [ResponsePartitionData(part.partition_index, self._refuses) for part in topic.partitions],
+                        )
+                        for topic in directory.topics
+                    ],
+                )
+                for directory in request.directories
+            ]
+        )
+
+
+def run_beside(work: Callable[[], Coroutine[Any, Any, None]], until: Awaitable[Any]) -> Any:
+    """`until` is awaited while `work` runs."""
+
+    async def run() -> Any:
+        task = asyncio.get_running_loop().create_task(work())
+        try:
+            async with asyncio.timeout(10):
+                return await until
+        finally:
+            task.cancel()
+
+    return asyncio.run(run())
+
+
+def reports_to(controller: Controller, known: dict[tuple[bytes, int], bytes] | None = None) -> DirectoryReports:
+    return DirectoryReports(1, controller.ask, lambda: 5, lambda topic, index: (known or {}).get((topic, index)))
+
+
+def test_reports_are_gathered_and_sent_until_they_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sskafka.replication.directory_reports.RETRY_PAUSE_S", 0.001)
+    controller = Controller(KafkaError(ErrorCode.REQUEST_TIMED_OUT), ErrorCode.STALE_BROKER_EPOCH)
+    reports = reports_to(controller)
+    reports.report(TOPIC, 0, HERE)
+    reports.report(TOPIC, 1, THERE)
+    reports.report(OTHER, 0, HERE)
+    assert run_beside(reports.run, reports.reported(TOPIC, 2, HERE)) is ErrorCode.NONE
+    assert len(controller.requests) == 3
+    last = controller.requests[-1]
+    assert (last.broker_id, last.broker_epoch) == (1, 5)
+    told = {
+        directory.id: {
+            topic.topic_id: [part.partition_index for part in topic.partitions] for topic in directory.topics
+        }
+        for directory in last.directories
+    }
+    assert told == {HERE: {TOPIC: [0, 2], OTHER: [0]}, THERE: {TOPIC: [1]}}
+
+
+def test_what_the_metadata_knows_is_not_reported() -> None:
+    controller = Controller()
+    reports = reports_to(controller, {(TOPIC, 0): HERE})
+    assert run_beside(reports.run, reports.reported(TOPIC, 0, HERE)) is ErrorCode.NONE
+    assert controller.requests == []
+
+
+def test_a_refusal_is_told() -> None:
+    reports = reports_to(Controller(refuses=ErrorCode.UNKNOWN_TOPIC_ID))
+    assert run_beside(reports.run, reports.reported(TOPIC, 0, HERE)) is ErrorCode.UNKNOWN_TOPIC_ID
+
+
+# -- moves
+
+
+class Replica:
+    """As much of a partition as a move needs."""
+
+    topic_partition, topic_id = TP, TOPIC
+
+    def __init__(self, logs: LogManager) -> None:
+        self.log = logs.open_log(TP, TOPIC, LogConfig(), NOW_MS, directory=logs.directories[0])
+        self.has_moved = asyncio.Event()
+
+    def replace_log(self, log: Any) -> None:
+        self.log = log
+        self.has_moved.set()
+
+
+class Moving:
+    def __init__(self, controller: Controller) -> None:
+        self.logs = manager_of(SimulatedDisk())
+        self.replica = Replica(self.logs)
+        self.reports = reports_to(controller)
+        partition: Any = self.replica
+        executor = ThreadPoolExecutor(1)
+        self.moves = ReplicaMoves(self.logs, lambda *key: partition, self.reports, VirtualTime(), executor)
+
+    async def run(self) -> None:
+        await asyncio.gather(self.reports.run(), self.moves.run())
+
+
+def test_a_replica_moves_once_the_controller_knows() -> None:
+    moving = Moving(controller := Controller())
+    for n in range(50):
+        append(moving.replica.log, b"%d" % n)
+    target = moving.logs.directories[1]
+    moving.moves.ask(TP, target)
+    run_beside(moving.run, moving.replica.has_moved.wait())
+    assert moving.logs.home_of(TP) is target
+    assert read_records(moving.replica.log) == [(n, b"%d" % n) for n in range(50)]
+    assert [directory.id for request in controller.requests for directory in request.directories] == [
+        target.directory_id
+    ]
+
+
+def test_a_replica_stays_when_the_controller_refuses() -> None:
+    moving = Moving(Controller(refuses=ErrorCode.UNKNOWN_TOPIC_ID))
+    append(moving.replica.log, b"a")
+    source, target = moving.logs.directories
+    moving.moves.ask(TP, target)
+
+    async def until_given_up() -> None:
+        while moving.moves._wanted:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+
+    run_beside(moving.run, until_given_up())
+    assert moving.logs.home_of(TP) is source
+    assert target.futures == {}
+    assert append(moving.replica.log, b"b") == 1
+
+
+def test_a_copy_is_described_with_its_lag() -> None:
+    logs = manager_of(SimulatedDisk())
+    log = logs.open_log(TP, TOPIC, LogConfig(), NOW_MS, directory=logs.directories[0])
+    for n in range(3):
+        append(log, b"%d" % n)
+    logs.begin_move(TP, logs.directories[1], NOW_MS)
+    replicas: Any = SimpleNamespace(high_watermarks=lambda: {TP: 3})
+    whoever: Any = None
+    results = LogDirsHandler(logs, replicas, None).describe(DescribeLogDirsRequest(topics=None), whoever).results
+    described = [(result.log_dir, topic.partitions[0]) for result in results for topic in result.topics]
+    assert [(path, part.is_future_key, part.offset_lag) for path, part in described] == [
+        ("/a", False, 0),
+        ("/b", True, 3),
+    ]
