@@ -48,7 +48,7 @@ NETWORK = (
             "Requests that may be in work before the broker stops reading from the network."),
     Setting("queued.max.request.bytes", LONG, -1, None, READ_ONLY, MEDIUM,
             "Bytes of requests that may be in work; -1 sets no limit."),
-    planned("request.timeout.ms", INT, 30000, None, READ_ONLY, HIGH,
+    Setting("request.timeout.ms", INT, 30000, None, READ_ONLY, HIGH,
             "How long this broker waits for an answer of another node."),
     Setting("fetch.max.bytes", INT, 57671680, AtLeast(1024), READ_ONLY, MEDIUM,
             "Most bytes that one fetch is answered with, whatever the consumer asks for."),
