@@ -19,7 +19,8 @@ def environment(**extra: str) -> dict[str, str]:
 @pytest.mark.usefixtures("_ours")
 @pytest.mark.parametrize(("stop", "exit_code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_start_without_a_file(tmp_path: Path, stop: signal.Signals, exit_code: int) -> None:
-    command = [SSKAFKA, "start", "--set", "listeners=PLAINTEXT://127.0.0.1:0"]
+    ports = ("listeners=PLAINTEXT://127.0.0.1:0", "http.listener=127.0.0.1:0", "adr.listener=127.0.0.1:0")
+    command = [SSKAFKA, "start", *(word for port in ports for word in ("--set", port))]
     with subprocess.Popen(
         command,
         cwd=tmp_path,
@@ -30,11 +31,13 @@ def test_start_without_a_file(tmp_path: Path, stop: signal.Signals, exit_code: i
     ) as broker:
         assert broker.stdout is not None
         ready = broker.stdout.readline()
+        words = dict(word.split("=", 1) for word in ready.split()[1:])
         assert ready.startswith("READY bootstrap=127.0.0.1:")
+        assert words["http"].startswith("127.0.0.1:")
         home = tmp_path / "sskafka-data"
         assert int((home / "broker.pid").read_text()) == broker.pid
         assert (home / "data" / "meta.properties").exists()
-        bootstrap = ready.split("=", 1)[1].strip()
+        bootstrap = words["bootstrap"]
         made = subprocess.run(
             [SSKAFKA, "topic", "create", "t", "-b", bootstrap],
             capture_output=True,

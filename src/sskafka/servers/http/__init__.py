@@ -1,8 +1,8 @@
 """The HTTP door: a child process of the broker, so that no HTTP request ever takes a turn of the broker's event loop.
 
     broker process                                   child process (nice 5)
-    supervisor.py: binds the port, starts the        process.py: uvicorn on the inherited port
-      child, starts it again when it dies            app.py: FastAPI, guard.py, problems.py
+    supervisor.py: starts the child on the port      __main__.py, process.py: uvicorn on that port
+      that is bound, and again when it dies          app.py: FastAPI, guard.py, problems.py
     servers/local: the private socket  <---------->  door.py: what every route works with
     servers/kafka: the Kafka door      <---------->  sskafka.client: data and administration
 

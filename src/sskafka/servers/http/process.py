@@ -1,15 +1,8 @@
-"""The HTTP process: `python -m sskafka.servers.http.process LINK LISTENER`, two inherited sockets, started by a broker.
-
-It ends with its broker, whatever becomes of that: the kernel kills it when the broker is killed, and the end of the
-private socket tells it to finish the requests at hand and go. Ctrl+C in a terminal reaches the broker, which decides.
-"""
+"""What the HTTP process does: uvicorn on the port that the broker has bound, until the private socket ends."""
 
 import asyncio
 import contextlib
-import ctypes
 import logging
-import os
-import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -21,10 +14,8 @@ from sskafka.servers.event_loop import new_event_loop
 from sskafka.servers.http.app import build_app
 from sskafka.servers.http.configuration import CONFIGURATION, OPENED, Configuration
 from sskafka.servers.http.door import Door
-from sskafka.servers.local.link import BrokerLink
+from sskafka.servers.local.link import BrokerGoneError, BrokerLink
 
-NICENESS = 5  # the broker's turn comes first where both want the processor
-PR_SET_PDEATHSIG = 1
 KEEP_ALIVE_S = 65
 GRACE_S = 1  # for requests at hand when the broker stops; long polls are cut off
 CONNECTIONS_MAX = 2000
@@ -72,22 +63,9 @@ def server_config(door: Door) -> uvicorn.Config:
     )
 
 
-def die_with_parent() -> None:
-    """Where the kernel can do that; the broker may have been killed before it was told to."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def main(link: int, listener: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_with_parent()
-    os.nice(NICENESS)
     logging.basicConfig(
         level="WARNING", stream=sys.stderr, format="%(asctime)s %(levelname)-7s %(name)s (HTTP): %(message)s"
     )
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+    with contextlib.suppress(BrokerGoneError), asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(run(socket.socket(fileno=link), socket.socket(fileno=listener)))
-
-
-if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:]))

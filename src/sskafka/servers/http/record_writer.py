@@ -29,6 +29,7 @@ from sskafka.servers.http.replica_wait import ReplicaWait, StoredRecords
 NO_LEADER_TIMEOUT_MS = 5_000
 ISR_TIMEOUT_MS = 30_000
 BATCH_BYTES = 512 * 1024
+NOT_KNOWN = "whether the records are stored is not known"
 
 
 class Acks(StrEnum):
@@ -44,7 +45,7 @@ class NewRecord(NamedTuple):
 
 
 class MaybeStoredError(Exception):
-    """The connection to the leader broke: the records may be stored or not."""
+    """The leader did not answer in time, or no more: the records may be stored or not."""
 
 
 class RecordWriter:
@@ -88,6 +89,8 @@ class RecordWriter:
     async def _store_in_sync(self, partition: TopicPartition, records: Sequence[NewRecord]) -> None:
         await self._until_led(partition, self._cluster.deadline_ms(NO_LEADER_TIMEOUT_MS))
         for outcome in await _outcomes(self._in_sync, partition, records):
+            if isinstance(outcome, Exception) and is_retriable(outcome):  # tried for long, and perhaps with success
+                raise MaybeStoredError(f"{outcome}: {NOT_KNOWN}") from outcome
             if isinstance(outcome, BaseException):
                 raise outcome
 
@@ -111,7 +114,7 @@ class RecordWriter:
     def _check_worth_retrying(self, error: BaseException, deadline_ms: float) -> None:
         """Raises unless the records were surely not stored and there is time left."""
         if isinstance(error, ConnectionLostError | RequestTimeoutError):
-            raise MaybeStoredError(f"{error}: whether the records are stored is not known") from error
+            raise MaybeStoredError(f"{error}: {NOT_KNOWN}") from error
         may_pass = isinstance(error, KafkaError | BrokerUnavailableError) and is_retriable(error)
         if not may_pass or self._cluster.clock.monotonic_ms() >= deadline_ms:
             raise error

@@ -68,7 +68,7 @@ class HttpDoor:
     def _start(self, link: socket.socket) -> "subprocess.Popen[bytes]":
         descriptors = (link.fileno(), self._bound.fileno())
         arguments = [str(descriptor) for descriptor in descriptors]
-        command = [sys.executable, "-P", "-m", "sskafka.servers.http.process", *arguments]
+        command = [sys.executable, "-P", "-m", "sskafka.servers.http", *arguments]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=descriptors)
 
     async def _ended(self, process: "subprocess.Popen[bytes]") -> int:
