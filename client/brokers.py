@@ -155,3 +155,15 @@ def _content(response: httpx.Response) -> Any:
 
 def print_json(value: Any, file: TextIO | None = None) -> None:
     print(json.dumps(value, indent=4, ensure_ascii=False), file=file)
+
+
+def print_answer(brokers: Sequence[Broker], method: str, path: str, body: Any = None) -> int:
+    """All that the scripts for topics do: the API's answer is printed, be it an error, and tells the exit code."""
+    try:
+        answer = Cluster(brokers).request(method, path, body, changes=method != "GET")
+    except RequestFailedError as error:
+        print_json(error.answer)
+        return 1
+    if answer is not None:
+        print_json(answer)
+    return 0

@@ -2,7 +2,7 @@
 
 import sys
 
-from brokers import ArgumentParser, Cluster, RequestFailedError, print_json
+from brokers import ArgumentParser, print_answer
 
 
 def main() -> int:
@@ -14,12 +14,7 @@ def main() -> int:
     parser.add_argument("-r", dest="replicas", type=int, help="accepted and not used: every broker has a replica")
     arguments = parser.parse_args()
     body = {"topic_name": arguments.topic_name, "partition_count": arguments.partitions}
-    try:
-        print_json(Cluster(arguments.brokers).request("POST", "/admin/v1/topics", body))
-    except RequestFailedError as error:
-        print_json(error.answer)
-        return 1
-    return 0
+    return print_answer(arguments.brokers, "POST", "/admin/v1/topics", body)
 
 
 if __name__ == "__main__":

@@ -3,19 +3,14 @@
 import sys
 from urllib.parse import quote
 
-from brokers import ArgumentParser, Cluster, RequestFailedError, print_json
+from brokers import ArgumentParser, print_answer
 
 
 def main() -> int:
     parser = ArgumentParser("Delete a topic.")
     parser.add_argument("topic_name", help="name of the topic")
     arguments = parser.parse_args()
-    try:
-        Cluster(arguments.brokers).request("DELETE", f"/admin/v1/topics/{quote(arguments.topic_name, safe='')}")
-    except RequestFailedError as error:
-        print_json(error.answer)
-        return 1
-    return 0
+    return print_answer(arguments.brokers, "DELETE", f"/admin/v1/topics/{quote(arguments.topic_name, safe='')}")
 
 
 if __name__ == "__main__":

@@ -2,17 +2,12 @@
 
 import sys
 
-from brokers import ArgumentParser, Cluster, RequestFailedError, print_json
+from brokers import ArgumentParser, print_answer
 
 
 def main() -> int:
     arguments = ArgumentParser("List all topics.").parse_args()
-    try:
-        print_json(Cluster(arguments.brokers).request("GET", "/admin/v1/topics", changes=False))
-    except RequestFailedError as error:
-        print_json(error.answer)
-        return 1
-    return 0
+    return print_answer(arguments.brokers, "GET", "/admin/v1/topics")
 
 
 if __name__ == "__main__":
