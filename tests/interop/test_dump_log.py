@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from struct import pack
 
 import pytest
 from benchmarks.brokers import Broker, BrokerKind
@@ -12,6 +13,15 @@ from typer.testing import CliRunner
 from written import create_topics, write_codecs, write_segments, write_transactions
 
 from sskafka.cli.commands import app
+from sskafka.records.builder import NewRecord, build_batch
+from sskafka.wire.codec import encode
+from sskafka.wire.messages.share_state_records import (
+    ShareSnapshotKey,
+    ShareSnapshotValue,
+    ShareUpdateKey,
+    ShareUpdateValue,
+    StateBatch,
+)
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from legacy_messages import old_segment
@@ -99,6 +109,26 @@ def test_cluster_metadata_and_its_snapshots(data: Path, java: JavaTools) -> None
     logs, snapshots = data.glob("__cluster_metadata-0/*.log"), list(data.glob("__cluster_metadata-0/*.checkpoint"))
     assert_same(java, [*logs, *snapshots, data / "bootstrap.checkpoint"], "--cluster-metadata-decoder")
     assert len(snapshots) > 1
+
+
+def test_states_of_share_groups(tmp_path: Path, java: JavaTools) -> None:
+    topic_id, batches = bytes(range(16)), [StateBatch(5, 9, 2, 3)]
+    records = [
+        (ShareSnapshotKey("g", topic_id, 3), ShareSnapshotValue(1, 2, 3, 4, 5, 6, 7, batches)),
+        (ShareUpdateKey("g", topic_id, 3), ShareUpdateValue(1, 2, -1, -1, batches)),
+        (ShareUpdateKey("gone", topic_id, 3), None),
+    ]
+    new = [
+        NewRecord(
+            pack(">h", key.SCHEMA.key) + encode(key, 0), None if value is None else pack(">h", 0) + encode(value, 0)
+        )
+        for key, value in records
+    ]
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(build_batch(new))
+    lines = assert_same(java, [path], "--share-group-state-decoder")
+    assert "deliveryCompleteCount" in lines[3]
+    assert len(lines) == 6
 
 
 def test_messages_of_old_formats(tmp_path: Path, java: JavaTools) -> None:

@@ -59,6 +59,12 @@ def dump(
         bool,
         typer.Option("--transaction-log-decoder", help="Records are those of __transaction_state: print them as JSON."),
     ] = False,
+    share_state: Annotated[
+        bool,
+        typer.Option(
+            "--share-group-state-decoder", help="Records are those of __share_group_state: print them as JSON."
+        ),
+    ] = False,
     key_decoder: Annotated[
         str | None, typer.Option("--key-decoder-class", metavar="CLASS", help=f"Keys are: {', '.join(FORMS)}.")
     ] = None,
@@ -89,6 +95,7 @@ def dump(
     topics = {
         Topic.CONSUMER_OFFSETS: offsets,
         Topic.TRANSACTION_STATE: transaction_log,
+        Topic.SHARE_GROUP_STATE: share_state,
         Topic.CLUSTER_METADATA: cluster_metadata,
     }
     decoder = _decoder([topic for topic, wanted in topics.items() if wanted], key_decoder, value_decoder)

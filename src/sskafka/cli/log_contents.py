@@ -33,11 +33,13 @@ class Topic(Enum):
     CLUSTER_METADATA = "__cluster_metadata"
     CONSUMER_OFFSETS = "__consumer_offsets"
     TRANSACTION_STATE = "__transaction_state"
+    SHARE_GROUP_STATE = "__share_group_state"
 
 
 _RECORD_MODULES = {
     Topic.CONSUMER_OFFSETS: ("group_records", "share_group_records", "streams_group_records"),
     Topic.TRANSACTION_STATE: ("transaction_records",),
+    Topic.SHARE_GROUP_STATE: ("share_state_records",),
 }
 
 
