@@ -22,7 +22,7 @@ from sskafka.model.ids import TopicPartition
 from sskafka.servers.http.door import Door
 from sskafka.servers.http.lab_names import BrokerId, parse_topic_partition
 from sskafka.servers.http.leadership import NOT_THE_LEADER, leader_only
-from sskafka.servers.http.problems import NOT_FOUND, TOO_LARGE, UNCLEAR, Problem, documented
+from sskafka.servers.http.problems import NOT_FOUND, TOO_LARGE, UNCLEAR, UNPROCESSABLE, Problem, documented
 from sskafka.servers.http.record_writer import NO_LEADER_TIMEOUT_MS, Acks, NewRecord
 
 T = TypeVar("T")
@@ -46,11 +46,6 @@ class Record(BaseModel):
     key_base64: bool = False
     payload_base64: bool = False
 
-    @model_validator(mode="after")
-    def check_encodings(self) -> Self:
-        self.to_bytes()
-        return self
-
     def to_bytes(self) -> NewRecord:
         return NewRecord(_bytes(self.key, self.key_base64), _bytes(self.payload, self.payload_base64))
 
@@ -70,10 +65,10 @@ class ProduceRequest(BaseModel):
     def check_records(self) -> Self:
         if (self.records is None) == ("payload" not in self.model_fields_set):
             raise ValueError("give either payload or records")
-        self.to_records()
         return self
 
     def to_records(self) -> list[NewRecord]:
+        """Raises Problem for what is said to be base64 and is not."""
         if self.records is not None:
             return [record.to_bytes() for record in self.records]
         return [NewRecord(_bytes(self.key, self.key_base64), _bytes(self.payload, self.payload_base64))]
@@ -114,9 +109,9 @@ def routes(door: Door) -> APIRouter:
 
     @router.post("/produce", status_code=204, summary="Store records", response_class=Response)
     async def produce(body: ProduceRequest, request: Request) -> Response:
+        records, acks = body.to_records(), Acks(str(body.acks))
         partition = await _existing(door.cluster, body.topic_partition)
-        acks = Acks(str(body.acks))
-        writing = door.writer.write(partition, body.to_records(), acks)
+        writing = door.writer.write(partition, records, acks)
         await (_unless_gone(request, writing) if acks in {Acks.ALL, Acks.IN_SYNC} else writing)
         return Response(status_code=204)
 
@@ -187,7 +182,7 @@ def _bytes(text: str | None, is_base64: bool) -> bytes | None:
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error as error:
-        raise ValueError(f"not base64: {error}") from error
+        raise Problem(UNPROCESSABLE, f"a key or payload is not base64: {error}") from error
 
 
 def _shown(record: ConsumedRecord) -> dict[str, Any]:
