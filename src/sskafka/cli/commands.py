@@ -28,6 +28,7 @@ COMMANDS = {
     "cluster": LazyCommand("sskafka.cli.cluster", "Start brokers as one cluster; move partitions and leadership."),
     "topic": LazyCommand("sskafka.cli.topic", "Create, list, describe, alter, delete, produce to and consume topics."),
     "transaction": LazyCommand("sskafka.cli.transaction", "List, describe and abort transactions."),
+    "group": LazyCommand("sskafka.cli.group", "List, describe, delete groups; their lag, their rebalances, offsets."),
     "metadata": LazyCommand("sskafka.cli.metadata", "The cluster as ZooKeeper's shell showed it, and its quorum."),
     "log": LazyCommand("sskafka.cli.log", "Look into the files of a log directory; check and repair them."),
     "storage": LazyCommand("sskafka.cli.storage", "Make cluster ids and format log directories."),

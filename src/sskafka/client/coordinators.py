@@ -17,6 +17,11 @@ class CoordinatorType(IntEnum):
 
 async def coordinator_connection(cluster: Cluster, kind: CoordinatorType, key: str) -> Connection:
     """A connection to the coordinator of `key`; an error worth retrying while there is none."""
+    return await cluster.connection_to(await find_coordinator(cluster, kind, key))
+
+
+async def find_coordinator(cluster: Cluster, kind: CoordinatorType, key: str) -> int:
+    """The coordinator's id; an error worth retrying while there is none."""
     connection = await cluster.any_connection()
     version = connection.version_for(FindCoordinatorRequest, at_most=_ONE_KEY_UNTIL)
     request = FindCoordinatorRequest(key=key, key_type=kind if version >= 1 else 0)
@@ -24,4 +29,4 @@ async def coordinator_connection(cluster: Cluster, kind: CoordinatorType, key: s
     raise_for(response.error_code, response.error_message or f"the coordinator of {key!r}")
     if response.node_id not in cluster.view.brokers:
         await cluster.refresh()
-    return await cluster.connection_to(response.node_id)
+    return response.node_id

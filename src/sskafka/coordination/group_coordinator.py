@@ -142,12 +142,9 @@ class GroupCoordinator:
         """Answered with NONE."""
         self._write(group_id, lambda machine, now_ms: machine.delete_group(group_id, asker), asker)
 
-    def timeline(self, group_id: str) -> list[GroupEvent]:
-        """What happened in the group since it came to this broker; empty when it is not here."""
-        partition = self.shards.partition_of(group_id)
-        shard = self.shards.shards.get(partition) if partition is not None else None
-        group = shard.machine.groups.get(group_id) if shard is not None else None
-        return list(group.timeline) if group is not None else []
+    def describe_timeline(self, group_id: str, describe: Callable[[Iterable[GroupEvent]], Any], asker: Asker) -> None:
+        """Answered with what `describe` makes of what happened since the group came to this broker."""
+        self._read(group_id, lambda machine, now_ms: describe(machine.find(group_id).timeline), asker)
 
     # -- offsets
 

@@ -28,6 +28,7 @@ from sskafka.replication.follower_log import (
 from sskafka.replication.offset_reset import OffsetReset
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_counters import ReplicaCounters
+from sskafka.replication.throttle import Throttle
 from sskafka.storage.errors import CorruptBatchError, RejectedAppendError, StorageError
 from sskafka.wire.messages.fetch import FetchRequest, FetchResponse, PartitionData, ReplicaState
 
@@ -65,6 +66,7 @@ class ReplicaFetcher:
         clock: Clock,
         limits: FetchLimits,
         counters: ReplicaCounters,
+        throttle: Throttle,
     ) -> None:
         self._broker_id = broker_id
         self._leader_id = leader_id
@@ -73,6 +75,7 @@ class ReplicaFetcher:
         self._clock = clock
         self._limits = limits
         self._counters = counters
+        self._throttle = throttle
         self._session = FetchSession(limits.partition_max_bytes)
         self._partitions: dict[Key, Partition] = {}
         self._to_tell: set[Key] = set()
@@ -247,6 +250,7 @@ class ReplicaFetcher:
             size_bytes = append_fetched(partition, memoryview(data.records), self._clock.now_ms())
             self._counters.bytes_in += size_bytes
             self._to_tell.add(key)
+            self._maybe_hold_back(key, partition, size_bytes)
         partition.follow_high_watermark(data.high_watermark)
         if partition.follow_log_start(data.log_start_offset):
             self._to_tell.add(key)
@@ -256,11 +260,21 @@ class ReplicaFetcher:
         self._failures.pop(key, None)
         return size_bytes
 
+    def _maybe_hold_back(self, key: Key, partition: Partition, size_bytes: int) -> None:
+        """A throttled replica that has taken its share pauses, unless it is in sync: producers wait for those."""
+        if not partition.throttled.fetching or self._broker_id in partition.leadership.isr:
+            return
+        self._throttle.take(size_bytes)
+        wait_ms = self._throttle.wait_ms()
+        if wait_ms:
+            self._stop_asking(key)
+            self._links.call_later(wait_ms / 1000, lambda: self._resume(key, partition))
+
     # -- what goes wrong
 
     def _refused(self, key: Key, partition: Partition, error: ErrorCode) -> None:
         """Nearly always one of the two does not know of a new leader yet."""
-        _log.info("%s: broker %d refuses: %s", partition.topic_partition, self._leader_id, error.name)
+        _log.debug("%s: broker %d refuses: %s", partition.topic_partition, self._leader_id, error.name)
         self._pause(key)
 
     def _pause(self, key: Key) -> None:

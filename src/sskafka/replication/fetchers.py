@@ -8,6 +8,7 @@ from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.fetcher import FetchLimits, ReplicaFetcher
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_counters import ReplicaCounters
+from sskafka.replication.throttle import Throttle
 
 Lane = tuple[int, int]
 """Leader, and the number of the connection to it."""
@@ -15,12 +16,19 @@ Lane = tuple[int, int]
 
 class Fetchers:
     def __init__(
-        self, broker_id: int, settings: Settings, clock: Clock, links: ClusterLinks, counters: ReplicaCounters
+        self,
+        broker_id: int,
+        settings: Settings,
+        clock: Clock,
+        links: ClusterLinks,
+        counters: ReplicaCounters,
+        throttle: Throttle,
     ) -> None:
         self._broker_id = broker_id
         self._clock = clock
         self._links = links
         self._counters = counters
+        self._throttle = throttle
         self._limits = FetchLimits.from_settings(settings)
         self._lanes: int = settings["num.replica.fetchers"]
         self._fetchers: dict[Lane, ReplicaFetcher] = {}
@@ -55,7 +63,9 @@ class Fetchers:
 
     def _open(self, lane: Lane) -> ReplicaFetcher:
         leader_id, _ = lane
-        return ReplicaFetcher(self._broker_id, leader_id, self._links, self._clock, self._limits, self._counters)
+        return ReplicaFetcher(
+            self._broker_id, leader_id, self._links, self._clock, self._limits, self._counters, self._throttle
+        )
 
     def _lane_number(self, partition: Partition) -> int:
         topic, index = partition.topic_partition

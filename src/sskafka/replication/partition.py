@@ -30,7 +30,9 @@ from sskafka.replication.errors import (
     UnknownLeaderEpochError,
 )
 from sskafka.replication.offset_waiters import OffsetWaiters
+from sskafka.replication.reader_positions import ReaderPositions
 from sskafka.replication.replica_counters import ReplicaCounters
+from sskafka.replication.throttle import ThrottledSides
 from sskafka.storage.errors import OffsetOutOfRangeError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import AppendInfo, Log
@@ -120,7 +122,9 @@ class Partition:
         "log",
         "log_start_waiters",
         "on_flushed",
+        "readers",
         "ready_waiters",
+        "throttled",
         "topic_id",
         "topic_partition",
         "watermarks",
@@ -150,6 +154,8 @@ class Partition:
         self.follower_waiters: dict[DataWaiter, None] = {}
         self.on_flushed: Callable[[], None] | None = None
         """Set by a fetcher that waits for what it appended to be on the disk."""
+        self.throttled = ThrottledSides()
+        self.readers = ReaderPositions()
         self._host = host
         self._min_insync_replicas = min_insync_replicas
         self._first_unstable_offset = log.first_unstable_offset(self.high_watermark)

@@ -6,8 +6,9 @@ worked through in turns of a few milliseconds; `when_applied` tells when it is t
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
@@ -33,6 +34,7 @@ from sskafka.replication.isr_changes import IsrChanges
 from sskafka.replication.partition import DataWaiter, Partition
 from sskafka.replication.replica_counters import ReplicaCounters
 from sskafka.replication.replica_gauges import replica_gauges
+from sskafka.replication.throttle import Throttle, ThrottledSides
 from sskafka.replication.work_queue import WorkQueue
 from sskafka.storage.errors import StorageError
 from sskafka.storage.log_config import LogConfig
@@ -84,7 +86,12 @@ class ReplicaManager:
         self.on_placed: Callable[[Partition], None] | None = None
         """Hears of every replica that was opened, and of every one whose directory has failed."""
         self._links = links
-        self._fetchers = Fetchers(broker_id, settings, clock, links, self.counters) if links else None
+        self.sending = Throttle(clock.monotonic_ms)
+        """To followers that are behind."""
+        self._fetching = Throttle(clock.monotonic_ms)
+        self._limit_rates(settings)
+        self._verifies_transactions: bool = settings["transaction.partition.verification.enable"]
+        self._fetchers = Fetchers(broker_id, settings, clock, links, self.counters, self._fetching) if links else None
         self._isr_changes = IsrChanges(broker_id, links) if links else None
         self._image = ClusterImage()
         self._topics: dict[str | Uuid, TopicReplicas] = {}  # each topic twice: by name and by id
@@ -275,20 +282,23 @@ class ReplicaManager:
 
     def _open(self, image: ClusterImage, topic: TopicReplicas, index: int, state: PartitionImage) -> Partition:
         topic_partition = TopicPartition(topic.name, index)
-        config, min_insync_replicas = self._configs(image, topic.name)
-        partition_log = self._logs.open_log(topic_partition, topic.topic_id, config, self._clock.now_ms())
+        config = self._topic_config(image, topic.name)
+        log_config = LogConfig.from_settings(config)
+        partition_log = self._logs.open_log(topic_partition, topic.topic_id, log_config, self._clock.now_ms())
         partition_log.log_directory.check_online()
-        partition_log.producers.verifies_transactions = self._settings["transaction.partition.verification.enable"]
-        return Partition(
+        partition = Partition(
             topic_partition,
             topic.topic_id,
             partition_log,
             _leadership(state),
             self._logs.high_watermark(topic_partition),
-            min_insync_replicas,
+            config["min.insync.replicas"],
             topic.counters,
             self,
         )
+        partition.throttled = ThrottledSides.of(config, index, self.broker_id)
+        partition_log.producers.verifies_transactions = self._verifies_transactions
+        return partition
 
     def _follow(self, partition: Partition) -> None:
         """The partition is in a new leader epoch: fetch from its leader, or from nobody."""
@@ -353,16 +363,28 @@ class ReplicaManager:
     def _apply_configs(self, delta: MetadataDelta, image: ClusterImage) -> None:
         """A changed default of a broker may change every topic."""
         all_topics = any(resource.type == RESOURCE_BROKER for resource in delta.configs_changed)
+        if all_topics:
+            settings = effective_settings(self._settings, image)
+            self._limit_rates(settings)
+            self._verifies_transactions = settings["transaction.partition.verification.enable"]
         changed = {resource.name for resource in delta.configs_changed}
         for replicas in self.topics():
             if all_topics or replicas.name in changed:
-                config, min_insync_replicas = self._configs(image, replicas.name)
-                for partition in replicas.partitions.values():
-                    partition.configure(config, min_insync_replicas)
+                self._configure(replicas, self._topic_config(image, replicas.name))
 
-    def _configs(self, image: ClusterImage, topic: str) -> tuple[LogConfig, int]:
-        config = effective_settings(self._settings, image).topic_config(image.topic_configs(topic))
-        return LogConfig.from_settings(config), config["min.insync.replicas"]
+    def _limit_rates(self, settings: Settings) -> None:
+        self.sending.limit_to(settings["leader.replication.throttled.rate"])
+        self._fetching.limit_to(settings["follower.replication.throttled.rate"])
+
+    def _configure(self, replicas: TopicReplicas, config: Mapping[str, Any]) -> None:
+        log_config = LogConfig.from_settings(config)
+        for index, partition in replicas.partitions.items():
+            partition.configure(log_config, config["min.insync.replicas"])
+            partition.log.producers.verifies_transactions = self._verifies_transactions
+            partition.throttled = ThrottledSides.of(config, index, self.broker_id)
+
+    def _topic_config(self, image: ClusterImage, topic: str) -> Mapping[str, Any]:
+        return effective_settings(self._settings, image).topic_config(image.topic_configs(topic))
 
 
 def _tell(waiters: Iterable[DataWaiter]) -> None:

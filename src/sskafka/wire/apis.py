@@ -126,10 +126,12 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
-    # Our own, between brokers; Kafka has none above 10,000.
+    # Our own; Kafka has none above 10,000.
     RECORD_COUNTS = 20001
     PLACE_RECORD = 20002
     FLUSH_LOGS = 20003
+    DESCRIBE_GROUP_TIMELINE = 20004
+    DESCRIBE_READERS = 20005
 
 
 _APIS = (
@@ -225,6 +227,8 @@ _APIS = (
     ApiSchema(20001, "RecordCounts", 0, 0, 0),
     ApiSchema(20002, "PlaceRecord", 0, 0, 0),
     ApiSchema(20003, "FlushLogs", 0, 0, 0),
+    ApiSchema(20004, "DescribeGroupTimeline", 0, 0, 0),
+    ApiSchema(20005, "DescribeReaders", 0, 0, 0),
 )
 
 API_BY_KEY: dict[int, ApiSchema] = {api.key: api for api in _APIS}

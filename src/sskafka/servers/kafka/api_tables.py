@@ -33,6 +33,7 @@ from sskafka.servers.kafka.handlers.offsets import OffsetHandlers
 from sskafka.servers.kafka.handlers.produce import ProduceHandler
 from sskafka.servers.kafka.handlers.producers import ProducerHandlers, ProducerIds
 from sskafka.servers.kafka.handlers.quorum import QuorumHandlers
+from sskafka.servers.kafka.handlers.readers import ReaderHandlers
 from sskafka.servers.kafka.handlers.replica_positions import ReplicaPositionsHandler
 from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandler
 from sskafka.servers.kafka.handlers.topics import TopicHandlers
@@ -105,6 +106,7 @@ def register_broker_apis(
     DeleteRecordsHandler(replicas, housekeeping.keep_log_starts).register(registry)
     ProducerHandlers(replicas, producer_ids, transactions.initialize).register(registry)
     LogDirsHandler(logs, replicas, moves).register(registry)
+    ReaderHandlers(replicas).register(registry)
     groups.register(registry, view, controller)
     transactions.register(registry)
 

@@ -75,6 +75,9 @@ class ConsumerReader:
             )
         except Exception as error:  # each partition fails for itself
             return failed(self._replicas, target, error)
+        client_id = self._request.client_id
+        if client_id:
+            partition.readers.note(client_id, target.fetch_offset, self._replicas.monotonic_ms())
         return _fetched(target.index, found)
 
     def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
@@ -149,6 +152,8 @@ class FollowerReader:
                 target.leader_epoch,
                 self._pulse,
             )
+            if self._is_held_back(partition):
+                room, min_one = 0, False
             found = partition.read_as_follower(position, max(0, min(target.max_bytes, room)), min_one, self._is_new)
         except Exception as error:  # each partition fails for itself
             return failed(self._replicas, target, error)
@@ -174,6 +179,15 @@ class FollowerReader:
 
     def count(self, target: Target, fetched: FetchedPartition) -> None:
         self._replicas.counters.bytes_out += fetched.records_size
+        if fetched.records_size and self._is_throttled(self._replicas.find(target.topic, target.index)):
+            self._replicas.sending.take(fetched.records_size)
+
+    def _is_held_back(self, partition: Partition) -> bool:
+        return self._is_throttled(partition) and self._replicas.sending.wait_ms() > 0
+
+    def _is_throttled(self, partition: Partition) -> bool:
+        """A follower in sync never is: producers wait for it."""
+        return partition.throttled.sending and not partition.has_follower_in_sync(self._replica_id)
 
     def waiters_of(self, partition: Partition) -> dict[DataWaiter, None]:
         return partition.follower_waiters

@@ -1,8 +1,11 @@
 """Classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup; and groups as administrators see them."""
 
+from collections.abc import Iterable
+
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.classic_member import Client
+from sskafka.groups.timeline import GroupEvent
 from sskafka.model.coordination import Asker
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.asking import Gathering, asked_api
@@ -11,6 +14,11 @@ from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from sskafka.wire.messages.describe_group_timeline import (
+    DescribeGroupTimelineRequest,
+    DescribeGroupTimelineResponse,
+    TimelineEvent,
+)
 from sskafka.wire.messages.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,
@@ -40,6 +48,8 @@ class GroupHandlers:
         add(ApiKey.DESCRIBE_GROUPS, asked_api(ApiKey.DESCRIBE_GROUPS, self.describe_groups, _describe_refused))
         add(ApiKey.DELETE_GROUPS, asked_api(ApiKey.DELETE_GROUPS, self.delete_groups, _delete_refused))
         registry.add_message(ApiKey.LIST_GROUPS, self.list_groups)
+        timeline = ApiKey.DESCRIBE_GROUP_TIMELINE
+        add(timeline, asked_api(timeline, self.describe_timeline, _timeline_refused))
 
     # -- members
 
@@ -85,6 +95,10 @@ class GroupHandlers:
             if may_on_group(request, Operation.DESCRIBE, name, part):
                 self._groups.describe_classic(name, _describe, part)
         gathering.close()
+
+    def describe_timeline(self, message: DescribeGroupTimelineRequest, request: Request, asker: Asker) -> None:
+        if may_on_group(request, Operation.DESCRIBE, message.group_id, asker):
+            self._groups.describe_timeline(message.group_id, _told, asker)
 
     def delete_groups(self, message: DeleteGroupsRequest, request: Request, asker: Asker) -> None:
         gathering = Gathering(
@@ -150,6 +164,29 @@ def _describe(group: ClassicGroup) -> DescribedGroup:
             for member in group.members.values()
         ],
     )
+
+
+def _told(events: Iterable[GroupEvent]) -> DescribeGroupTimelineResponse:
+    return DescribeGroupTimelineResponse(events=[_event(event) for event in events])
+
+
+def _event(event: GroupEvent) -> TimelineEvent:
+    return TimelineEvent(
+        event.at_ms,
+        event.kind,
+        event.generation,
+        event.reason,
+        event.member_id,
+        event.client_id,
+        event.client_host,
+        event.instance_id,
+        event.member_count,
+        -1 if event.duration_ms is None else event.duration_ms,
+    )
+
+
+def _timeline_refused(_: DescribeGroupTimelineRequest, error: ErrorCode) -> DescribeGroupTimelineResponse:
+    return DescribeGroupTimelineResponse(error_code=error)
 
 
 def _join_refused(message: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:

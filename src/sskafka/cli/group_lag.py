@@ -1,0 +1,65 @@
+"""How far a group is behind, in records and in time.
+
+The lag in time is the age of the first record that the group has not read; 0 when there is none.
+"""
+
+from typing import NamedTuple
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.config import ConsumerConfig
+from sskafka.client.consumer import Consumer
+from sskafka.client.groups import Committed
+from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
+from sskafka.model.ids import TopicPartition
+
+_READ_TIMEOUT_MS = 3_000
+
+
+class PartitionLag(NamedTuple):
+    partition: TopicPartition
+    committed: int | None
+    log_start: int
+    log_end: int
+    lag_ms: int | None
+    """None where it could not be found out."""
+
+    @property
+    def lag(self) -> int | None:
+        return None if self.committed is None else max(0, self.log_end - max(self.committed, self.log_start))
+
+
+async def lag_of(
+    cluster: Cluster, committed: dict[TopicPartition, Committed], partitions: set[TopicPartition]
+) -> list[PartitionLag]:
+    """Of the partitions that the group has committed for, and of others that it owns."""
+    every = sorted({*committed, *partitions})
+    starts = await list_offsets(cluster, dict.fromkeys(every, EARLIEST))
+    ends = await list_offsets(cluster, dict.fromkeys(every, LATEST))
+    found = [
+        PartitionLag(
+            partition,
+            committed[partition].offset if partition in committed else None,
+            starts[partition].offset,
+            ends[partition].offset,
+            0,
+        )
+        for partition in every
+    ]
+    ages = await _ages(cluster, found)
+    return [lag._replace(lag_ms=ages.get(lag.partition) if lag.lag else 0) for lag in found]
+
+
+async def _ages(cluster: Cluster, lags: list[PartitionLag]) -> dict[TopicPartition, int]:
+    """Of the first record that was not read, of each partition that has one."""
+    behind = {lag.partition: max(lag.committed or 0, lag.log_start) for lag in lags if lag.lag}
+    ages: dict[TopicPartition, int] = {}
+    deadline_ms = cluster.deadline_ms(_READ_TIMEOUT_MS)
+    async with Consumer(cluster, ConsumerConfig(max_partition_fetch_bytes=1)) as consumer:
+        consumer.assign(behind)
+        while behind.keys() - ages.keys() and cluster.clock.monotonic_ms() < deadline_ms:
+            for record in await consumer.poll(500):
+                partition = TopicPartition(record.topic, record.partition)
+                if partition not in ages:
+                    ages[partition] = max(0, cluster.clock.now_ms() - record.timestamp)
+                    consumer.unassign(partition)
+    return ages

@@ -1,0 +1,60 @@
+"""Where a group's offsets would go: each partition from what is committed to what was asked for."""
+
+from collections.abc import Iterable
+
+from sskafka.cli.failures import CommandError
+from sskafka.cli.offset_range import OffsetRange, resolve
+from sskafka.client.cluster import Cluster
+from sskafka.client.groups import committed_offsets, describe_group
+from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+
+Plan = dict[TopicPartition, tuple[int | None, int]]
+"""What is committed now, and what would be."""
+
+
+async def plan_reset(
+    cluster: Cluster, group: str, topics: Iterable[str] | None, target: OffsetRange | None, shift_by: int
+) -> Plan:
+    """To where `target` begins; without it, `shift_by` records from where the group is. Never outside of the log."""
+    await check_has_no_members(cluster, group)
+    committed = {partition: found.offset for partition, found in (await committed_offsets(cluster, group)).items()}
+    partitions = sorted(committed) if topics is None else await _named(cluster, topics)
+    if not partitions:
+        raise CommandError(f"group {group!r} has committed nothing", "--topic names what it is to read")
+    if target is not None:
+        spans = await resolve(cluster, target, partitions, 0)
+        return {partition: (committed.get(partition), span.start) for partition, span in spans.items()}
+    starts = await list_offsets(cluster, dict.fromkeys(partitions, EARLIEST))
+    ends = await list_offsets(cluster, dict.fromkeys(partitions, LATEST))
+    return {
+        partition: (offset, min(max(offset + shift_by, starts[partition].offset), ends[partition].offset))
+        for partition, offset in committed.items()
+        if partition in starts
+    }
+
+
+async def check_has_no_members(cluster: Cluster, group: str) -> None:
+    """A group that does not exist yet has none."""
+    try:
+        described = await describe_group(cluster, group)
+    except KafkaError as error:
+        if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
+            return
+        raise
+    if described.members:
+        raise CommandError(
+            f"group {group!r} has {len(described.members)} members", f"stop them; `sskafka group describe {group}`"
+        )
+
+
+async def _named(cluster: Cluster, topics: Iterable[str]) -> list[TopicPartition]:
+    """TOPIC, or TOPIC:0,1 for some of its partitions."""
+    found: list[TopicPartition] = []
+    for text in topics:
+        name, _, numbers = text.partition(":")
+        view = await cluster.topic(name)
+        chosen = [int(number) for number in numbers.split(",")] if numbers else sorted(view.partitions)
+        found += [TopicPartition(name, index) for index in chosen]
+    return found

@@ -1,0 +1,229 @@
+"""What administrators ask about groups: which there are, who is in them, how far they have read; and to change that.
+
+Works with any broker that speaks Kafka's protocol; the timeline and the fetched positions of readers only with ours.
+"""
+
+from collections.abc import Iterable, Mapping
+from struct import Struct
+from typing import NamedTuple
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.connection import Connection
+from sskafka.client.coordinators import CoordinatorType, find_coordinator
+from sskafka.client.errors import UnsupportedApiError, broker_error, raise_for
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
+from sskafka.wire.codec import decode
+from sskafka.wire.messages import consumer_group_describe as consumer_wire
+from sskafka.wire.messages import describe_groups as classic_wire
+from sskafka.wire.messages.consumer_protocol import ConsumerProtocolAssignment
+from sskafka.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from sskafka.wire.messages.describe_group_timeline import (
+    DescribeGroupTimelineRequest,
+    DescribeGroupTimelineResponse,
+    TimelineEvent,
+)
+from sskafka.wire.messages.describe_readers import DescribeReadersRequest, DescribeReadersResponse, ReaderPosition
+from sskafka.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from sskafka.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from sskafka.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+
+_INT16 = Struct(">h")
+_NAMES_UNTIL = 7  # versions in which one group is asked about, and topics go by name
+_COMMIT_BY_NAME_UNTIL = 9
+NO_OFFSET = -1
+
+
+class ListedGroup(NamedTuple):
+    group_id: str
+    protocol_type: str
+    state: str
+    kind: str
+    """classic or consumer."""
+    coordinator: int
+
+
+class GroupMember(NamedTuple):
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    partitions: tuple[TopicPartition, ...]
+
+
+class GroupDescription(NamedTuple):
+    group_id: str
+    kind: str
+    state: str
+    assignor: str
+    coordinator: int
+    generation: int | None
+    """The group epoch; of classic groups it is not told."""
+    members: tuple[GroupMember, ...]
+
+    def owner_of(self, partition: TopicPartition) -> GroupMember | None:
+        return next((member for member in self.members if partition in member.partitions), None)
+
+
+class Committed(NamedTuple):
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
+async def list_groups(cluster: Cluster) -> list[ListedGroup]:
+    """Of all brokers."""
+    found: dict[str, ListedGroup] = {}
+    for broker in await cluster.brokers():
+        connection = await cluster.connection_to(broker.node_id)
+        response = await connection.request(ListGroupsRequest(), ListGroupsResponse)
+        raise_for(response.error_code, f"the groups of broker {broker.node_id}")
+        for group in response.groups:
+            kind = group.group_type or "classic"
+            found[group.group_id] = ListedGroup(
+                group.group_id, group.protocol_type, group.group_state, kind, broker.node_id
+            )
+    return sorted(found.values())
+
+
+async def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
+    """Raises KafkaError GROUP_ID_NOT_FOUND when there is none."""
+    coordinator = await _coordinator_id(cluster, group_id)
+    connection = await cluster.connection_to(coordinator)
+    try:
+        described = await _describe_consumer(connection, group_id, coordinator)
+    except UnsupportedApiError:
+        described = None
+    return described or await _describe_classic(connection, group_id, coordinator)
+
+
+async def _describe_consumer(connection: Connection, group_id: str, coordinator: int) -> GroupDescription | None:
+    request = consumer_wire.ConsumerGroupDescribeRequest([group_id])
+    response = await connection.request(request, consumer_wire.ConsumerGroupDescribeResponse)
+    group = response.groups[0]
+    if group.error_code in {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION}:
+        return None
+    raise_for(group.error_code, group.error_message or group_id)
+    members = tuple(
+        GroupMember(
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.client_host,
+            tuple(
+                TopicPartition(topic.topic_name, index)
+                for topic in member.assignment.topic_partitions
+                for index in topic.partitions
+            ),
+        )
+        for member in group.members
+    )
+    return GroupDescription(
+        group_id, "consumer", group.group_state, group.assignor_name, coordinator, group.group_epoch, members
+    )
+
+
+async def _describe_classic(connection: Connection, group_id: str, coordinator: int) -> GroupDescription:
+    request = classic_wire.DescribeGroupsRequest([group_id])
+    response = await connection.request(request, classic_wire.DescribeGroupsResponse)
+    group = response.groups[0]
+    if group.group_state == "Dead" or group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id!r}")
+    raise_for(group.error_code, group_id)
+    members = tuple(
+        GroupMember(
+            member.member_id,
+            member.group_instance_id,
+            member.client_id,
+            member.client_host,
+            _assigned(member.member_assignment) if group.protocol_type == "consumer" else (),
+        )
+        for member in group.members
+    )
+    return GroupDescription(group_id, "classic", group.group_state, group.protocol_data, coordinator, None, members)
+
+
+def _assigned(assignment: bytes) -> tuple[TopicPartition, ...]:
+    if len(assignment) < _INT16.size:
+        return ()
+    version = min(int(_INT16.unpack_from(assignment)[0]), ConsumerProtocolAssignment.SCHEMA.versions.last)
+    decoded = decode(ConsumerProtocolAssignment, version, assignment, _INT16.size, allow_trailing=True)
+    return tuple(TopicPartition(item.topic, index) for item in decoded.assigned_partitions for index in item.partitions)
+
+
+async def committed_offsets(cluster: Cluster, group_id: str) -> dict[TopicPartition, Committed]:
+    """All that the group has committed."""
+    connection = await _coordinator(cluster, group_id)
+    version = connection.version_for(OffsetFetchRequest, at_most=_NAMES_UNTIL)
+    request = OffsetFetchRequest(group_id=group_id, topics=None)
+    response = await connection.request(request, OffsetFetchResponse, version=version)
+    raise_for(response.error_code, f"the offsets of {group_id!r}")
+    found = {}
+    for topic in response.topics:
+        for partition in topic.partitions:
+            raise_for(partition.error_code, f"the offset of {topic.name}-{partition.partition_index}")
+            if partition.committed_offset != NO_OFFSET:
+                found[TopicPartition(topic.name, partition.partition_index)] = Committed(
+                    partition.committed_offset, partition.committed_leader_epoch, partition.metadata or ""
+                )
+    return found
+
+
+async def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+    """As an administrator: the group must have no members."""
+    connection = await _coordinator(cluster, group_id)
+    topics: dict[str, OffsetCommitRequestTopic] = {}
+    for (topic, index), offset in offsets.items():
+        part = topics.setdefault(topic, OffsetCommitRequestTopic(name=topic))
+        part.partitions.append(OffsetCommitRequestPartition(index, offset, committed_metadata=""))
+    version = connection.version_for(OffsetCommitRequest, at_most=_COMMIT_BY_NAME_UNTIL)
+    request = OffsetCommitRequest(group_id=group_id, topics=list(topics.values()))
+    response = await connection.request(request, OffsetCommitResponse, version=version)
+    for answered in response.topics:
+        for partition in answered.partitions:
+            raise_for(partition.error_code, f"the offset of {answered.name}-{partition.partition_index}")
+
+
+async def delete_group(cluster: Cluster, group_id: str) -> None:
+    connection = await _coordinator(cluster, group_id)
+    response = await connection.request(DeleteGroupsRequest([group_id]), DeleteGroupsResponse)
+    code = response.results[0].error_code
+    if code == ErrorCode.NON_EMPTY_GROUP:
+        raise broker_error(code, f"group {group_id!r} has members")
+    raise_for(code, f"group {group_id!r}")
+
+
+async def group_timeline(cluster: Cluster, group_id: str) -> list[TimelineEvent]:
+    connection = await _coordinator(cluster, group_id)
+    response = await connection.request(DescribeGroupTimelineRequest(group_id), DescribeGroupTimelineResponse)
+    raise_for(response.error_code, f"group {group_id!r}")
+    return list(response.events)
+
+
+async def fetched_positions(cluster: Cluster, topics: Iterable[str] | None = None) -> list[ReaderPosition]:
+    """Of all brokers; where a client reads a partition on several, what it fetched last."""
+    newest: dict[tuple[str, str, int], ReaderPosition] = {}
+    wanted = None if topics is None else list(topics)
+    for broker in await cluster.brokers():
+        connection = await cluster.connection_to(broker.node_id)
+        response = await connection.request(DescribeReadersRequest(wanted), DescribeReadersResponse)
+        raise_for(response.error_code, f"the readers of broker {broker.node_id}")
+        for reader in response.readers:
+            key = (reader.client_id, reader.topic, reader.partition)
+            known = newest.get(key)
+            if known is None or reader.age_ms < known.age_ms:
+                newest[key] = reader
+    return [newest[key] for key in sorted(newest)]
+
+
+async def _coordinator(cluster: Cluster, group_id: str) -> Connection:
+    return await cluster.connection_to(await _coordinator_id(cluster, group_id))
+
+
+async def _coordinator_id(cluster: Cluster, group_id: str) -> int:
+    return await cluster.retrying(lambda: find_coordinator(cluster, CoordinatorType.GROUP, group_id))

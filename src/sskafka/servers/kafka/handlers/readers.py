@@ -1,0 +1,41 @@
+"""DescribeReaders: how far clients have fetched here, for those who commit nothing and so have no lag elsewhere."""
+
+from collections.abc import Iterator
+
+from sskafka.replication.partition import Partition
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.describe_readers import DescribeReadersRequest, DescribeReadersResponse, ReaderPosition
+
+
+class ReaderHandlers:
+    def __init__(self, replicas: ReplicaManager) -> None:
+        self._replicas = replicas
+
+    def register(self, registry: Registry) -> None:
+        registry.add_message(ApiKey.DESCRIBE_READERS, self.describe_readers)
+
+    def describe_readers(self, message: DescribeReadersRequest, request: Request) -> DescribeReadersResponse:
+        readers: list[ReaderPosition] = []
+        for topic in self._replicas.topics():
+            is_wanted = message.topics is None or topic.name in message.topics
+            if is_wanted and request.may_on_topic(Operation.DESCRIBE, topic.name):
+                for partition in topic.partitions.values():
+                    readers += self._readers_of(partition)
+        return DescribeReadersResponse(readers=readers)
+
+    def _readers_of(self, partition: Partition) -> Iterator[ReaderPosition]:
+        now_ms = self._replicas.monotonic_ms()
+        topic, index = partition.topic_partition
+        for client_id, position in partition.readers.items():
+            yield ReaderPosition(
+                client_id,
+                topic,
+                index,
+                position.fetch_offset,
+                partition.high_watermark,
+                max(0, int(now_ms - position.fetched_ms)),
+            )
