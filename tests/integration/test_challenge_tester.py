@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -193,12 +194,20 @@ def test_cases_as_the_environment_names_them() -> None:
             parse_cases(bad)
 
 
-def run_command(tmp_path: Path, environment: dict[str, str], *options: str) -> "subprocess.CompletedProcess[str]":
+def command_line(tmp_path: Path) -> list[str]:
     port, controller_port = free_ports()
     places = ("--port", str(port), "--controller-port", str(controller_port), "--log-dir", str(tmp_path / "logs"))
-    command = [COMMAND[0], "challenge", *places, "--properties", str(tmp_path / "server.properties"), *options]
+    return [COMMAND[0], "challenge", *places, "--properties", str(tmp_path / "server.properties")]
+
+
+def run_command(tmp_path: Path, environment: dict[str, str], *options: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=90, check=False
+        [*command_line(tmp_path), *options],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
     )
 
 
@@ -216,6 +225,17 @@ def test_this_repository_passes_with_a_program_for_each_stage(tmp_path: Path) ->
     done = run_command(tmp_path, {"CODECRAFTERS_TEST_CASES_JSON": cases}, str(ROOT))
     assert [line.rpartition(": ")[2] for line in done.stdout.splitlines()] == ["passed"] * 4
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_tester_that_is_stopped_leaves_nothing_either(number: signal.Signals, tmp_path: Path) -> None:
+    directory = repository_with(tmp_path / "program", f"echo $$ > {tmp_path}/pid; exec sleep 60")
+    tester = subprocess.Popen([*command_line(tmp_path), str(directory), "-s", "vi6"], stderr=subprocess.DEVNULL)
+    wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), "the program is started")
+    tester.send_signal(number)
+    assert tester.wait(20) == 128 + number
+    pid = int((tmp_path / "pid").read_text())
+    wait_until(lambda: not is_running(pid), "the program ends with the tester")
 
 
 def test_a_failure_is_an_exit_code(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,14 +69,15 @@ class Program:
         """Returns when somebody listens on the port."""
         if _is_listening(self.port):
             raise ProgramError(f"something listens on port {self.port} before the program was started")
-        self._process = subprocess.Popen(
-            [f"./{PROGRAM}", str(self._properties)],
-            cwd=self._repository.directory,
-            stdin=subprocess.DEVNULL,
-            stdout=self._output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        with _signals_held_back():
+            self._process = subprocess.Popen(
+                [f"./{PROGRAM}", str(self._properties)],
+                cwd=self._repository.directory,
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         deadline = time.monotonic() + seconds_max
         while not _is_listening(self.port):
             if self._process.poll() is not None:
@@ -106,6 +109,26 @@ class Program:
         if self._process is not None:
             _end_group(self._process)
         self._output.close()
+
+
+@contextmanager
+def _signals_held_back() -> Iterator[None]:
+    """A signal in the middle of starting a process would leave one that nobody knows of, and so nobody ends."""
+    if threading.current_thread() is not threading.main_thread():  # others get no signals
+        yield
+        return
+    caught: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, _frame: caught.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for late in caught:
+            signal.raise_signal(late)
 
 
 def _end_group(leader: "subprocess.Popen[bytes]") -> None:

@@ -2,8 +2,9 @@
 
 import os
 import random
+import signal
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -77,11 +78,17 @@ def challenge(
         answer_timeout,
         shared,
     )
+    signal.signal(signal.SIGTERM, _leave)
     failed = _run(directory, settings, cases, output)
     if failed:
         raise CommandError(
             f"{failed} of {len(cases)} stages failed", f"the same names and messages again: --seed {settings.seed}"
         )
+
+
+def _leave(number: int, _frame: object) -> NoReturn:
+    """As an exception, so that the program under test is ended on the way out."""
+    raise SystemExit(128 + number)
 
 
 def _cases(slugs: list[str] | None) -> list[Case]:
