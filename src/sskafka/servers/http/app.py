@@ -8,7 +8,7 @@ from sskafka.model.version import __version__
 from sskafka.servers.http.door import Door
 from sskafka.servers.http.guard import Guard
 from sskafka.servers.http.problems import PROBLEM_RESPONSES, handle_problems
-from sskafka.servers.http.routes import adr, data, docs, health, kraft, operations, topics
+from sskafka.servers.http.routes import adr, data, docs, groups, health, kraft, operations, topics
 
 Routes = Callable[[Door], APIRouter]
 
@@ -17,6 +17,7 @@ ROUTES: tuple[Routes, ...] = (
     topics.routes,
     data.routes,
     adr.routes,
+    groups.routes,
     operations.routes,
     docs.routes,
 )
