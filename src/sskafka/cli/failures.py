@@ -74,6 +74,10 @@ def explain(error: Exception) -> Explanation | None:
             return Explanation(str(error))
         case OSError():
             return Explanation(_os_error_text(error))
+        case _ if type(error).__module__.startswith(
+            "sskafka.pipelines."
+        ):  # importing them here would cost every command
+            return Explanation(str(error), getattr(error, "hint", ""))
         case _:
             return None
 

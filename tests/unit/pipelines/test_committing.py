@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from sskafka.client.transactions import Transaction
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.pipelines.connector.commit_log import Decision
 from sskafka.pipelines.connector.committing import Batch, Committer, transactional_id
 from sskafka.pipelines.connector.errors import CommitFailedError, ConnectorError, FencedError
-from sskafka.pipelines.connector.transactions import Transaction
 
 PREFIX, QUERY = "q", "query-1"
 BATCHES = 3

@@ -1,8 +1,8 @@
 """The control topic: what each query decided last, so that a driver that died can be completed or undone.
 
     key    the query's prefix
-    value  {"query_id", "run", "batch", "is_committed", "driver": [id, producer id, epoch], "transactions": [[...]...],
-            "past_runs"}
+    value  {"query_id", "run", "past_runs", "batch", "is_committed",
+            "driver": [id, producer id, epoch, version], "transactions": [[...]...]}
 
 It is written in transactions of the id `<prefix>-driver`. Whoever holds that id is the query's driver: a newer run
 takes it over and so fences the older one, which can decide nothing any more. Only committed records are read.
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from sskafka.client.admin import Admin, NewTopic
 from sskafka.client.errors import UnknownTopicError
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
+from sskafka.client.transactions import Transaction, add_partitions, end
 from sskafka.model.buffers import Buffer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
@@ -23,7 +24,6 @@ from sskafka.pipelines.connector.fetching import read_ranges
 from sskafka.pipelines.connector.offsets import OffsetRange
 from sskafka.pipelines.connector.options import BOOTSTRAP, SinkOptions, source_options
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.connector.transactions import Transaction, add_partitions, end
 from sskafka.records.compression import Compression
 
 _TAIL_RECORDS = 64

@@ -18,6 +18,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from sskafka.client.transactions import Transaction, end
 from sskafka.model.errors import KafkaError
 from sskafka.pipelines.connector.commit_log import CommitLog, Decision, past_runs
 from sskafka.pipelines.connector.errors import CommitFailedError, ConnectorError, FencedError
@@ -26,9 +27,7 @@ from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.transactions import (
     ABORTED,
     FENCED,
-    Transaction,
     begin,
-    end,
     open_transactions,
     state_of,
 )

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from sskafka.client.cluster import Cluster
 from sskafka.client.errors import RequestTimeoutError, broker_error, is_retriable
 from sskafka.client.offsets import by_topic
+from sskafka.client.transactions import FIRST_PRODUCE_VERSION_MAX
 from sskafka.model.buffers import Buffer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
-from sskafka.pipelines.connector.transactions import PRODUCE_VERSION_MAX
 from sskafka.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 
 DELIVERY_TIMEOUT_MS = 120_000
@@ -53,7 +53,7 @@ async def _produce(
             for name, of_topic in by_topic(batches).items()
         ],
     )
-    version = connection.version_for(ProduceRequest, at_most=PRODUCE_VERSION_MAX)
+    version = connection.version_for(ProduceRequest, at_most=FIRST_PRODUCE_VERSION_MAX)
     response = await connection.request(request, ProduceResponse, version=version)
     outcomes: dict[TopicPartition, Exception | None] = dict.fromkeys(
         batches, RequestTimeoutError("the broker did not answer for a batch")

@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.errors import UnknownTopicError, raise_for
+from sskafka.client.transactions import Transaction, add_partitions
 from sskafka.model.buffers import Buffer
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Payload, Row, framed, partitions_of_keys, payloads
 from sskafka.pipelines.connector.errors import ConnectorError
 from sskafka.pipelines.connector.options import SinkOptions
-from sskafka.pipelines.connector.transactions import Transaction, add_partitions, begin
+from sskafka.pipelines.connector.transactions import begin
 from sskafka.records.compression import Compression
 from sskafka.records.record import Headers
 from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse

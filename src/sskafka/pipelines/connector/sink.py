@@ -15,12 +15,12 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from sskafka.client.cluster import Cluster
+from sskafka.client.transactions import Transaction
 from sskafka.pipelines.connector.committing import Batch, cluster_committer, transactional_id
 from sskafka.pipelines.connector.errors import ConnectorError, OptionError
 from sskafka.pipelines.connector.options import Guarantee, SinkOptions
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.producing import TaskProducer
-from sskafka.pipelines.connector.transactions import Transaction
 
 _QUERY_ID = "sql.streaming.queryId"
 _RUN_ID = "spark.jobGroup.id"  # Spark puts each run of a streaming query into a job group of the run's id

@@ -1,0 +1,267 @@
+"""Pipelines as files, end to end: what arrives in every sink, what ends as a dead letter, and how runs end."""
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import deltalake
+import pytest
+from test_spark_source import read
+
+from sskafka.client.errors import UnknownTopicError
+from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.pipelines.files.model import Pipeline, Trigger
+from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.runner.dead_letters import DeadLetters
+from sskafka.pipelines.runner.errors import PipelineRunError
+from sskafka.pipelines.runner.events import Event, EventLog, EventType
+from sskafka.pipelines.runner.plan import backlog, resolved_schema
+from sskafka.pipelines.runner.run import RunSettings, has_ended, run_pipeline, running
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ORDERS = """\
+name: {name}
+sources:
+  orders:
+    topic: {topic}
+    schema: id long not null, user string, amount double, at timestamp
+    event_time: at
+    watermark: 1 hour
+    dedupe: [id]
+    expectations:
+      - {{name: positive, check: amount > 0, action: dlq}}
+      - {{name: has_user, check: user is not null, action: warn}}
+transform:
+  sql: select id, user, amount, at, _partition, _offset from orders
+sinks:
+  - parquet: {{path: parquet}}
+  - delta: {{path: delta}}
+  - topic: {{topic: {topic}-out, key: user}}
+trigger: available-now
+"""
+
+
+def order(number: int, **changes: Any) -> bytes:
+    fields = {"id": number, "user": f"u{number % 5}", "amount": 1.5, "at": "2026-01-01T00:00:00Z", **changes}
+    return json.dumps(fields).encode()
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[..., Pipeline]:
+    """A pipeline from its text, with the topic filled in."""
+
+    def write(text: str, topic: str, **names: str) -> Pipeline:
+        path = tmp_path / "pipeline.yaml"
+        path.write_text(text.format(name=topic, topic=topic, **names))
+        return load_pipeline(path)
+
+    return write
+
+
+@pytest.fixture
+def run(spark: "SparkSession", bootstrap: str) -> Callable[..., Any]:
+    return lambda pipeline, **options: run_pipeline(pipeline, RunSettings(bootstrap, "local[2]"), **options)
+
+
+def test_every_sink_holds_every_good_record_once_and_the_rest_is_dead(
+    spark: "SparkSession",
+    bootstrap: str,
+    session: ClusterSession,
+    new_topic: Callable[..., str],
+    produce: Callable[..., None],
+    written: Callable[..., Pipeline],
+    run: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    topic = new_topic(2, "orders")
+    bad = [b"not json", b"\xff\xfe", None, order(7, id="seven"), order(8, amount=-1), b'{"user": "x"}']
+    produce(topic, [order(number) for number in range(50)], 0)
+    produce(topic, [*bad, order(3), order(50, user=None), order(51, extra="drift")], 1)
+    pipeline = written(ORDERS, topic)
+    progress: list[Any] = []
+    run(pipeline, on_progress=progress.append)
+    produce(topic, [order(number) for number in range(52, 60)], 0)
+    run(pipeline)
+
+    expected = list(range(60))
+    parquet = spark.read.parquet(str(tmp_path / "parquet"))
+    assert sorted(row["id"] for row in parquet.collect()) == expected
+    assert sorted(deltalake.DeltaTable(tmp_path / "delta").to_pyarrow_table()["id"].to_pylist()) == expected
+    out = read(spark, bootstrap, subscribe=f"{topic}-out", kafka__isolation__level="read_committed").collect()
+    assert sorted(json.loads(bytes(row["value"]))["id"] for row in out) == expected
+    unmet = {query.query: query.unmet for query in progress[-1]}
+    assert unmet["parquet"] == {"has_user": 1}
+
+    letters = list(DeadLetters(session, bootstrap, pipeline.dead_letter_topic).waiting())
+    assert [(letter.topic, letter.partition, letter.offset, letter.value) for letter in letters] == [
+        (topic, 1, offset, value) for offset, value in enumerate(bad)
+    ]
+    assert [letter.error for letter in letters] == [
+        "the value is not JSON of this schema",
+        "the value is not JSON of this schema",
+        "the record has no value",
+        "the value is not JSON of this schema",
+        "the expectation positive is not met: amount > 0",
+        "the field id is missing",
+    ]
+
+
+def test_dead_letters_are_sent_back_once(
+    bootstrap: str,
+    session: ClusterSession,
+    new_topic: Callable[..., str],
+    produce: Callable[..., None],
+    written: Callable[..., Pipeline],
+    run: Callable[..., Any],
+) -> None:
+    topic = new_topic(1, "orders")
+    produce(topic, [b"one", b"two", b"three"])
+    pipeline = written(ORDERS.replace("  - delta: {{path: delta}}\n", ""), topic)
+    run(pipeline)
+    letters = DeadLetters(session, bootstrap, pipeline.dead_letter_topic)
+    assert letters.replay(limit=2) == 2
+    assert [letter.value for letter in letters.waiting()] == [b"three"]
+    assert letters.replay() == 1
+    assert letters.replay() == 0
+    assert len(list(letters.waiting(everything=True))) == 3
+    assert backlog(session, pipeline, bootstrap)[0].records == 3
+
+
+def test_a_stop_is_asked_for_in_the_topic_of_events(
+    bootstrap: str,
+    session: ClusterSession,
+    new_topic: Callable[..., str],
+    produce: Callable[..., None],
+    written: Callable[..., Pipeline],
+    run: Callable[..., Any],
+) -> None:
+    topic = new_topic(1, "orders")
+    produce(topic, [order(1)])
+    pipeline = replace(written(ORDERS, topic), trigger=Trigger("200 milliseconds"))
+    log = EventLog(session, bootstrap)
+    asked = threading.Event()
+
+    def ask(queries: list[Any]) -> None:
+        if not asked.is_set() and any(query.rows_in for query in queries):
+            asked.set()
+            log.append(Event(topic, running(log, topic)[topic][-1].run, EventType.STOP_REQUESTED, 0))
+
+    result = run(pipeline, on_progress=ask)
+    assert asked.is_set()
+    events = running(log, topic)[topic]
+    assert (events[0].type, events[-1].type, events[-1].run) == (EventType.STARTED, EventType.STOPPED, result.run)
+    assert has_ended(events)
+
+
+JOIN = """\
+name: {name}
+sources:
+  orders:
+    topic: {topic}
+    schema: id long, user string, at timestamp
+    event_time: at
+    watermark: 1 minute
+  users:
+    topic: {users}
+    schema: user string, city string, at timestamp
+    event_time: at
+    watermark: 1 minute
+transform:
+  python: steps.py:joined
+sinks:
+  - parquet: {{path: joined}}
+trigger: available-now
+"""
+STEPS = """\
+from pyspark.sql import functions as sf
+
+
+@sf.udf("string")
+def shout(text):
+    return text.upper()
+
+
+def joined(spark, sources):
+    orders, users = sources["orders"].alias("o"), sources["users"].alias("u")
+    near = sf.expr("o.user = u.user and u.at between o.at - interval 1 minute and o.at + interval 1 minute")
+    return orders.join(users, near).select("o.id", shout("u.city").alias("city"))
+"""
+
+
+def test_two_topics_are_joined_by_a_function_of_a_file(
+    spark: "SparkSession",
+    new_topic: Callable[..., str],
+    produce: Callable[..., None],
+    written: Callable[..., Pipeline],
+    run: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    topic, users = new_topic(1, "orders"), new_topic(1, "users")
+    produce(topic, [order(number) for number in range(10)])
+    produce(users, [b'{"user": "u3", "city": "rome", "at": "2026-01-01T00:00:30Z"}'])
+    (tmp_path / "steps.py").write_text(STEPS)
+    run(written(JOIN, topic, users=users))
+    rows = spark.read.parquet(str(tmp_path / "joined")).collect()
+    assert sorted((row["id"], row["city"]) for row in rows) == [(3, "ROME"), (8, "ROME")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        ("select id, user", "select idd, user", "idd"),
+        ("action: dlq", "action: fail", "the expectation positive is not met"),
+    ],
+)
+def test_what_goes_wrong_is_told_in_a_sentence(
+    bootstrap: str,
+    session: ClusterSession,
+    new_topic: Callable[..., str],
+    produce: Callable[..., None],
+    written: Callable[..., Pipeline],
+    run: Callable[..., Any],
+    old: str,
+    new: str,
+    part: str,
+) -> None:
+    topic = new_topic(1, "orders")
+    produce(topic, [order(1, amount=-1)])
+    with pytest.raises(PipelineRunError, match=part) as failure:
+        run(written(ORDERS.replace(old, new), topic))
+    assert "\n" not in str(failure.value)
+    events = running(EventLog(session, bootstrap), topic)[topic]
+    assert events[-1].type is EventType.FAILED
+    assert part in events[-1].details["error"]
+
+
+def test_a_topic_that_is_not_there_is_told_before_spark_starts(
+    written: Callable[..., Pipeline], run: Callable[..., Any]
+) -> None:
+    said: list[str] = []
+    with pytest.raises(UnknownTopicError, match="no-such-topic-here"):
+        run(written(ORDERS, "no-such-topic-here"), tell=said.append)
+    assert not any("Spark" in text for text in said)
+
+
+def test_the_plan_knows_schema_and_backlog(
+    spark: "SparkSession",
+    bootstrap: str,
+    session: ClusterSession,
+    new_topic: Callable[..., str],
+    produce: Callable[..., None],
+    written: Callable[..., Pipeline],
+) -> None:
+    topic = new_topic(1, "orders")
+    produce(topic, [order(number) for number in range(10)])
+    pipeline = written(ORDERS, topic)
+    assert [(one.query, one.records, one.is_first_run) for one in backlog(session, pipeline, bootstrap)] == [
+        ("parquet", 10, True),
+        ("delta", 10, True),
+        ("topic", 10, True),
+    ]
+    schema = resolved_schema(spark, pipeline, bootstrap)
+    assert schema == "id bigint, user string, amount double, at timestamp, _partition int, _offset bigint"
