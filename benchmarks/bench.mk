@@ -34,3 +34,6 @@ bench-http: $(STAMP) ## Measure the HTTP door, and Kafka clients beside it
 
 bench-kafka: $(LOAD) ## Measure SSKafka beside Apache Kafka, alternating rounds, with the goals
 	$(BIN)/python -m benchmarks compare $(BENCH_OPTIONS)
+
+bench-compaction: $(STAMP) ## Measure compaction of 10 million records and what producers notice of it
+	$(BIN)/python -m benchmarks.compaction $(BENCH_OPTIONS)

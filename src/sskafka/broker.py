@@ -111,6 +111,7 @@ class Broker:
         self._http: HttpDoor | None = None
         self._door_addresses: dict[str, str] = {}
         self._cleaner: LogCleaner | None = None
+        self.recovery = ""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -183,6 +184,7 @@ class Broker:
         if not control.is_alone:
             self._maybe_open_http(http_socket, sockets, control)
         await self._unless_failed(control.join(self._registration(logs), lambda: logs.offline_directory_ids))
+        self.recovery = str(logs.recovery)
         self._served.open_to_all(self._registry)
         if control.is_alone:
             await self._serve(sockets)

@@ -144,6 +144,7 @@ def banner(settings: Settings, broker: Broker) -> str:
         "adr": broker.adr_address or "off",
         "data": ", ".join(settings.data_directories),
         "metadata": settings.metadata_directory,
+        "recovery": broker.recovery or "nothing to recover",
     }
     width = max(len(name) for name in facts)
     return "\n".join([f"SSKafka {__version__}", *(f"  {name:<{width}}  {value}" for name, value in facts.items())])

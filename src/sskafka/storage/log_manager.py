@@ -35,6 +35,7 @@ from sskafka.storage.meta_properties import (
 from sskafka.storage.partition_directory import DELETE_SUFFIX, STRAY_SUFFIX, directory_name, set_aside_name
 from sskafka.storage.partition_metadata import read_topic_id, write_topic_id
 from sskafka.storage.recovery import open_log
+from sskafka.storage.recovery_report import RecoveryReport
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ class LogManager:
         self._disk = disk
         self._background = background
         self._doomed: list[tuple[int, str]] = []  # when a file or directory may be removed, and its path
+        self.recovery = RecoveryReport()
         self.preferred: dict[TopicPartition, BrokerDirectory] = {}
         """Where to make logs that are not here yet."""
         self._set_aside_now: list[tuple[int, str]] = []  # files, and how long they lie aside from now on
@@ -139,6 +141,7 @@ class LogManager:
             recovery_point=home.recovery_point(topic_partition),
             was_clean_stop=home.was_clean_stop,
             cleaned_before=home.cleaned_before(topic_partition),
+            report=None if is_new else self.recovery,
         )
         self._adopt(home, log, now_ms, is_new)
         return log

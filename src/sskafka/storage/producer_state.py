@@ -20,6 +20,10 @@ from sskafka.storage.transaction_index import AbortedTransaction
 from sskafka.storage.transaction_verification import Verification, unverified
 
 
+PRODUCERS_MAX = 20_000
+"""That a partition remembers, however many come and go before `producer.id.expiration.ms`: memory is bounded."""
+
+
 class CompletedTransaction(NamedTuple):
     producer_id: int
     first_offset: int
@@ -194,8 +198,17 @@ class ProducerState:
     def _entry(self, producer_id: int) -> ProducerEntry:
         entry = self.producers.get(producer_id)
         if entry is None:
+            if len(self.producers) >= PRODUCERS_MAX:
+                self._forget_longest_silent()
             entry = self.producers[producer_id] = ProducerEntry(producer_id)
         return entry
+
+    def _forget_longest_silent(self) -> None:
+        """A tenth of them; whoever comes back is taken for a new producer, with any sequence."""
+        idle = [entry for entry in self.producers.values() if entry.transaction_first_offset == NO_TRANSACTION]
+        idle.sort(key=lambda entry: entry.last_seen_ms)
+        for entry in idle[: PRODUCERS_MAX // 10]:
+            del self.producers[entry.producer_id]
 
     # ---- what readers may see
 

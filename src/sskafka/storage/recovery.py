@@ -27,6 +27,7 @@ from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producer_rebuild import rebuild_producers, replay_batch
 from sskafka.storage.producer_snapshots import ProducerSnapshots
 from sskafka.storage.producer_state import ProducerState
+from sskafka.storage.recovery_report import RecoveryReport
 from sskafka.storage.segment import DELETED_SUFFIX, LOG_SUFFIX, SUFFIXES, Segment
 from sskafka.storage.segment_check import Expectations, rebuild_segment, verify_segment
 from sskafka.storage.segment_swap import CLEANED_SUFFIX, SWAP_SUFFIX, finish_swaps
@@ -48,6 +49,7 @@ def open_log(
     recovery_point: int = 0,
     was_clean_stop: bool = False,
     cleaned_before: int | None = None,
+    report: RecoveryReport | None = None,
 ) -> Log:
     """The log in `directory`, which is made if it is not there; OSError takes the log directory offline.
 
@@ -57,6 +59,8 @@ def open_log(
         parts = opening.run(log_start_offset, recovery_point, was_clean_stop, cleaned_before)
     except OSError as error:
         raise log_directory.fail(error) from error
+    if report is not None:
+        report.add(opening.verified_segments, opening.was_cut)
     flusher = flusher or Flusher(log_directory)
     return Log(directory, topic_partition, config, parts, log_directory, flusher, topic_id)
 
@@ -70,6 +74,8 @@ class _Opening:
         self._now_ms = now_ms
         self._open_files = OpenFiles()
         self._has_new_segment = False
+        self.verified_segments = 0
+        self.was_cut = False
         self._sizes = self._list_files()
         self._snapshots = ProducerSnapshots(disk, directory, self._offsets_of(producer_snapshot.SUFFIX))
         self._epochs = self._load_epochs()
@@ -137,7 +143,7 @@ class _Opening:
                 segment.check_indexes()
                 return segment
             except CorruptFileError as error:
-                _log.info("%s; the indexes are made anew", error)
+                _log.debug("%s; the indexes are made anew", error)
         self._suspects.add(base_offset)
         return self._segment(base_offset, size_bytes, 0, 0)
 
@@ -168,6 +174,7 @@ class _Opening:
             if state_at != segment.base_offset:
                 self._rebuild_producers(self._segments[:place], segment.base_offset)
             following = self._segments[place + 1].base_offset if place + 1 < len(self._segments) else None
+            self.verified_segments += segment.size_bytes > 0
             verdict = verify_segment(segment, Expectations(self._epochs, gapless_from, following))
             rebuild_segment(segment, verdict.good_bytes, self._replay)
             if verdict.problem is not None:
@@ -199,6 +206,7 @@ class _Opening:
     def _cut_behind(self, place: int, problem: str) -> None:
         """A hole cannot be served, so what lies behind it goes too; the newest first."""
         lost = self._segments[place + 1 :]
+        self.was_cut = True
         _log.warning("%s; the log is cut there, %d later segments are removed", problem, len(lost))
         for segment in reversed(lost):
             for path in segment.mark_deleted():

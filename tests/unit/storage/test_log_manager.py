@@ -306,3 +306,24 @@ def test_offsets_of_deleted_logs_leave_the_checkpoints_in_one_write(disk: Simula
         open_log(manager, partition, topic_id=OTHER_ID)
     assert sum("recovery-point" in path for path in disk.syncs) == 1
     assert text(disk, "/a/recovery-point-offset-checkpoint") == "0\n1\norders 2 1\n"
+
+
+def test_recovery_is_summed_up(disk: SimulatedDisk) -> None:
+    manager = start(disk)
+    assert str(manager.recovery) == "no logs yet"
+    for partition in range(3):
+        append(open_log(manager, partition), b"a")
+    assert str(manager.recovery) == "no logs yet", "new logs need no recovery"
+    manager.close()
+    again = start(disk)
+    for partition in range(3):
+        open_log(again, partition)
+    assert str(again.recovery) == "3 logs opened, none needed any"
+    append(open_log(again, 0), b"b")
+    again.release()
+    path = "/a/orders-0/00000000000000000000.log"
+    disk.nodes[path].data[-1] ^= 1
+    killed = start(disk)
+    for partition in range(3):
+        open_log(killed, partition)
+    assert str(killed.recovery) == "3 logs opened, 3 segments of 3 verified, 1 cut at a bad batch"

@@ -1,0 +1,27 @@
+"""What opening the logs of a broker came to: one line instead of one for each partition."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class RecoveryReport:
+    logs: int = 0
+    verified_logs: int = 0
+    verified_segments: int = 0
+    cut_logs: int = 0
+
+    def add(self, verified_segments: int, was_cut: bool) -> None:
+        """One more log has been opened."""
+        self.logs += 1
+        self.verified_logs += verified_segments > 0
+        self.verified_segments += verified_segments
+        self.cut_logs += was_cut
+
+    def __str__(self) -> str:
+        if not self.logs:
+            return "no logs yet"
+        opened = f"{self.logs} logs opened"
+        if not self.verified_logs:
+            return f"{opened}, none needed any"
+        cut = f", {self.cut_logs} cut at a bad batch" if self.cut_logs else ""
+        return f"{opened}, {self.verified_segments} segments of {self.verified_logs} verified{cut}"
