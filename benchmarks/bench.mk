@@ -9,7 +9,7 @@ RDKAFKA_HEADER := /usr/include/librdkafka/rdkafka.h
 RDKAFKA_LIBRARY = $(firstword $(wildcard $(abspath $(VENV))/lib/python3*/site-packages/confluent_kafka.libs/librdkafka-*.so*))
 BENCH_OPTIONS ?=
 
-.PHONY: load bench bench-cluster bench-http bench-kafka
+.PHONY: load bench bench-cluster bench-http bench-kafka bench-compaction
 
 load: $(LOAD) ## Build the load generator of the benchmarks
 
@@ -30,7 +30,7 @@ bench-cluster: $(LOAD) ## Measure 3 brokers beside 3 of Apache Kafka: replicated
 	$(BIN)/python -m benchmarks compare --brokers 3 $(BENCH_OPTIONS)
 
 bench-http: $(STAMP) ## Measure the HTTP door, and Kafka clients beside it
-	$(BIN)/python -m benchmarks.http_door
+	$(BIN)/python -m benchmarks.http_calls
 
 bench-kafka: $(LOAD) ## Measure SSKafka beside Apache Kafka, alternating rounds, with the goals
 	$(BIN)/python -m benchmarks compare $(BENCH_OPTIONS)

@@ -71,6 +71,16 @@ def test_a_taken_port_is_named_with_the_way_out(tmp_path: Path) -> None:
         broker.close()
 
 
+def test_a_broker_whose_http_process_does_not_come_up_fails(tmp_path: Path) -> None:
+    (tmp_path / "fastapi.py").write_text("raise ImportError('no fastapi here')\n")
+    broker = BrokerProcess(tmp_path / "broker", HTTP, wrapper=("env", f"PYTHONPATH={tmp_path}"))
+    with pytest.raises(StartFailedError):
+        broker.start()
+    assert "no fastapi here" in broker.log
+    assert "error: the HTTP process ended with exit code 1" in broker.log
+    broker.close()
+
+
 def test_without_a_listener_there_is_no_process(start_broker: StartBroker) -> None:
     broker = start_broker()
     assert children(broker.pid) == []

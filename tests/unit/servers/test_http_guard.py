@@ -96,3 +96,30 @@ def test_bodies_that_become_too_large_are_cut_off(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(Problem) as refused:
         request("POST", {"Host": "localhost"}, (b"12345", b"67890", b"1"))
     assert refused.value.status_code == 413
+
+
+def test_all_bodies_together_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "BODIES_BYTES_MAX", 15)
+    behind = Behind()
+    headers = [(b"host", b"localhost")]
+
+    async def reads_twice(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await behind(scope, receive, send)
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"1234567890", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        """Nobody reads it."""
+
+    async def run() -> None:
+        app = Guard(reads_twice, frozenset())
+        scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
+        with pytest.raises(Problem) as refused:
+            await app(scope, receive, send)
+        assert refused.value.status_code == 503
+        monkeypatch.setattr(guard, "BODIES_BYTES_MAX", 20)
+        await app(scope, receive, send)  # what was read before is given back
+
+    asyncio.run(run())

@@ -2,7 +2,7 @@
 
 - A request that changes something must be addressed to this broker by a name of its own, by localhost or by an IP
   address, and must not come from another site's page: neither a rebound DNS name nor a stranger's form gets through.
-- Bodies are limited.
+- Bodies are limited, each and all together.
 - Bodies are JSON, whatever the Content-Type says: the lab's own examples send `application-json`.
 
 No answer carries CORS headers: pages of other sites cannot read what is said here.
@@ -14,9 +14,10 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sskafka.servers.http.problems import FORBIDDEN, TOO_LARGE, Problem, problem
+from sskafka.servers.http.problems import FORBIDDEN, TOO_LARGE, UNAVAILABLE, Problem, problem
 
 BODY_BYTES_MAX = 16 * 1024 * 1024
+BODIES_BYTES_MAX = 128 * 1024 * 1024
 HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 ANY_HOST = "*"
 _JSON = (b"content-type", b"application/json")
@@ -26,6 +27,7 @@ class Guard:
     def __init__(self, app: ASGIApp, allowed_hosts: frozenset[str]) -> None:
         self._app = app
         self._allowed_hosts = frozenset(host.lower() for host in allowed_hosts) | {"localhost"}
+        self._bodies_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] in HARMLESS:
@@ -38,7 +40,27 @@ class Guard:
         elif _announced_bytes(headers) > BODY_BYTES_MAX:
             await problem(TOO_LARGE, _too_large())(scope, receive, send)
         else:
-            await self._app(_with_json_body(scope), _limited(receive), send)
+            await self._pass_on(scope, receive, send)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body_bytes = 0
+
+        async def receive_limited() -> Message:
+            nonlocal body_bytes
+            message = await receive()
+            size_bytes = len(message.get("body", b""))
+            body_bytes += size_bytes
+            self._bodies_bytes += size_bytes
+            if body_bytes > BODY_BYTES_MAX:
+                raise Problem(TOO_LARGE, _too_large())
+            if self._bodies_bytes > BODIES_BYTES_MAX:
+                raise Problem(UNAVAILABLE, "too many large requests at once")
+            return message
+
+        try:
+            await self._app(_with_json_body(scope), receive_limited, send)
+        finally:
+            self._bodies_bytes -= body_bytes
 
     def _refusal(self, headers: dict[bytes, bytes]) -> str | None:
         host = headers.get(b"host", b"").decode("latin-1")
@@ -79,20 +101,6 @@ def _announced_bytes(headers: dict[bytes, bytes]) -> int:
 def _with_json_body(scope: Scope) -> dict[str, Any]:
     headers = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
     return {**scope, "headers": [*headers, _JSON]}
-
-
-def _limited(receive: Receive) -> Receive:
-    received_bytes = 0
-
-    async def receive_limited() -> Message:
-        nonlocal received_bytes
-        message = await receive()
-        received_bytes += len(message.get("body", b""))
-        if received_bytes > BODY_BYTES_MAX:
-            raise Problem(TOO_LARGE, _too_large())
-        return message
-
-    return receive_limited
 
 
 def _too_large() -> str:

@@ -77,6 +77,7 @@ def handle_problems(app: FastAPI) -> None:
     for unavailable in (ClientError, BrokerGoneError, RefusedError):
         app.exception_handler(unavailable)(_unavailable)
     app.exception_handler(MaybeStoredError)(_unclear)
+    app.exception_handler(Exception)(_unexpected)
 
 
 def status_of(error: KafkaError) -> int:
@@ -99,6 +100,11 @@ async def _refused_by_kafka(request: Request, error: Exception) -> JSONResponse:
 
 async def _unavailable(request: Request, error: Exception) -> JSONResponse:
     return problem(UNAVAILABLE, str(error))
+
+
+async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    """The server logs it with its trace; callers need not know more."""
+    return problem(INTERNAL, f"this should not happen: {type(error).__name__}")
 
 
 async def _unclear(request: Request, error: Exception) -> JSONResponse:

@@ -7,7 +7,8 @@ Keys and payloads are text; bytes that are no UTF-8 travel as base64, with `key_
 import asyncio
 import base64
 import binascii
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from fastapi import APIRouter, Request, Response
@@ -15,14 +16,15 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, WithJsonSchema, model_validator
 
 from sskafka.client.cluster import Cluster
-from sskafka.client.errors import UnknownTopicError
+from sskafka.client.errors import ClientError, UnknownTopicError, is_retriable
 from sskafka.client.fetched import ConsumedRecord
 from sskafka.client.metadata import TopicView
+from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.servers.http.door import Door
 from sskafka.servers.http.lab_names import BrokerId, parse_topic_partition
 from sskafka.servers.http.leadership import NOT_THE_LEADER, leader_only
-from sskafka.servers.http.problems import NOT_FOUND, TOO_LARGE, UNCLEAR, UNPROCESSABLE, Problem, documented
+from sskafka.servers.http.problems import NOT_FOUND, TOO_LARGE, UNAVAILABLE, UNCLEAR, UNPROCESSABLE, Problem, documented
 from sskafka.servers.http.record_writer import NO_LEADER_TIMEOUT_MS, Acks, NewRecord
 
 T = TypeVar("T")
@@ -112,7 +114,8 @@ def routes(door: Door) -> APIRouter:
         records, acks = body.to_records(), Acks(str(body.acks))
         partition = await _existing(door.cluster, body.topic_partition)
         writing = door.writer.write(partition, records, acks)
-        await (_unless_gone(request, writing) if acks in {Acks.ALL, Acks.IN_SYNC} else writing)
+        async with _named(body.topic_partition):
+            await (_unless_gone(request, writing) if acks in {Acks.ALL, Acks.IN_SYNC} else writing)
         return Response(status_code=204)
 
     @router.post("/consume", summary="Read records", response_model=ConsumeResponse)
@@ -121,11 +124,25 @@ def routes(door: Door) -> APIRouter:
         if body.follower_broker_id is not None:
             _note_follower(door, partition, body.follower_broker_id, body.last_offset)
         reading = door.reader.read(partition, body.last_offset + 1, body.max_batch_size, body.max_wait_ms)
-        found = await (_unless_gone(request, reading) if body.max_wait_ms else reading)
+        async with _named(body.topic_partition):
+            found = await (_unless_gone(request, reading) if body.max_wait_ms else reading)
         last_offset = found.records[-1].offset if found.records else -1 if found.is_empty else body.last_offset
         return JSONResponse({"last_offset": last_offset, "records": [_shown(record) for record in found.records]})
 
     return router
+
+
+@asynccontextmanager
+async def _named(name: str) -> AsyncIterator[None]:
+    """Refusals speak of the partition as the caller does, who counts from 1."""
+    try:
+        yield
+    except UnknownTopicError:
+        raise Problem(NOT_FOUND, f"there is no partition {name} any more") from None
+    except (KafkaError, ClientError) as error:
+        if is_retriable(error):
+            raise Problem(UNAVAILABLE, f"partition {name} has no leader that answers now") from error
+        raise
 
 
 async def _existing(cluster: Cluster, name: str) -> TopicPartition:

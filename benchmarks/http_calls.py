@@ -1,4 +1,4 @@
-"""How fast the HTTP door is, and whether Kafka clients notice it: `python -m benchmarks.http_door`.
+"""How fast the HTTP door is, and whether Kafka clients notice it: `python -m benchmarks.http_calls`.
 
 One broker with its HTTP process, on loopback. Callers are processes with one connection each, so that the interpreter
 of one does not hold up another; on a machine with few cores they compete with the broker, which figures from elsewhere
@@ -163,10 +163,10 @@ def _create_topic(address: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.http_door", description=__doc__.split("\n", 1)[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.http_calls", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--seconds", type=float, default=2.0, help="for each row")
     seconds = parser.parse_args().seconds
-    for name, value in describe(f"{seconds:g} s a row", "python -m benchmarks.http_door").items():
+    for name, value in describe(f"{seconds:g} s a row", "python -m benchmarks.http_calls").items():
         print(f"{name}: {value}")
     with multiprocessing.get_context("spawn").Pool(CALLERS_MAX) as pool, running_broker() as (port, address, pid):
         print("\n| HTTP | requests/s | records/s | p50 ms | p99 ms |\n|---|--:|--:|--:|--:|")
