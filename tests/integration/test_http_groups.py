@@ -3,9 +3,8 @@
 from broker_process import StartBroker
 from clients import TIMEOUT_S, Message, confluent_consumer, confluent_producer, confluent_send
 from group_fixtures import GROUP_SETTINGS
-from waiting import wait_until
-
 from http_door import HttpClient
+from waiting import wait_until
 
 
 def test_groups_their_timeline_and_their_readers(start_broker: StartBroker) -> None:
