@@ -32,10 +32,12 @@ def test_a_killed_broker_leaves_nothing_that_cannot_be_mended(start_broker: Star
         assert "in use by another broker" in refused.stderr
     broker.kill()
     first, *_, last = sorted((broker.data_directory / "orders-0").glob("*.log"))
-    with last.open("ab") as file:
-        file.write(first.read_bytes()[:100])  # what a power cut leaves of an append
+    metadata = max((broker.data_directory / "__cluster_metadata-0").glob("*.log"))
+    for torn in (last, metadata):
+        with torn.open("ab") as file:
+            file.write(first.read_bytes()[:100])  # what a power cut leaves of an append
     found = verify_json(broker.data_directory)
-    assert "cut" in {finding["remedy"] for finding in found["findings"]}
+    assert [finding["remedy"] for finding in found["findings"]].count("cut") == 2
     assert {finding["remedy"] for finding in found["findings"]} <= {"note", "remake", "cut"}
     assert verify_json(broker.data_directory, "--repair")["left"] == 0
     assert verify(broker.data_directory).returncode == 0
