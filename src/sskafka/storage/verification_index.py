@@ -36,19 +36,19 @@ class BatchPlace(NamedTuple):
 
 
 class Mismatch(NamedTuple):
-    """`log` is what the segment says, -1 when it has nothing there."""
+    """`found` is what the segment says, -1 when it has nothing there."""
 
-    index: int
-    log: int
+    indexed: int
+    found: int
 
 
 class TimeIndexProblems(NamedTuple):
     wrong: list[Mismatch]
     """Timestamps that are not the largest of their batch."""
     unordered: list[Mismatch]
-    """Timestamps that do not grow; `log` is the one before."""
+    """Timestamps that do not grow; `found` is the one before."""
     unfound: list[Mismatch]
-    """Offsets that are not the last of a batch; `log` is that of the batch they are in."""
+    """Offsets that are not the last of a batch; `found` is that of the batch they are in."""
 
     def __bool__(self) -> bool:
         return any(self)

@@ -269,6 +269,6 @@ def _index_problems(path: Path, places: list[BatchPlace]) -> Iterator[str]:
         timestamp, found = problems.wrong[0]
         yield f"{len(problems.wrong)} wrong timestamps; the first is {timestamp}, where the log has {found}"
     if problems.unordered:
-        yield f"timestamp {problems.unordered[0].index} follows {problems.unordered[0].log}"
+        yield f"timestamp {problems.unordered[0].indexed} follows {problems.unordered[0].found}"
     if problems.unfound:
-        yield f"offset {problems.unfound[0].index} is not the last of any batch"
+        yield f"offset {problems.unfound[0].indexed} is not the last of any batch"
