@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,7 +62,15 @@ class LabCluster(ClusterProcesses):
         """Returns when their HTTP processes are gone too."""
         super().kill(*node_ids)
         for node_id in node_ids:
-            wait_until(lambda at=node_id: not self.answers_http(at), f"the HTTP door of broker {node_id} is gone")
+            wait_until(lambda at=node_id: self._refuses_http(at), f"the HTTP door of broker {node_id} is gone")
+
+    def _refuses_http(self, node_id: int) -> bool:
+        host, port = self.http_address(node_id).rsplit(":", 1)
+        try:
+            socket.create_connection((host, int(port))).close()
+        except OSError as error:
+            return isinstance(error, ConnectionRefusedError)
+        return False
 
     @contextmanager
     def paused(self, node_ids: Sequence[int]) -> Iterator[None]:

@@ -10,8 +10,6 @@ import pytest
 from lab_cluster import QUICK_SESSIONS, Answer, LabCluster, consume_body, running_lab, topic_body
 from waiting import wait_until
 
-pytestmark = pytest.mark.xdist_group("lab-failures")
-
 STILL_WAITING_S = 0.8  # paused voters that come back sooner than their fetch timeout of 2 s start no election
 FETCH_OVER_S = 1.2  # a fetch that waits at the leader would still carry what it writes to a paused follower
 ANSWER_TIMEOUT_S = 30

@@ -1,8 +1,11 @@
 """What is handed in names every exercise of the lab, and docs/lab.md shows each with tests that exist."""
 
 import json
+import os
 import re
 from pathlib import Path
+
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 EXERCISES = [f"4.{part}.{number}" for part, count in ((1, 7), (2, 9), (3, 9)) for number in range(1, count + 1)]
@@ -31,3 +34,10 @@ def test_every_test_that_is_named_exists() -> None:
             assert module, row
             text = (ROOT / f"{module}.py").read_text()
             assert not test or f"def {test}(" in text, f"{module} has no {test}"
+
+
+def test_hosted_ci_runs_what_everybody_can_run() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    (job,) = workflow["jobs"].values()
+    assert [step["run"] for step in job["steps"] if "run" in step] == [".ci/run"]
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)

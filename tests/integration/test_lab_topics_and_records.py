@@ -7,8 +7,6 @@ import pytest
 from lab_cluster import REPLICAS, LabCluster, consume_body, partition_list, record_body, running_lab, topic_body
 from waiting import wait_until
 
-pytestmark = pytest.mark.xdist_group("lab-topics-and-records")
-
 SEGMENT_BYTES = 20_000
 
 
