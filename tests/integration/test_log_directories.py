@@ -1,6 +1,8 @@
 """Several log directories: replicas move between them, and one that fails takes only its own replicas with it."""
 
+import shutil
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,10 +10,13 @@ from pathlib import Path
 
 import pytest
 from broker_process import BrokerProcess, StartBroker
+from test_full_disk import namespace_command
 from waiting import wait_until
 from wire_connection import Connection, values_batch, values_in
 
 from sskafka.model.errors import ErrorCode
+from sskafka.records.batch import iter_headers
+from sskafka.records.record import decode_records
 from sskafka.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
@@ -164,3 +169,62 @@ def test_a_failed_directory_moves_leadership_and_the_rest_serves(
         assert (codes[where[0]], codes[where[1]]) == (ErrorCode.KAFKA_STORAGE_ERROR, 0)
     assert f"log directory {where[0]} is offline" in two.log
     assert "Traceback" not in two.log
+
+
+@pytest.mark.skipif(
+    namespace_command() != ("unshare", "--mount") or shutil.which("nsenter") is None, reason="nobody may mount here"
+)
+def test_a_directory_that_becomes_read_only(start_broker: StartBroker, tmp_path: Path) -> None:
+    """What was acknowledged is there when it can be written again; meanwhile the other directory serves."""
+    disk, data = tmp_path / "disk-2", tmp_path / "disk-1"
+    disk.mkdir()
+    script = 'mount -t tmpfs -o size=50m tmpfs "$0" && exec "$@"'
+    broker = start_broker(
+        {"log.dirs": f"{data},{disk / 'data'}", "metadata.log.dir": tmp_path / "metadata"},
+        wrapper=("unshare", "--mount", "sh", "-c", script, str(disk)),
+    )
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic(TOPIC, 2)
+        where = {partition: Path(places[0][0]) for partition, places in homes(connection).items()}
+        (victim,) = [partition for partition, path in where.items() if path == disk / "data"]
+        for partition in (0, 1):
+            for n in range(20):
+                assert connection.produce(TOPIC, values_batch(b"%d" % n), partition).error_code == 0
+        remount(broker, disk, "ro")
+        codes = write_until_refused(connection, victim)
+        assert codes[-1] == ErrorCode.KAFKA_STORAGE_ERROR
+        for n in range(20, 40):
+            assert connection.produce(TOPIC, values_batch(b"%d" % n), 1 - victim).error_code == 0
+        assert read_all(connection, 40, 1 - victim) == [b"%d" % n for n in range(40)]
+        # As after a restart with the directory repaired; here it is another process on a copy.
+        saved = tmp_path / "saved"
+        shutil.copytree(f"/proc/{broker.pid}/root{disk}/data/{TOPIC}-{victim}", saved / f"{TOPIC}-{victim}")
+    assert "is offline" in broker.log
+    assert "Traceback" not in broker.log
+    acknowledged = [b"%d" % n for n in range(20)] + [b"x"] * (len(codes) - 1)
+    assert stored_values(saved / f"{TOPIC}-{victim}") == acknowledged
+
+
+def remount(broker: BrokerProcess, disk: Path, mode: str) -> None:
+    """Files that are open for writing keep a file system from becoming read-only, so it is covered instead."""
+    command = f"mount --bind -o {mode} {disk} {disk} && mount -o remount,bind,{mode} {disk}"
+    subprocess.run(["nsenter", "-t", str(broker.pid), "-m", "sh", "-c", command], check=True, capture_output=True)
+
+
+def write_until_refused(connection: Connection, partition: int) -> list[int]:
+    """Writes go through the files that are open until the broker needs a new one: the answers."""
+    codes: list[int] = []
+
+    def is_refused() -> bool:
+        codes.append(connection.produce(TOPIC, values_batch(b"x"), partition).error_code)
+        return codes[-1] != 0
+
+    wait_until(is_refused, "writing is refused")
+    return codes
+
+
+def stored_values(directory: Path) -> list[bytes | None]:
+    data = b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
+    return [
+        record.value for position, header in iter_headers(data) for record in decode_records(data, header, position)
+    ]

@@ -19,7 +19,6 @@ from sskafka.storage.producer_entry import NO_TRANSACTION, ProducedBatch, Produc
 from sskafka.storage.transaction_index import AbortedTransaction
 from sskafka.storage.transaction_verification import Verification, unverified
 
-
 PRODUCERS_MAX = 20_000
 """That a partition remembers, however many come and go before `producer.id.expiration.ms`: memory is bounded."""
 
