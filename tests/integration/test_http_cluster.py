@@ -13,8 +13,6 @@ from waiting import wait_until
 
 from sskafka.model.properties import parse_properties
 
-pytestmark = pytest.mark.xdist_group("http-cluster")
-
 STILL_WAITING_S = 0.5
 SETTINGS = {
     "broker.session.timeout.ms": 4000,

@@ -58,10 +58,10 @@ def test_counters_have_the_names_of_kafkas_dashboards(start_broker: StartBroker)
 
 def test_many_topics_are_counted_in_turns(start_broker: StartBroker) -> None:
     http = HttpClient(start_broker(HTTP).http)
-    http.create("wide", 300)
+    http.create("wide", 120)
 
     def counted() -> int:
         return sum(name.startswith("kafka_log_log_size{") for name in metrics(http))
 
-    wait_until(lambda: counted() == 300, "every partition is counted")
+    wait_until(lambda: counted() == 120, "every partition is counted")
     http.close()
