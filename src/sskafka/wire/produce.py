@@ -13,6 +13,7 @@ Version 9 turned lengths and counts into varints and ended every struct with tag
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from struct import Struct
 from struct import error as StructError  # noqa: N812
 from typing import NamedTuple, TypeAlias
@@ -44,6 +45,9 @@ Topic: TypeAlias = str | Uuid
 PartitionRecords: TypeAlias = tuple[int, memoryview | None]
 """Partition, and its records: a slice of the request, writable when the request's buffer is."""
 
+OnlyBatch: TypeAlias = tuple[Topic, int, memoryview, int, int]
+"""Topic, partition and records of a request that has no others; acks and timeout."""
+
 ProducedPartition: TypeAlias = tuple[int, int, int, int, int, str | None]
 """Partition, error code, base offset, log append time or -1, log start offset, error message."""
 
@@ -57,7 +61,6 @@ class ProduceRequestView(NamedTuple):
     topics: list[tuple[Topic, list[PartitionRecords]]]
 
 
-_new_view = tuple.__new__  # a third of the cost of calling a NamedTuple
 _TOO_SHORT = (StructError, IndexError, UnicodeDecodeError)
 _NO_TAGS_OF_THREE = bytes(3)  # of the partition, the topic and the request
 
@@ -73,27 +76,27 @@ _index_and_length_at = Struct(">ii").unpack_from
 
 def decode_produce_request(buffer: memoryview, position: int, version: int) -> ProduceRequestView:
     """The request that fills `buffer` from `position` on. Raises MalformedMessageError and nothing else."""
-    has_topic_ids = version >= TOPIC_ID_FROM
-    is_flexible = version >= FLEXIBLE_FROM
     try:
-        if is_flexible:
-            view = _maybe_only_partition_v9(buffer, position, has_topic_ids)
-        else:
-            view = _maybe_only_partition_v3(buffer, position)
-    except _TOO_SHORT:
-        view = None  # not of that form; whether it is malformed is said below
-    if view is not None:
-        return view
-    try:
-        if is_flexible:
-            return _decode_flexible(buffer, position, has_topic_ids)
+        if version >= FLEXIBLE_FROM:
+            return _decode_flexible(buffer, position, version >= TOPIC_ID_FROM)
         return _decode_legacy(buffer, position)
     except (*_TOO_SHORT, MalformedMessageError) as error:
         raise MalformedMessageError(f"ProduceRequest v{version}: {error}") from error
 
 
-def _maybe_only_partition_v9(buffer: memoryview, position: int, has_topic_ids: bool) -> ProduceRequestView | None:
-    """The request when it is of the common form: no transaction, one topic, one partition with records, no tags."""
+def decode_only_batch(buffer: memoryview, position: int, version: int) -> OnlyBatch | None:
+    """The request when it is of the common form: no transaction, one topic, one partition with records, no tags.
+
+    None for any other; whether that is malformed, `decode_produce_request` says."""
+    try:
+        if version >= FLEXIBLE_FROM:
+            return _only_batch_v9(buffer, position, version >= TOPIC_ID_FROM)
+        return _only_batch_v3(buffer, position)
+    except _TOO_SHORT:
+        return None
+
+
+def _only_batch_v9(buffer: memoryview, position: int, has_topic_ids: bool) -> OnlyBatch | None:
     transactional_id, acks, timeout_ms, topic_count, name_length = _only_start_v9_at(buffer, position)
     if transactional_id or topic_count != 2:
         return None
@@ -103,7 +106,7 @@ def _maybe_only_partition_v9(buffer: memoryview, position: int, has_topic_ids: b
         topic = buffer[position + 8 : stop].tobytes()
     elif 0 < name_length < 0x80:
         stop = position + 8 + name_length
-        topic = buffer[position + 9 : stop].tobytes().decode()
+        topic = str(buffer[position + 9 : stop], "utf-8")
     else:
         return None
     partition_count, index = _count_and_index_at(buffer, stop)
@@ -111,11 +114,10 @@ def _maybe_only_partition_v9(buffer: memoryview, position: int, has_topic_ids: b
     end = start + length - 1
     if partition_count != 2 or not length or buffer[end:] != _NO_TAGS_OF_THREE:
         return None
-    return _new_view(ProduceRequestView, (None, acks, timeout_ms, [(topic, [(index, buffer[start:end])])]))
+    return topic, index, buffer[start:end], acks, timeout_ms
 
 
-def _maybe_only_partition_v3(buffer: memoryview, position: int) -> ProduceRequestView | None:
-    """The request when it is of the common form: no transaction, one topic, one partition with records."""
+def _only_batch_v3(buffer: memoryview, position: int) -> OnlyBatch | None:
     id_length, acks, timeout_ms, topic_count, name_length = _only_start_v3_at(buffer, position)
     if id_length >= 0 or topic_count != 1 or name_length < 0:
         return None
@@ -124,8 +126,7 @@ def _maybe_only_partition_v3(buffer: memoryview, position: int) -> ProduceReques
     partition_count, index, length = _only_partition_v3_at(buffer, stop)
     if partition_count != 1 or length < 0 or stop + 12 + length != len(buffer):
         return None
-    name = buffer[position:stop].tobytes().decode()
-    return _new_view(ProduceRequestView, (None, acks, timeout_ms, [(name, [(index, buffer[stop + 12 :])])]))
+    return str(buffer[position:stop], "utf-8"), index, buffer[stop + 12 :], acks, timeout_ms
 
 
 def _decode_flexible(buffer: memoryview, position: int, has_topic_ids: bool) -> ProduceRequestView:
@@ -226,13 +227,6 @@ def encode_produce_response(
     node_endpoints: Sequence[NodeEndpoint] = (),
 ) -> bytes:
     """The whole frame, from its size on. `leaders` and `node_endpoints` are told from version 10 on."""
-    if len(topics) == 1 and not leaders:
-        topic, partitions = topics[0]
-        if len(partitions) == 1 and partitions[0][5] is None:
-            if version >= FLEXIBLE_FROM:
-                return _only_partition_v9(correlation_id, topic, partitions[0], throttle_ms)
-            if LOG_START_OFFSET_FROM <= version < ERROR_MESSAGE_FROM:
-                return _only_partition_v5(correlation_id, topic, partitions[0], throttle_ms)
     if version < FLEXIBLE_FROM:
         body = _encode_legacy(version, correlation_id, topics, throttle_ms)
     elif version < CURRENT_LEADER_FROM:
@@ -242,29 +236,37 @@ def encode_produce_response(
     return _pack_int32(len(body)) + body
 
 
-def _only_partition_v9(correlation_id: int, topic: Topic, partition: ProducedPartition, throttle_ms: int) -> bytes:
-    name = topic if isinstance(topic, bytes) else compact_string_field(topic)
-    index, error_code, base_offset, append_time_ms, log_start_offset, _ = partition
-    return (
-        _ONLY_START_V9.pack(_ONLY_SIZE_V9 + len(name), correlation_id, 2)
-        + name
-        + _ONLY_END_V9.pack(2, index, error_code, base_offset, append_time_ms, log_start_offset, 1, throttle_ms)
-    )
+def encode_produced(version: int, correlation_id: int, topic: Topic, produced: ProducedPartition) -> bytes:
+    """The whole frame of an answer about one partition, without an error message: nearly all are of that form."""
+    index, error_code, base_offset, append_time_ms, log_start_offset, _ = produced
+    if version >= FLEXIBLE_FROM:
+        name = topic if isinstance(topic, bytes) else _compact_name(topic)
+        return b"".join(
+            (
+                _ONLY_START_V9.pack(_ONLY_SIZE_V9 + len(name), correlation_id, 2),
+                name,
+                _ONLY_END_V9.pack(2, index, error_code, base_offset, append_time_ms, log_start_offset, 1, 0),
+            )
+        )
+    if LOG_START_OFFSET_FROM <= version < ERROR_MESSAGE_FROM:
+        name = _name_field(topic)
+        return b"".join(
+            (
+                _ONLY_START_V5.pack(_ONLY_SIZE_V5 + len(name), correlation_id, 1),
+                name,
+                _ONLY_END_V5.pack(1, index, error_code, base_offset, append_time_ms, log_start_offset, 0),
+            )
+        )
+    return encode_produce_response(version, correlation_id, [(topic, [produced])])
 
 
-def _only_partition_v5(correlation_id: int, topic: Topic, partition: ProducedPartition, throttle_ms: int) -> bytes:
-    name = _name_field(topic)
-    index, error_code, base_offset, append_time_ms, log_start_offset, _ = partition
-    return (
-        _ONLY_START_V5.pack(_ONLY_SIZE_V5 + len(name), correlation_id, 1)
-        + name
-        + _ONLY_END_V5.pack(1, index, error_code, base_offset, append_time_ms, log_start_offset, throttle_ms)
-    )
-
-
+@lru_cache(maxsize=4096)
 def _name_field(topic: Topic) -> bytes:
     assert isinstance(topic, str), "versions before 13 name their topics"
     return string_field(topic)
+
+
+_compact_name = lru_cache(maxsize=4096)(compact_string_field)
 
 
 def _encode_flexible(

@@ -285,8 +285,13 @@ class Connection(asyncio.BufferedProtocol):
             self._answer_or_refuse(refusal, f"{self.principal} may not call {api.name}")
             return
         response = api.handle(Request(self, version, correlation_id, client_id, frame, position, received_ns))
-        if response is not None:
-            counters.observe(perf_counter_ns() - received_ns)
+        if response is None:
+            return
+        counters.observe(perf_counter_ns() - received_ns)
+        if isinstance(response, bytes) and not self._slots:
+            self._out.append(response)  # as `_answer` does, for what is answered most
+            self._unwritten_bytes += len(response)
+        else:
             self._answer(response)
 
     def _answer_unsupported(

@@ -18,18 +18,26 @@ from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
-from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.authorization import Operation, ResourceType
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.connection import ResponseSlot
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request, Response
+from sskafka.storage.log import AppendInfo
 from sskafka.wire.leaders import CurrentLeader
-from sskafka.wire.produce import ProduceRequestView, decode_produce_request, encode_produce_response
+from sskafka.wire.produce import (
+    ProduceRequestView,
+    decode_only_batch,
+    decode_produce_request,
+    encode_produce_response,
+    encode_produced,
+)
 
 if TYPE_CHECKING:
     from sskafka.servers.kafka.handlers.transactional_produce import CarryOut, Refusals, TransactionalProduce, Waiting
 
 NO_OFFSET = -1
+_ACKS = {0, 1, ACKS_ALL}
 _WRONG_BROKER = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
 
 Row = tuple[int, int, int, int, int, str | None]
@@ -70,6 +78,25 @@ class ProduceHandler:
         self._transactional: TransactionalProduce | None = None
 
     def handle(self, request: Request) -> Response | None:
+        """Nearly all requests are one batch for one partition: those have a short way."""
+        only = decode_only_batch(request.frame, request.position, request.version)
+        if only is None or only[3] == 0:
+            return self._handle_any(request)
+        topic, index, records, acks, timeout_ms = only
+        try:
+            partition, info = self._append(request, topic, index, records, acks, self._clock.now_ms())
+        except Exception as error:
+            self._count_failure(topic)
+            return self.failure_response(request, [(topic, [_failure(index, error)])])
+        row = (index, 0, info.base_offset, info.append_time_ms, info.log_start_offset, None)
+        if info.last_offset < _reached(partition, acks):
+            return encode_produced(request.version, request.correlation_id, topic, row)
+        rows: list[Row] = [row]
+        appended = Appended([(topic, rows)], [Wait(partition, info.last_offset + 1, rows, 0)], False)
+        ParkedProduce(self, request, request.park(), acks, appended).wait(self._timers, timeout_ms)
+        return None
+
+    def _handle_any(self, request: Request) -> Response | None:
         produce = decode_produce_request(request.frame, request.position, request.version)
         if produce.transactional_id is not None:
             if not request.may_on_transactional_id(Operation.WRITE, produce.transactional_id):
@@ -143,30 +170,40 @@ class ProduceHandler:
             results.append((topic, rows))
             for index, records in entries:
                 try:
-                    partition = self._find(request, topic, index)
-                    info = partition.append(_checked(records, acks), acks, now_ms)
+                    partition, info = self._append(request, topic, index, records, acks, now_ms)
                 except Exception as error:  # each partition fails for itself
                     failed = True
                     rows.append(_failure(index, error))
                     self._count_failure(topic)
                     continue
-                counters = partition.counters
-                counters.produce_requests += 1
-                if not info.duplicate:
-                    counters.messages_in += info.last_offset - info.base_offset + 1
-                    counters.bytes_in += len(records)  # type: ignore[arg-type]
-                end_offset = info.last_offset + 1
-                reached = partition.watermarks.high_watermark if acks == ACKS_ALL else partition.log.ready_offset
-                if end_offset > reached:
-                    waits.append(Wait(partition, end_offset, rows, len(rows)))
+                if info.last_offset >= _reached(partition, acks):
+                    waits.append(Wait(partition, info.last_offset + 1, rows, len(rows)))
                 rows.append((index, 0, info.base_offset, info.append_time_ms, info.log_start_offset, None))
         return Appended(results, waits, failed)
 
-    def _find(self, request: Request, topic: str | bytes, index: int) -> Partition:
+    def _append(
+        self,
+        request: Request,
+        topic: str | bytes,
+        index: int,
+        records: memoryview | None,
+        acks: int,
+        now_ms: int,
+    ) -> tuple[Partition, AppendInfo]:
         partition = self._replicas.find(topic, index)
-        if not request.may_on_topic(Operation.WRITE, partition.topic_partition.topic):
+        connection = request.connection
+        name = partition.topic_partition.topic
+        if not connection.authorizer.allows(connection.principal, Operation.WRITE, ResourceType.TOPIC, name):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        return partition
+        if not records or acks not in _ACKS:
+            raise _objection(acks)
+        info = partition.append(records, acks, now_ms)
+        counters = partition.counters
+        counters.produce_requests += 1
+        if not info.duplicate:
+            counters.messages_in += info.last_offset - info.base_offset + 1
+            counters.bytes_in += len(records)
+        return partition, info
 
     def _count_failure(self, topic: str | bytes) -> None:
         counters = self._replicas.counters_of(topic)
@@ -234,12 +271,15 @@ class ParkedProduce:
             self._slot.complete(encode_produce_response(request.version, request.correlation_id, self._results))
 
 
-def _checked(records: memoryview | None, acks: int) -> memoryview:
-    if acks not in {0, 1, ACKS_ALL}:
-        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}, not 0, 1 or -1")
-    if not records:
-        raise KafkaError(ErrorCode.INVALID_RECORD, "the partition has no record batch")
-    return records
+def _reached(partition: Partition, acks: int) -> int:
+    """Everything before it is as safe as asked for."""
+    return partition.watermarks.high_watermark if acks == ACKS_ALL else partition.log.ready_offset
+
+
+def _objection(acks: int) -> KafkaError:
+    if acks not in _ACKS:
+        return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}, not 0, 1 or -1")
+    return KafkaError(ErrorCode.INVALID_RECORD, "the partition has no record batch")
 
 
 def _without(produce: ProduceRequestView, refusals: "Refusals") -> ProduceRequestView:
