@@ -47,6 +47,11 @@ class EmbeddedBroker:
         """host:port of the HTTP door, where the setting ``http.listener`` opens it."""
         return self._running().http_address
 
+    @property
+    def adr_address(self) -> str | None:
+        """host:port of the door for ADR-0011, where the setting ``adr.listener`` opens it."""
+        return self._running().adr_address
+
     def start(self) -> Self:
         """Returns when the broker answers; raises what kept it from starting, and leaves nothing behind."""
         try:

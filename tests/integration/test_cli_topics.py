@@ -106,6 +106,7 @@ def test_compression(cli: Cli, topic: str, compression: str) -> None:
     lines = "".join(f"{number} {'x' * (number % 200)}\n" for number in range(2000))
     cli("produce", topic, "-z", compression, stdin=lines)
     assert cli("consume", topic, "-n", "2000") == lines
+    assert cli("consume", topic, "-e", "--any-replica") == lines
 
 
 def test_ranges_of_offsets_and_times(cli: Cli, topic: str) -> None:

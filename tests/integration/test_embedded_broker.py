@@ -9,6 +9,7 @@ from clients import CLIENTS, Client, Message
 from wire_connection import Connection, values_batch, values_in
 
 import sskafka
+from sskafka.client.adr import AdrClient
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.usefixtures("_ours")
@@ -51,6 +52,16 @@ def test_settings() -> None:
         Connection(broker.bootstrap_servers) as connection,
     ):
         assert len(connection.topic_metadata("topic", create=True).partitions) == 4
+
+
+def test_the_door_for_adr_0011() -> None:
+    with sskafka.Broker({"adr.listener": "127.0.0.1:0", "num.partitions": 2}) as broker:
+        assert broker.adr_address is not None
+        with AdrClient(broker.adr_address) as client:
+            assert [client.produce("topic", b"x").partition for _ in range(3)] == [0, 1, 0]
+            assert client.consume("topic", 0).next_offset == 2
+    with sskafka.Broker() as broker:
+        assert broker.adr_address is None
 
 
 def test_a_start_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,9 @@ def consume(
     read_committed: Annotated[
         bool, typer.Option("--read-committed", help="Leave out what transactions have not committed.")
     ] = False,
+    any_replica: Annotated[
+        bool, typer.Option("--any-replica", help="Read from any replica in sync instead of from the leaders.")
+    ] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
@@ -74,6 +77,7 @@ def consume(
     async def work() -> None:
         async with connected(bootstrap, client) as cluster, Consumer(cluster, config) as consumer:
             spans = await resolve(cluster, wanted, await _partitions(cluster, names, partitions), config.isolation)
+            _assign(consumer, spans, any_replica=any_replica)
             await _copy(consumer, spans, number, printer, sys.stdout.buffer)
 
     run(work())
@@ -141,6 +145,12 @@ async def _partitions(cluster: Cluster, names: Iterable[str], numbers: list[int]
     return chosen
 
 
+def _assign(consumer: Consumer, spans: dict[TopicPartition, Span], *, any_replica: bool) -> None:
+    """Partitions whose stop is where they start are done before they begin."""
+    offsets = {key: span.start for key, span in spans.items() if span.stop is None or span.start < span.stop}
+    consumer.assign(offsets, any_replica=any_replica)
+
+
 async def _copy(
     consumer: Consumer,
     spans: dict[TopicPartition, Span],
@@ -150,7 +160,6 @@ async def _copy(
 ) -> None:
     """Until every partition has reached its stop, `number` records are printed, or for ever."""
     stops = {partition: span.stop for partition, span in spans.items()}
-    consumer.assign({key: span.start for key, span in spans.items() if span.stop is None or span.start < span.stop})
     left = number
     while consumer.assignment and left != 0:
         records = (record for record in await consumer.poll(_POLL_MS) if _is_before(record, stops))

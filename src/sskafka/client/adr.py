@@ -16,7 +16,7 @@ from sskafka.client.async_client import Text, as_bytes
 from sskafka.client.cluster import parse_bootstrap
 from sskafka.client.connection import Address
 from sskafka.client.errors import BrokerUnavailableError, ClientError, ConnectionLostError, ProtocolError
-from sskafka.client.loop_thread import LoopThread
+from sskafka.client.loop_thread import ThreadedClient
 from sskafka.wire.adr import (
     ANY_PARTITION,
     HEADER_BYTES,
@@ -125,27 +125,11 @@ class AsyncAdrClient:
         return frame_type, await self._reader.readexactly(length - HEADER_BYTES)
 
 
-class AdrClient:
+class AdrClient(ThreadedClient[AsyncAdrClient]):
     """The same for programs without an event loop."""
 
     def __init__(self, address: str | Address = DEFAULT_ADDRESS) -> None:
-        self._thread = LoopThread("sskafka-adr")
-        try:
-            self._client = self._thread.run(_opened(address))
-        except BaseException:
-            self._thread.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        if not self._thread.is_closed:
-            self._thread.run(self._client.close())
-            self._thread.close()
+        super().__init__("sskafka-adr", lambda: AsyncAdrClient(address))
 
     def produce(self, topic: str, data: Text, *, key: Text | None = None) -> Produced:
         return self._thread.run(self._client.produce(topic, data, key=key))
@@ -157,7 +141,3 @@ class AdrClient:
 
     def flush(self) -> None:
         self._thread.run(self._client.flush())
-
-
-async def _opened(address: str | Address) -> AsyncAdrClient:
-    return await AsyncAdrClient(address).__aenter__()

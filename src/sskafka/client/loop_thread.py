@@ -6,10 +6,21 @@ The thread is a daemon: a program that forgets to close its client can still end
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class LoopClient(Protocol):
+    """What runs on the loop: opened by `__aenter__`, ended by `close`."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def close(self) -> None: ...
+
+
+C = TypeVar("C", bound=LoopClient)
 
 
 class LoopThread:
@@ -47,3 +58,33 @@ class LoopThread:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+
+
+class ThreadedClient(Generic[C]):
+    """A client on a loop thread of its own; a context manager without `async`."""
+
+    def __init__(self, name: str, make: Callable[[], C]) -> None:
+        self._thread = LoopThread(name)
+        try:
+            self._client = self._thread.run(_opened(make))
+        except BaseException:
+            self._thread.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Waits for what is on its way; a second call does nothing."""
+        try:
+            if not self._thread.is_closed:
+                self._thread.run(self._client.close())
+        finally:
+            self._thread.close()
+
+
+async def _opened(make: Callable[[], C]) -> C:
+    return await make().__aenter__()

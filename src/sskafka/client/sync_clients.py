@@ -12,15 +12,15 @@ They are the asyncio clients on a thread of their own, which fetches the next re
 program does something else. Threads may share a client: their sends go into common batches.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Generic, Self, TypeVar
+from collections.abc import Iterable
+from typing import TypeVar
 
 from sskafka.client.accumulator import Delivery
 from sskafka.client.async_client import DEFAULT_BOOTSTRAP, AsyncClient, Property, Text
 from sskafka.client.async_consumer import POLL_RECORDS, START, AsyncConsumer
 from sskafka.client.async_producer import AsyncProducer
 from sskafka.client.fetched import ConsumedRecord
-from sskafka.client.loop_thread import LoopThread
+from sskafka.client.loop_thread import ThreadedClient
 from sskafka.client.metadata import ClusterView
 from sskafka.model.ids import TopicPartition
 from sskafka.records.record import Headers
@@ -28,29 +28,7 @@ from sskafka.records.record import Headers
 A = TypeVar("A", bound=AsyncClient)
 
 
-class SyncClient(Generic[A]):
-    def __init__(self, name: str, make: Callable[[], A]) -> None:
-        self._thread = LoopThread(name)
-        try:
-            self._client = self._thread.run(_opened(make))
-        except BaseException:
-            self._thread.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """A producer waits until everything sent is delivered or has failed. A second call does nothing."""
-        try:
-            if not self._thread.is_closed:
-                self._thread.run(self._client.close())
-        finally:
-            self._thread.close()
-
+class SyncClient(ThreadedClient[A]):
     def fetch_cluster_metadata(self) -> ClusterView:
         """Asks any broker: who is there, which topics, who leads their partitions and who is in sync."""
         return self._thread.run(self._client.fetch_cluster_metadata())
@@ -61,10 +39,6 @@ class SyncClient(Generic[A]):
 
     fetchClusterMetadata = fetch_cluster_metadata  # noqa: N815
     setClusterMetadata = set_cluster_metadata  # noqa: N815
-
-
-async def _opened(make: Callable[[], A]) -> A:
-    return await make().__aenter__()
 
 
 class Producer(SyncClient[AsyncProducer]):

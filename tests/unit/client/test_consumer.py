@@ -8,7 +8,7 @@ from fake_broker import HANG_UP, FakeBroker
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig, ConsumerConfig
 from sskafka.client.consumer import Consumer
-from sskafka.client.errors import LogTruncatedError, NoOffsetForPartitionError
+from sskafka.client.errors import BrokerUnavailableError, LogTruncatedError, NoOffsetForPartitionError
 from sskafka.client.fetched import FetchedPartition
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
@@ -281,3 +281,89 @@ def with_broker(response: MetadataResponse, broker: FakeBroker) -> MetadataRespo
     host, port = broker.address
     response.brokers.append(MetadataResponseBroker(node_id=2, host=host, port=port))
     return response
+
+
+def test_records_are_handed_out_in_portions_and_fetched_again_when_used_up() -> None:
+    leader = Leader(records=batch(0, *[b"%d" % number for number in range(5)]), end=5)
+
+    async def scenario(consumer: Consumer) -> list[list[bytes | None]]:
+        consumer.assign({T0: 0})
+        portions = []
+        for expected_position in (2, 4, 5):
+            portions.append([record.value for record in await consumer.poll(1000, 2)])
+            assert consumer.position(T0) == expected_position
+        assert [asked.fetch_offset for asked in leader.asked] == [0]
+        return portions
+
+    assert run(leader, scenario) == [[b"0", b"1"], [b"2", b"3"], [b"4"]]
+
+
+def test_what_was_fetched_is_dropped_when_the_position_moves() -> None:
+    leader = Leader(records=batch(0, b"a", b"b", b"c"), end=3)
+
+    async def scenario(consumer: Consumer) -> list[bytes | None]:
+        consumer.assign({T0: 0})
+        await consumer.poll(1000, 1)
+        consumer.seek(T0, 2)
+        return [record.value for record in await consumer.poll(1000)]
+
+    assert run(leader, scenario) == [b"c"]
+
+
+def test_a_partition_without_a_leader_does_not_hold_up_the_others() -> None:
+    async def fetch(request: FetchRequest, version: int) -> FetchResponse:
+        asked = [partition for partition in request.topics[0].partitions if partition.fetch_offset == 0]
+        if not asked:
+            await asyncio.sleep(request.max_wait_ms / 1000)
+        answers = [PartitionData(item.partition, high_watermark=1, records=batch(0, b"a")) for item in asked]
+        topic_id = request.topics[0].topic_id
+        return FetchResponse(responses=[FetchableTopicResponse(topic_id=topic_id, partitions=answers)])
+
+    async def work() -> None:
+        async with (
+            FakeBroker({FetchRequest: fetch}, topics={"t": 2}) as broker,
+            Cluster(broker.bootstrap, FAST) as cluster,
+            Consumer(cluster, ConsumerConfig(fetch_max_wait_ms=10)) as consumer,
+        ):
+
+            def leaderless(request: MetadataRequest, version: int) -> MetadataResponse:
+                response = broker.metadata(request, version)
+                for topic in response.topics:
+                    topic.partitions[1].leader_id = -1
+                return response
+
+            broker.answers[MetadataRequest] = leaderless
+            consumer.assign({T0: 0, TopicPartition("t", 1): 0})
+            assert [record.partition for record in await consumer.poll()] == [0]
+            assert await consumer.poll(30) == []
+            broker.answers[MetadataRequest] = broker.metadata
+            assert [record.partition for record in await consumer.poll(5000)] == [1]
+
+    asyncio.run(work())
+
+
+def test_brokers_that_are_away_are_waited_for_and_not_for_ever() -> None:
+    leader = Leader(records=batch(0, b"a"), end=1)
+    config = ConnectionConfig(retry_backoff_ms=1, retry_backoff_max_ms=5, default_api_timeout_ms=200)
+
+    async def work() -> None:
+        async with Cluster("127.0.0.1:1", config) as cluster, Consumer(cluster) as consumer:
+            async with FakeBroker(leader.answers(), topics={"t": 1}) as broker, Cluster(broker.bootstrap) as other:
+                cluster.adopt(await other.refresh(["t"]))
+            consumer.assign({T0: 0})
+            assert await consumer.poll(50) == [], "a poll keeps to its time"
+            with pytest.raises(BrokerUnavailableError):
+                await consumer.poll(5000)
+
+    asyncio.run(work())
+
+
+def test_a_replica_that_lacks_the_offset_sends_the_reader_to_the_leader() -> None:
+    leader = Leader(records=batch(5, b"first"), start=5, end=6)
+
+    async def scenario(consumer: Consumer) -> list[bytes | None]:
+        consumer.add(T0, 0, any_replica=True)
+        return [record.value for record in await consumer.poll(2000)]
+
+    assert run(leader, scenario, ConsumerConfig(auto_offset_reset="earliest")) == [b"first"]
+    assert [asked.fetch_offset for asked in leader.asked] == [0, 0, 5], "the second time as the leader"

@@ -7,12 +7,12 @@ from fake_broker import HANG_UP, FakeBroker
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig, ProducerConfig
-from sskafka.client.errors import ConnectionLostError, UnknownTopicError
+from sskafka.client.errors import ConfigError, ConnectionLostError, UnknownTopicError
 from sskafka.client.producer import Producer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.records.batch import BatchHeader, read_header
-from sskafka.records.partitioner import partition_for_key
+from sskafka.records.partitioner import murmur3, partition_for_key
 from sskafka.records.record import Record, decode_records
 from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from sskafka.wire.messages.produce import (
@@ -203,6 +203,29 @@ def test_keys_decide_the_partition() -> None:
         return [future.result().partition.partition for future in sent]
 
     assert run(log, scenario, ProducerConfig(), partitions=5) == [partition_for_key(key, 5) for key in keys]
+
+
+def test_the_hash_of_keys_is_a_property() -> None:
+    async def scenario(producer: Producer) -> int:
+        return (await (await producer.send("t", b"x", key=b"test"))).partition.partition
+
+    config = ProducerConfig(partitioner_hash="murmur3")
+    assert run(PartitionLog(), scenario, config, partitions=5) == partition_for_key(b"test", 5, murmur3)
+    with pytest.raises(ConfigError, match="'md5' is none of murmur2, murmur3"):
+        run(PartitionLog(), scenario, ProducerConfig(partitioner_hash="md5"))
+
+
+def test_retries_can_be_limited() -> None:
+    async def scenario(producer: Producer) -> None:
+        await (await producer.send("t", b"x"))
+
+    config = ProducerConfig(retries=2, linger_ms=0)
+    log = PartitionLog(*[ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2)
+    run(log, scenario, config)
+    assert len(log.attempts) == 3
+    with pytest.raises(KafkaError) as caught:
+        run(PartitionLog(*[ErrorCode.NOT_LEADER_OR_FOLLOWER] * 3), scenario, config)
+    assert caught.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_keyless_records_stay_together_and_then_move_on() -> None:

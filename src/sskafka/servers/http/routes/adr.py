@@ -12,13 +12,13 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, field_validator
 
 from sskafka.servers.http.door import Door
-from sskafka.servers.http.problems import BAD_REQUEST, INTERNAL, NOT_FOUND, UNAVAILABLE, Problem
+from sskafka.servers.http.problems import BAD_REQUEST, INTERNAL, NOT_FOUND, UNAVAILABLE, UNCLEAR, Problem
 
 OFFSET_MAX = 2**63 - 2
 PARTITION_MAX = 2**31 - 1
 BATCH_SIZE_MAX = 100_000
 
-_STATUSES = {"invalid": BAD_REQUEST, "missing": NOT_FOUND, "unavailable": UNAVAILABLE, "unclear": UNAVAILABLE}
+_STATUSES = {"invalid": BAD_REQUEST, "missing": NOT_FOUND, "unavailable": UNAVAILABLE, "unclear": UNCLEAR}
 
 Offset = Annotated[int, Query(ge=-OFFSET_MAX, le=OFFSET_MAX, description="Of the first message; not negative.")]
 Partition = Annotated[
@@ -117,7 +117,8 @@ def _refusals(body: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
         BAD_REQUEST: {"model": body, "description": "The request cannot be meant."},
         NOT_FOUND: {"model": body, "description": "There is no such topic or partition."},
         INTERNAL: {"model": body, "description": "It failed; `error` says why."},
-        UNAVAILABLE: {"model": body, "description": "Not now; `error` says whether anything was written."},
+        UNAVAILABLE: {"model": body, "description": "Not now; nothing was done, trying again makes sense."},
+        UNCLEAR: {"model": body, "description": "The message may have been stored, or may yet be."},
     }
 
 
