@@ -23,9 +23,16 @@ COMMAND = (sys.executable, "-m", "sskafka.storage.compaction.process")
 
 
 class CleanerChild:
-    def __init__(self, process: "subprocess.Popen[bytes]", answers: asyncio.StreamReader, executor: Executor) -> None:
+    def __init__(
+        self,
+        process: "subprocess.Popen[bytes]",
+        answers: asyncio.StreamReader,
+        output: asyncio.BaseTransport,
+        executor: Executor,
+    ) -> None:
         self._process = process
         self._answers = answers
+        self._output = output
         self._executor = executor
         self.is_alive = True
 
@@ -34,8 +41,8 @@ class CleanerChild:
         loop = asyncio.get_running_loop()
         process = await loop.run_in_executor(executor, _spawn)
         reader = asyncio.StreamReader()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
-        return cls(process, reader, executor)
+        output, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
+        return cls(process, reader, output, executor)
 
     @property
     def pid(self) -> int:
@@ -76,11 +83,13 @@ class CleanerChild:
         """Ended and gone when this returns, whatever it was doing."""
         self.is_alive = False
         await asyncio.get_running_loop().run_in_executor(self._executor, self._reap)
+        self._output.close()
 
     def end_now(self) -> None:
-        """As `end`, for when the loop is not turning any more."""
+        """As `end`, for when the broker stops."""
         self.is_alive = False
         self._reap()
+        self._output.close()
 
     def _reap(self) -> None:
         process = self._process

@@ -119,22 +119,32 @@ class LogCleaner:
 
     async def _clean(self, chosen: CleanableLog, limits: CleaningLimits) -> None:
         log = chosen.log
-        child = await self._child()
+        try:
+            child = await self._child()
+            if child is not None:
+                await self._clean_by(child, chosen, limits)
+        finally:
+            self._being_cleaned.discard(log)
+
+    async def _clean_by(self, child: CleanerChild, chosen: CleanableLog, limits: CleaningLimits) -> None:
         try:
             await self._work_off(child, chosen, limits)
         except StorageError as error:
-            _log.error("%s was not compacted: %s", log.topic_partition, error)
-            self._leave_alone_for_now(log)
-            await self._give_up(child, log)
-        finally:
-            self._being_cleaned.discard(log)
+            _log.error("%s was not compacted: %s", chosen.log.topic_partition, error)
+            self._leave_alone_for_now(chosen.log)
+            await self._give_up(child, chosen.log)
         if child.is_alive:
             self._idle.append(child)
 
-    async def _child(self) -> CleanerChild:
+    async def _child(self) -> CleanerChild | None:
         if self._idle:
             return self._idle.pop()
-        child = await CleanerChild.start(self._executor)
+        try:
+            child = await CleanerChild.start(self._executor)
+        except OSError as error:
+            _log.error("no process for compaction could be started: %s", error)
+            await asyncio.sleep(self._settings()["log.cleaner.backoff.ms"] / 1000)
+            return None
         self._children.add(child)
         return child
 
