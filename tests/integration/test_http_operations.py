@@ -1,8 +1,11 @@
 """What operators ask a broker over HTTP: alive, ready, counters."""
 
 import re
+from pathlib import Path
 
-from broker_process import StartBroker
+import httpx
+from broker_process import BrokerProcess, StartBroker
+from free_ports import free_ports
 from http_door import HttpClient
 from waiting import wait_until
 
@@ -65,3 +68,31 @@ def test_many_topics_are_counted_in_turns(start_broker: StartBroker) -> None:
 
     wait_until(lambda: counted() == 120, "every partition is counted")
     http.close()
+
+
+def test_a_broker_that_waits_for_its_quorum_is_alive_but_not_ready(tmp_path: Path) -> None:
+    kafka_port, http_port, absent_port = free_ports(3)
+    voters = f"1@127.0.0.1:{kafka_port},2@127.0.0.1:{absent_port}"
+    settings = {
+        "listeners": f"PLAINTEXT://127.0.0.1:{kafka_port}",
+        "http.listener": f"127.0.0.1:{http_port}",
+        "controller.quorum.voters": voters,
+    }
+    broker = BrokerProcess(tmp_path / "broker", settings)
+    try:
+        broker.launch()
+        http = HttpClient(f"127.0.0.1:{http_port}")
+        wait_until(lambda: answers(http), "the HTTP door opens")
+        assert http.get("/readyz") == (503, {"detail": "the broker is not registered yet"})
+        assert http.get("/healthcheck") == (200, {"status": "up", "broker_id": 1, "leader_broker_id": -1})
+        assert http.get("/admin/v1/topics") == (421, {"detail": "leader is -1, can't accept"})
+        http.close()
+    finally:
+        broker.close()
+
+
+def answers(http: HttpClient) -> bool:
+    try:
+        return http.get("/livez") == (200, {"status": "alive"})
+    except httpx.ConnectError:
+        return False

@@ -200,11 +200,15 @@ def test_a_record_that_is_too_large_is_refused(http: HttpClient, topic: str) -> 
         ("/data/v1/produce", {"topic_partition": "t-1", "payload": "x", "records": [{"payload": "y"}]}, "either"),
         ("/data/v1/produce", {"topic_partition": "t-1", "payload": "x", "acks": "some"}, "acks"),
         ("/data/v1/produce", {"topic_partition": "t-1", "payload": "!", "payload_base64": True}, "base64"),
+        ("/data/v1/produce", {"topic_partition": "t-1", "payload": "ä", "payload_base64": True}, "base64"),
+        ("/data/v1/produce", {"topic_partition": "t-1", "payload": "\ud800"}, "no text"),
+        ("/data/v1/produce", {"topic_partition": "t-1", "records": [{"payload": "x", "key": "\udfff"}]}, "no text"),
         ("/data/v1/produce", {"topic_partition": "t-1", "records": []}, "records"),
         ("/data/v1/consume", {"topic_partition": "t-1", "last_offset": -2}, "last_offset"),
         ("/data/v1/consume", {"topic_partition": "t-1", "max_batch_size": 0}, "max_batch_size"),
         ("/data/v1/consume", {"topic_partition": "t-1", "follower_broker_id": "me"}, "follower_broker_id"),
         ("/kraft/v1/voteRequest", {"candidate_id": "2"}, "candidate_epoch"),
+        ("/kraft/v1/beginQuorumEpoch", {"leader_id": "\ud800", "leader_epoch": 1}, "broker id"),
     ],
 )
 def test_bodies_that_make_no_sense_are_explained(http: HttpClient, path: str, body: object, said: str) -> None:

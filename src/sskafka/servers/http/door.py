@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Self
 
 from sskafka.client.cluster import Cluster
@@ -17,6 +18,8 @@ from sskafka.servers.local.link import BrokerGoneError, BrokerLink
 
 NO_LEADER = -1
 CLIENT_ID = "http-door"
+QUICK_TIMEOUT_MS = 10_000  # a leader that is silent for so long is looked for elsewhere
+REQUEST_TIMEOUT_MS = 30_000
 
 
 class Door:
@@ -25,17 +28,21 @@ class Door:
         self.link = link
         self.clock = clock
         self.leader_id = NO_LEADER
-        self.cluster = self.new_cluster()
+        self.cluster = self.new_cluster(QUICK_TIMEOUT_MS)
+        """For what is answered at once."""
+        self.administration = self.new_cluster()
+        """For changes, which wait until they are committed."""
         self.journal = Journal(configuration.journal_file)
         self.reports = FollowerReports()
-        self.reader = RecordReader(self.cluster, self.new_cluster)
+        self.reader = RecordReader(self.cluster, partial(self.new_cluster, QUICK_TIMEOUT_MS))
         self.writer = RecordWriter(self.cluster, self.new_cluster(), ReplicaWait(self.cluster, self.reports))
         self._stack = AsyncExitStack()
 
-    def new_cluster(self) -> Cluster:
+    def new_cluster(self, request_timeout_ms: int = REQUEST_TIMEOUT_MS) -> Cluster:
         """With connections of its own: on one connection a long wait would hold up whatever comes after it."""
         own = Address(self.configuration.kafka_host, self.configuration.kafka_port)
-        return Cluster([own], ConnectionConfig(client_id=f"{CLIENT_ID}-{self.configuration.node_id}"), clock=self.clock)
+        client_id = f"{CLIENT_ID}-{self.configuration.node_id}"
+        return Cluster([own], ConnectionConfig(client_id, request_timeout_ms), clock=self.clock)
 
     @property
     def leads(self) -> bool:
@@ -44,6 +51,7 @@ class Door:
 
     async def __aenter__(self) -> Self:
         self._stack.push_async_callback(self.cluster.close)
+        self._stack.push_async_callback(self.administration.close)
         await self._stack.enter_async_context(self.reader)
         await self._stack.enter_async_context(self.writer)
         self.leader_id = await self.link.ask("leader", known=None)

@@ -6,7 +6,6 @@ Keys and payloads are text; bytes that are no UTF-8 travel as base64, with `key_
 
 import asyncio
 import base64
-import binascii
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -194,12 +193,10 @@ async def _until_gone(request: Request) -> None:
 def _bytes(text: str | None, is_base64: bool) -> bytes | None:
     if text is None:
         return None
-    if not is_base64:
-        return text.encode()
     try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise Problem(UNPROCESSABLE, f"a key or payload is not base64: {error}") from error
+        return base64.b64decode(text, validate=True) if is_base64 else text.encode()
+    except ValueError as error:  # half a surrogate pair is a string in JSON, but no text
+        raise Problem(UNPROCESSABLE, f"a key or payload is no {'base64' if is_base64 else 'text'}: {error}") from error
 
 
 def _shown(record: ConsumedRecord) -> dict[str, Any]:

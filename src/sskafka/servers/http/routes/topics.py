@@ -43,7 +43,7 @@ def routes(door: Door) -> APIRouter:
     router = APIRouter(
         prefix="/admin/v1/topics", tags=["lab"], responses=NOT_THE_LEADER, dependencies=[leader_only(door)]
     )
-    cluster, admin = door.cluster, Admin(door.cluster)
+    cluster, admin = door.cluster, Admin(door.administration)
 
     @router.post(
         "",
@@ -81,6 +81,7 @@ def routes(door: Door) -> APIRouter:
         if is_hidden(topic_name):
             raise Problem(NOT_FOUND, f"topic {topic_name} does not exist")
         outcome = (await admin.delete_topics([topic_name]))[topic_name]
+        cluster.forget(topic_name)
         if outcome is not None:
             if outcome.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise Problem(NOT_FOUND, f"topic {topic_name} does not exist")
