@@ -9,7 +9,7 @@ RDKAFKA_HEADER := /usr/include/librdkafka/rdkafka.h
 RDKAFKA_LIBRARY = $(firstword $(wildcard $(abspath $(VENV))/lib/python3*/site-packages/confluent_kafka.libs/librdkafka-*.so*))
 BENCH_OPTIONS ?=
 
-.PHONY: load bench bench-cluster bench-http bench-kafka bench-compaction
+.PHONY: load bench bench-cluster bench-groups bench-http bench-kafka bench-compaction
 
 load: $(LOAD) ## Build the load generator of the benchmarks
 
@@ -28,6 +28,9 @@ bench: $(LOAD) ## Measure SSKafka alone (BENCH_OPTIONS="--quick" for a short run
 
 bench-cluster: $(LOAD) ## Measure 3 brokers beside 3 of Apache Kafka: replicated writes, acks=all
 	$(BIN)/python -m benchmarks compare --brokers 3 $(BENCH_OPTIONS)
+
+bench-groups: $(STAMP) ## Measure offset commits and how long a group of 100 members takes to join
+	$(BIN)/python -m benchmarks.groups $(BENCH_OPTIONS)
 
 bench-http: $(STAMP) ## Measure the HTTP door, and Kafka clients beside it
 	$(BIN)/python -m benchmarks.http_calls

@@ -5,6 +5,8 @@
 
 Written are the newest versions without tagged fields, so that older brokers read them too: 3 of both values, but 1 of
 an offset with a time of expiry, which later versions have no place for.
+
+Offsets are committed all the time, so their newest form is packed by hand; tests compare it with the codec.
 """
 
 from struct import Struct
@@ -17,8 +19,6 @@ from sskafka.wire.codec import decode, encode
 from sskafka.wire.messages.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
-    LegacyOffsetCommitKey,
-    OffsetCommitKey,
     OffsetCommitValue,
 )
 
@@ -28,7 +28,10 @@ GROUP_VALUE_VERSION = 3
 
 LEGACY_OFFSET, OFFSET, GROUP = 0, 1, 2
 
-_INT16 = Struct(">h")
+_INT16, _INT32, _INT64 = Struct(">h"), Struct(">i"), Struct(">q")
+_KEY_START = Struct(">hh")  # type, length of the group's name
+_OFFSET_START = Struct(">hqih")  # version, offset, leader epoch, length of the note
+_NEWEST = _INT16.pack(OFFSET_VALUE_VERSION)
 _KEY_VERSION = 0
 
 
@@ -56,33 +59,32 @@ def decode_key(cls: type[Any], key: bytes) -> Any:
 
 
 def offset_record(group_id: str, partition: TopicPartition, offset: CommittedOffset) -> StateRecord:
-    expires = offset.expire_timestamp_ms != NO_TIMESTAMP
-    version = OFFSET_VALUE_VERSION_WITH_EXPIRY if expires else OFFSET_VALUE_VERSION
-    value = OffsetCommitValue(
-        offset=offset.offset,
-        leader_epoch=offset.leader_epoch,
-        metadata=offset.metadata,
-        commit_timestamp=offset.commit_timestamp_ms,
-        expire_timestamp=offset.expire_timestamp_ms,
-    )
-    return StateRecord(_offset_key(group_id, partition), encode_value(value, version))
+    if offset.expire_timestamp_ms != NO_TIMESTAMP:
+        return StateRecord(_offset_key(group_id, partition), _value_with_expiry(offset))
+    metadata = offset.metadata.encode()
+    value = _OFFSET_START.pack(OFFSET_VALUE_VERSION, offset.offset, offset.leader_epoch, len(metadata))
+    return StateRecord(_offset_key(group_id, partition), value + metadata + _INT64.pack(offset.commit_timestamp_ms))
 
 
 def offset_tombstone(group_id: str, partition: TopicPartition) -> StateRecord:
     return StateRecord(_offset_key(group_id, partition), None)
 
 
-def _offset_key(group_id: str, partition: TopicPartition) -> bytes:
-    return encode_key(OffsetCommitKey(group_id, partition.topic, partition.partition))
-
-
 def read_offset_key(key: bytes) -> tuple[str, TopicPartition]:
-    cls = LegacyOffsetCommitKey if record_type(key) == LEGACY_OFFSET else OffsetCommitKey
-    decoded = decode_key(cls, key)
-    return decoded.group, TopicPartition(decoded.topic, decoded.partition)
+    """The oldest type of key has the same fields."""
+    group_length = _INT16.unpack_from(key, 2)[0]
+    topic_at = 4 + group_length + 2
+    topic_end = topic_at + _INT16.unpack_from(key, topic_at - 2)[0]
+    partition = TopicPartition(key[topic_at:topic_end].decode(), _INT32.unpack_from(key, topic_end)[0])
+    return key[4 : 4 + group_length].decode(), partition
 
 
 def read_offset_value(value: bytes) -> CommittedOffset:
+    if value[:2] == _NEWEST:
+        _, offset, leader_epoch, length = _OFFSET_START.unpack_from(value)
+        end = _OFFSET_START.size + length
+        metadata = value[_OFFSET_START.size : end].decode()
+        return CommittedOffset(offset, leader_epoch, metadata, _INT64.unpack_from(value, end)[0])
     decoded = decode_value(OffsetCommitValue, value)
     return CommittedOffset(
         decoded.offset,
@@ -91,6 +93,22 @@ def read_offset_value(value: bytes) -> CommittedOffset:
         decoded.commit_timestamp,
         decoded.expire_timestamp,
     )
+
+
+def _offset_key(group_id: str, partition: TopicPartition) -> bytes:
+    group, topic = group_id.encode(), partition.topic.encode()
+    start = _KEY_START.pack(OFFSET, len(group))
+    return b"".join((start, group, _INT16.pack(len(topic)), topic, _INT32.pack(partition.partition)))
+
+
+def _value_with_expiry(offset: CommittedOffset) -> bytes:
+    value = OffsetCommitValue(
+        offset=offset.offset,
+        metadata=offset.metadata,
+        commit_timestamp=offset.commit_timestamp_ms,
+        expire_timestamp=offset.expire_timestamp_ms,
+    )
+    return encode_value(value, OFFSET_VALUE_VERSION_WITH_EXPIRY)
 
 
 # -- classic groups

@@ -8,6 +8,7 @@ from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.offsets import CommittedOffset
 from sskafka.model.coordination import StateRecord
 from sskafka.model.ids import TopicPartition
+from sskafka.wire.messages.group_records import OffsetCommitKey, OffsetCommitValue
 
 PARTITION = TopicPartition("t", 2)
 KEY = b"\x00\x01\x00\x01g\x00\x01t\x00\x00\x00\x02"
@@ -27,6 +28,20 @@ def test_an_offset_with_a_time_of_expiry_is_written_in_version_1() -> None:
         b"\x00\x01" + (5).to_bytes(8, "big") + b"\x00\x00" + (1_000).to_bytes(8, "big") + (2_000).to_bytes(8, "big")
     )
     assert log_records.read_offset_value(record.value) == CommittedOffset(5, -1, "", 1_000, 2_000)
+
+
+@pytest.mark.parametrize("offset", [CommittedOffset(0), CommittedOffset(2**62, 7, "grüße", 1_700_000_000_000)])
+def test_what_is_packed_by_hand_is_what_the_codec_says(offset: CommittedOffset) -> None:
+    partition = TopicPartition("größe", 2**31 - 1)
+    record = log_records.offset_record("gruppe-ü", partition, offset)
+    key = OffsetCommitKey("gruppe-ü", partition.topic, partition.partition)
+    value = OffsetCommitValue(
+        offset.offset, offset.leader_epoch, offset.metadata, commit_timestamp=offset.commit_timestamp_ms
+    )
+    assert record == StateRecord(log_records.encode_key(key), log_records.encode_value(value, 3))
+    assert record.value is not None
+    assert log_records.read_offset_key(record.key) == ("gruppe-ü", partition)
+    assert log_records.read_offset_value(record.value) == offset
 
 
 def test_what_is_forgotten_has_no_value() -> None:
