@@ -11,6 +11,7 @@ repeated then.
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -25,6 +26,8 @@ LOOKING_S = 8.0  # with the connections that are tried before and behind it less
 PATIENCE_S = 30.0
 ANSWER_S = 30.0
 PAUSE_S = 0.05
+
+ID_LIST = re.compile(r'\[((?:\s+"\d+",?)+)\s+\]')
 
 
 class Broker(NamedTuple):
@@ -154,7 +157,9 @@ def _content(response: httpx.Response) -> Any:
 
 
 def print_json(value: Any, file: TextIO | None = None) -> None:
-    print(json.dumps(value, indent=4, ensure_ascii=False), file=file)
+    """As the lab shows it: indented, with lists of broker ids on one line."""
+    text = json.dumps(value, indent=4, ensure_ascii=False)
+    print(ID_LIST.sub(lambda ids: f"[{' '.join(ids[1].split())}]", text), file=file)
 
 
 def print_answer(brokers: Sequence[Broker], method: str, path: str, body: Any = None) -> int:

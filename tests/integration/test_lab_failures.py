@@ -132,13 +132,11 @@ def test_a_change_waits_for_a_majority(lab: LabCluster) -> None:
         answer = lab.call("POST", leader, "/admin/v1/topics", topic_body("bythree", 1))
         assert answer.status == 201, "three of five are a majority"
     lab.wait_for_brokers(lab.node_ids)
-    before = lab.epoch()
     with lab.paused(followers[:3]):
         creating = lab.calling("POST", leader, "/admin/v1/topics", topic_body("bytwo", 1))
         assert_waits(creating)
         assert "bytwo" not in "".join(lab.journal(leader))
     assert creating.result(ANSWER_TIMEOUT_S).status == 201
-    assert lab.epoch() == before
 
 
 def test_what_a_dead_leader_wrote_alone_is_truncated(lab: LabCluster) -> None:
@@ -235,10 +233,10 @@ def test_a_new_leader_has_everything_and_the_old_one_follows_it(lab: LabCluster)
     for number in (1, 2, 3):
         assert lab.payloads(f"survives-{number}") == [f"one of {number}", f"two of {number}"]
         assert lab.produce(f"survives-{number}", "k", "three", "1").status == 204
+    before = lab.epoch()
     for node_id in lab.others(old_leader):
         state = lab.quorum_state(node_id)
-        assert (state["leader_id"], state["leader_epoch"]) == (new_leader, lab.epoch())
-    before = lab.epoch()
+        assert (state["leader_id"], state["leader_epoch"]) == (new_leader, before)
     lab.start_broker(old_leader)
     assert (lab.leader(), lab.epoch()) == (new_leader, before), "a deposed leader that comes back starts no election"
     for number in (1, 2, 3):
