@@ -26,6 +26,8 @@ NO_LEADER_TIMEOUT_MS = 5_000
 HIGH_WATERMARK_WAIT_MS = 1_000
 FETCH_WAIT_MAX_MS = 500
 ANSWER_BYTES_MAX = 4 * 1024 * 1024
+RECORD_BYTES_GUESS = 1024
+FETCH_BYTES_MIN, FETCH_BYTES_MAX = 16 * 1024, 1024 * 1024
 IDLE_CONNECTIONS_MAX = 16
 
 
@@ -50,6 +52,12 @@ class _Reading:
     def is_full(self) -> bool:
         return len(self.records) >= self.records_max or self.size_bytes >= ANSWER_BYTES_MAX
 
+    @property
+    def fetch_bytes(self) -> int:
+        """Enough for records of a usual size: who asks for one is not sent a megabyte."""
+        left = self.records_max - len(self.records)
+        return min(max(left * RECORD_BYTES_GUESS, FETCH_BYTES_MIN), FETCH_BYTES_MAX)
+
     def take(self, fetched: FetchedPartition) -> None:
         for record in fetched:
             if self.is_full:
@@ -64,7 +72,6 @@ class RecordReader:
         self._cluster = cluster
         self._new_cluster = new_cluster
         self._idle: list[Cluster] = []
-        self._config = ConsumerConfig(fetch_max_wait_ms=0)
 
     async def __aenter__(self) -> Self:
         return self
@@ -123,7 +130,7 @@ class RecordReader:
     async def _fetch(self, reading: _Reading, cluster: Cluster, wait_ms: int) -> None:
         partition = reading.partition
         leader = (await cluster.leader_of(partition)).leader
-        config = dataclasses.replace(self._config, fetch_max_wait_ms=wait_ms) if wait_ms else self._config
+        config = ConsumerConfig(fetch_max_wait_ms=wait_ms, max_partition_fetch_bytes=reading.fetch_bytes)
         for answer in await fetch(cluster, config, leader, {partition: Position(reading.next_offset)}):
             data = answer.data
             if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
