@@ -7,7 +7,7 @@ import pytest
 from broker_process import BrokerProcess
 from group_fixtures import group_broker
 from waiting import wait_until
-from wire_connection import Connection
+from wire_connection import Connection, values_batch
 
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.api_versions import ApiVersionsRequest
@@ -307,3 +307,8 @@ def test_answers_wait_for_the_whole_group_and_keep_their_order(
 def test_a_group_id_is_needed(wire: Connection) -> None:
     assert join(wire, "").error_code == ErrorCode.INVALID_GROUP_ID
     assert wire.call(HeartbeatRequest("", 1, "m"), 4).error_code == ErrorCode.INVALID_GROUP_ID
+
+
+def test_clients_do_not_write_to_internal_topics(wire: Connection) -> None:
+    refused = wire.produce("__consumer_offsets", values_batch(b"forged"))
+    assert refused.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import INTERNAL_TOPICS
 from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from sskafka.servers.kafka.handlers.transactional_produce import CarryOut, Refusals, TransactionalProduce, Waiting
 
 NO_OFFSET = -1
+ADMIN_CLIENT_ID = "__admin_client"  # by which Kafka's own tools may write to internal topics
 _ACKS = {0, 1, ACKS_ALL}
 _WRONG_BROKER = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
 
@@ -195,6 +197,8 @@ class ProduceHandler:
         name = partition.topic_partition.topic
         if not connection.authorizer.allows(connection.principal, Operation.WRITE, ResourceType.TOPIC, name):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        if name in INTERNAL_TOPICS and request.client_id != ADMIN_CLIENT_ID:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "coordinators alone write to internal topics")
         if not records or acks not in _ACKS:
             raise _objection(acks)
         info = partition.append(records, acks, now_ms)
