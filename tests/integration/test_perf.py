@@ -41,11 +41,14 @@ def test_a_rate_is_kept(bootstrap: str, topic: str) -> None:
     assert told["seconds"] >= 0.4
 
 
-def test_a_grid_leaves_a_table_a_file_a_picture_and_records(bootstrap: str, topic: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--by-record",)], ids=["by batch", "by record"])
+def test_a_grid_leaves_a_table_a_file_a_picture_and_records(
+    bootstrap: str, topic: str, tmp_path: Path, options: tuple[str, ...]
+) -> None:
     out = tmp_path / "out"
     sizes = ("--partitions", "1,2", "--brokers", "1", "--replication", "1,3", "--producers", "1", "--consumers", "1")
     kept = ("--results-topic", topic, "-b", bootstrap, "-o", str(out), "--dir", str(tmp_path / "clusters"))
-    done = perf("grid", *sizes, "--seconds", "0.3", *kept)
+    done = perf("grid", *sizes, "--seconds", "0.3", *kept, *options)
     table = done.stdout.splitlines()
     assert table[0].split() == [
         *("BROKERS", "REPLICATION", "PARTITIONS", "PRODUCE/S", "MB/S", "P50-MS", "P99-MS", "CONSUME/S", "MB/S")

@@ -35,6 +35,9 @@ def grid(
     record_size: Annotated[int, typer.Option("--record-size", "-s", min=0, help="Bytes of a value.")] = 100,
     compression: Annotated[str, typer.Option("--compression", "-z", help="none, gzip, snappy, lz4 or zstd.")] = "none",
     acks: Annotated[str, typer.Option("--acks", help="all, 1 or 0.")] = "all",
+    by_record: Annotated[
+        bool, typer.Option("--by-record", help="Load by sskafka's own Producer and Consumer, which then set the pace.")
+    ] = False,
     directory: Annotated[
         Path | None, typer.Option("--dir", help="Where the clusters keep their data; a temporary place otherwise.")
     ] = None,
@@ -67,6 +70,7 @@ def grid(
         seconds=seconds,
         record_size=record_size,
         properties={"compression.type": compression, "acks": acks, **client_properties(properties)},
+        is_by_batch=not by_record,
     )
     if not list(plan.cells()):
         raise typer.BadParameter("no cluster has enough brokers for these replication factors", param_hint="--brokers")

@@ -6,7 +6,8 @@ few brokers for is left out.
 
 import os
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +34,8 @@ class GridPlan(NamedTuple):
     seconds: float
     record_size: int
     properties: dict[str, str]
+    is_by_batch: bool = True
+    """False: by the clients that users have, which then are what is measured."""
 
     def cells(self) -> Iterator[Cell]:
         for brokers in self.brokers:
@@ -83,29 +86,35 @@ async def run_grid(plan: GridPlan, run: Run, directory: Path, progress: GridProg
 
 
 async def _measure(plan: GridPlan, run: Run, cell: Cell, bootstrap: str, progress: GridProgress) -> list[Row]:
-    topic = f"p{cell.partitions}-r{cell.replication}"
-    await _create(bootstrap, topic, cell)
     rows = []
-    for phase in PHASES:
-        progress.phase_starts(cell, phase)
-        specs = _specs(plan, phase, bootstrap, topic, cell)
-        totals: Totals = await run_workers(specs, progress.moved)
-        rows.append(Row.of(run, cell, phase, len(specs), totals))
-        progress.phase_ended(rows[-1])
+    async with _topic(bootstrap, cell) as topic:
+        for phase in PHASES:
+            progress.phase_starts(cell, phase)
+            specs = _specs(plan, phase, bootstrap, topic, cell)
+            totals: Totals = await run_workers(specs, progress.moved)
+            rows.append(Row.of(run, cell, phase, len(specs), totals))
+            progress.phase_ended(rows[-1])
     return rows
 
 
-async def _create(bootstrap: str, topic: str, cell: Cell) -> None:
+@asynccontextmanager
+async def _topic(bootstrap: str, cell: Cell) -> AsyncIterator[str]:
+    """Its name. It goes when it is measured, with its files: a fast cluster fills a disk in minutes."""
+    name = f"p{cell.partitions}-r{cell.replication}"
+    configs = {"file.delete.delay.ms": "0"}
     async with Cluster(bootstrap) as cluster:
-        outcomes = await Admin(cluster).create_topics([NewTopic(topic, cell.partitions, cell.replication)])
+        admin = Admin(cluster)
+        outcomes = await admin.create_topics([NewTopic(name, cell.partitions, cell.replication, configs)])
         for outcome in outcomes.values():
             if isinstance(outcome, KafkaError):
                 raise outcome
+        yield name
+        await admin.delete_topics([name])
 
 
 def _specs(plan: GridPlan, phase: str, bootstrap: str, topic: str, cell: Cell) -> list[LoadSpec]:
     common = LoadSpec(phase, bootstrap, topic, seconds=plan.seconds, record_size=plan.record_size)
-    common = common._replace(properties=plan.properties)
+    common = common._replace(properties=plan.properties, is_by_batch=plan.is_by_batch)
     if phase == "produce":
         return [common] * plan.producers
     return [

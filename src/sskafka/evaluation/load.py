@@ -5,12 +5,10 @@ What it did is reported as it goes, in windows; the sum of the windows is the re
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
 from typing import Any, NamedTuple, Self
 
 from sskafka.client.accumulator import Delivery
 from sskafka.client.cluster import Cluster
-from sskafka.client.config import ConnectionConfig, ConsumerConfig, ProducerConfig, configured
 from sskafka.client.consumer import Consumer
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
 from sskafka.client.producer import Producer
@@ -41,6 +39,8 @@ class LoadSpec(NamedTuple):
     """For a consumer: at the end it begins again, so that there is always something to read."""
     patience_ms: int = 10_000
     """For a consumer: it ends when nothing has come for so long."""
+    is_by_batch: bool = False
+    """Whole batches are sent and counted, by clients that do as little as can be; see batch_load.py."""
     properties: Mapping[str, str] = {}
 
     def to_json(self) -> dict[str, Any]:
@@ -90,8 +90,8 @@ class Meter:
         if self._now_s() - self._window_began_s >= WINDOW_S:
             self.close_window()
 
-    def time(self, latency_ms: float) -> None:
-        self._latencies.add(latency_ms)
+    def time(self, latency_ms: float, records: int = 1) -> None:
+        self._latencies.add(latency_ms, records)
 
     def close_window(self) -> None:
         now_s = self._now_s()
@@ -101,14 +101,12 @@ class Meter:
 
 
 class ProducerLoad:
-    def __init__(self, spec: LoadSpec, cluster: Cluster, producer: Producer) -> None:
+    def __init__(self, spec: LoadSpec, producer: Producer) -> None:
         self._spec = spec
-        self._cluster = cluster
         self._producer = producer
         self._value = b"." * spec.record_size
 
     async def prepare(self) -> None:
-        """Everything that a first record would have to wait for."""
         await self._producer.choose_partition(self._spec.topic, None)
 
     async def run(self, report: Report) -> None:
@@ -189,17 +187,3 @@ class ConsumerLoad:
         for partition in self._consumer.assignment:
             if self._consumer.position(partition) >= self._consumer.high_watermark(partition) > 0:
                 self._consumer.seek(partition, 0)
-
-
-async def open_load(spec: LoadSpec, stack: AsyncExitStack) -> ProducerLoad | ConsumerLoad:
-    """Connected and ready; `stack` owns what it opened."""
-    cluster = await stack.enter_async_context(Cluster(spec.bootstrap, configured(ConnectionConfig, spec.properties)))
-    load: ProducerLoad | ConsumerLoad
-    if spec.kind == "produce":
-        producer = Producer(cluster, configured(ProducerConfig, spec.properties))
-        load = ProducerLoad(spec, cluster, await stack.enter_async_context(producer))
-    else:
-        consumer = Consumer(cluster, configured(ConsumerConfig, {"auto.offset.reset": "earliest", **spec.properties}))
-        load = ConsumerLoad(spec, cluster, await stack.enter_async_context(consumer))
-    await load.prepare()
-    return load

@@ -10,17 +10,47 @@ import asyncio
 import json
 import sys
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, Protocol
 
-from sskafka.evaluation.load import LoadSpec, open_load
+from sskafka.client.cluster import Cluster
+from sskafka.client.config import ConnectionConfig, ConsumerConfig, ProducerConfig, configured
+from sskafka.client.consumer import Consumer
+from sskafka.client.producer import Producer
+from sskafka.evaluation.batch_load import BatchConsumerLoad, BatchProducerLoad
+from sskafka.evaluation.load import ConsumerLoad, LoadSpec, ProducerLoad, Report
+
+
+class Load(Protocol):
+    async def prepare(self) -> None:
+        """Everything that a first record would have to wait for."""
+        ...
+
+    async def run(self, report: Report) -> None: ...
 
 
 async def work(spec: LoadSpec) -> None:
     async with AsyncExitStack() as stack:
-        load = await open_load(spec, stack)
+        load = await opened(spec, stack)
+        await load.prepare()
         tell({"ready": True})
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
         await load.run(lambda window: tell(window.to_json()))
+
+
+async def opened(spec: LoadSpec, stack: AsyncExitStack) -> Load:
+    """`stack` owns what was opened."""
+    cluster = await stack.enter_async_context(Cluster(spec.bootstrap, configured(ConnectionConfig, spec.properties)))
+    writing = configured(ProducerConfig, spec.properties)
+    reading = configured(ConsumerConfig, {"auto.offset.reset": "earliest", **spec.properties})
+    match spec.kind, spec.is_by_batch:
+        case "produce", True:
+            return BatchProducerLoad(spec, cluster, writing)
+        case "produce", False:
+            return ProducerLoad(spec, await stack.enter_async_context(Producer(cluster, writing)))
+        case "consume", True:
+            return BatchConsumerLoad(spec, cluster, reading)
+        case _:
+            return ConsumerLoad(spec, cluster, await stack.enter_async_context(Consumer(cluster, reading)))
 
 
 def tell(values: dict[str, Any]) -> None:
