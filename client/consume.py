@@ -1,5 +1,6 @@
 """Prints the records of a partition as they come, until Ctrl+C."""
 
+import os
 import signal
 import sys
 
@@ -44,6 +45,8 @@ def main() -> int:
     except RequestFailedError as error:
         print_json(error.answer, sys.stderr)
         return 1
+    except BrokenPipeError:  # whoever read along has left; what is still in the buffer goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

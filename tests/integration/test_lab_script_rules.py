@@ -146,6 +146,19 @@ def test_a_consumer_in_the_background_leaves_on_sigint_too(brokers: Brokers) -> 
         assert script.wait(10) == 0
 
 
+def test_a_consumer_whose_reader_has_left_is_silent(brokers: Brokers) -> None:
+    (leader, *_) = cluster = brokers(1)
+    record = {"offset": 0, "key": "k", "payload": "p"}
+    leader.routes[CONSUME] = lambda _: (200, {"last_offset": 0, "records": [record]})
+    command = script_command("consume", "t-1", "-b", broker_list(cluster))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as script:
+        assert script.stdout is not None
+        assert script.stderr is not None
+        assert script.stdout.readline() == "[0] [k] p\n"
+        script.stdout.close()
+        assert (script.wait(10), script.stderr.read()) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
