@@ -284,20 +284,27 @@ class LogManager:
             self._background.in_thread(lambda: self._remove(due), _raise_error)
 
     def checkpoint_recovery_points(self) -> None:
-        for directory in self._online_directories():
-            directory.checkpoint_recovery_points()
+        self._in_each_directory(lambda directory: directory.checkpoint_recovery_points())
 
     def checkpoint_log_start_offsets(self) -> None:
-        for directory in self._online_directories():
-            directory.checkpoint_log_start_offsets()
+        self._in_each_directory(lambda directory: directory.checkpoint_log_start_offsets())
 
     def checkpoint_cleaned_offsets(self) -> None:
-        for directory in self._online_directories():
-            directory.checkpoint_cleaned_offsets()
+        self._in_each_directory(lambda directory: directory.checkpoint_cleaned_offsets())
 
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        self._in_each_directory(lambda directory: directory.checkpoint_high_watermarks(high_watermarks))
+
+    def _in_each_directory(self, act: Callable[[BrokerDirectory], None]) -> None:
+        """The first error is raised once every directory that is online has had its turn."""
+        errors: list[StorageError] = []
         for directory in self._online_directories():
-            directory.checkpoint_high_watermarks(high_watermarks)
+            try:
+                act(directory)
+            except StorageError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     def high_watermark(self, topic_partition: TopicPartition) -> int:
         """As it was checkpointed before the start."""

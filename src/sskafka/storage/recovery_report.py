@@ -1,14 +1,14 @@
 """What opening the logs of a broker came to: one line instead of one for each partition."""
 
-from dataclasses import dataclass
 
-
-@dataclass(slots=True)
 class RecoveryReport:
-    logs: int = 0
-    verified_logs: int = 0
-    verified_segments: int = 0
-    cut_logs: int = 0
+    __slots__ = ("cut_logs", "logs", "verified_logs", "verified_segments")
+
+    def __init__(self) -> None:
+        self.logs = 0
+        self.verified_logs = 0
+        self.verified_segments = 0
+        self.cut_logs = 0
 
     def add(self, verified_segments: int, was_cut: bool) -> None:
         """One more log has been opened."""

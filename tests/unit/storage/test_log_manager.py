@@ -1,5 +1,6 @@
 """A broker's log directories."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from simulated_disk import SimulatedDisk
 
 from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, TopicPartition
 from sskafka.storage.disk import Disk, OsDisk
-from sskafka.storage.errors import LogDirectoryError
+from sskafka.storage.errors import LogDirectoryError, StorageError
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_manager import LogManager
@@ -327,3 +328,21 @@ def test_recovery_is_summed_up(disk: SimulatedDisk) -> None:
     for partition in range(3):
         open_log(killed, partition)
     assert str(killed.recovery) == "3 logs opened, 3 segments of 3 verified, 1 cut at a bad batch"
+
+
+def test_a_full_directory_keeps_no_other_from_its_checkpoints(disk: SimulatedDisk) -> None:
+    manager = start(disk, "/a", "/b")
+    for partition in range(2):
+        log = open_log(manager, partition)
+        append(log, b"x")
+        log.flush()
+
+    def full(operation: str, path: str) -> None:
+        if operation == "write" and path.startswith("/a/"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    disk.fault = full
+    with pytest.raises(StorageError, match="no room in log directory /a"):
+        manager.checkpoint_recovery_points()
+    assert text(disk, "/b/recovery-point-offset-checkpoint").startswith("0\n1\norders ")
+    assert all(directory.is_online for directory in manager.directories)

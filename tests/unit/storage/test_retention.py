@@ -67,3 +67,17 @@ def test_a_full_disk_does_not_keep_old_segments_from_going() -> None:
     disk.capacity_bytes = None
     again = reopen(disk, LogConfig(segment_bytes=100))
     assert (again.log_start_offset, again.epochs.entries) == (4, [(0, 4)])
+
+
+def test_a_reader_keeps_what_retention_removed() -> None:
+    log = log_of_ten(retention_ms=0)
+    disk = log.log_directory.disk
+    doomed: list[str] = []
+    log.on_files_deleted = doomed.extend
+    slices = log.read(0, 1 << 20, 10)
+    before = [bytes(piece.read()) for piece in slices]
+    log.retire_segments(NOW_MS + 99_000, high_watermark=10)
+    for path in doomed:
+        disk.remove(path)
+    assert len(doomed) >= 30
+    assert [bytes(piece.read()) for piece in slices] == before
