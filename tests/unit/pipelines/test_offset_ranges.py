@@ -11,6 +11,7 @@ from sskafka.pipelines.connector.offsets import (
     from_json,
     group_ranges,
     limited,
+    lost_ranges,
     parse_assignment,
     parse_offsets,
     ranges_between,
@@ -98,3 +99,21 @@ def test_grouped_ranges_are_the_same_ranges(ranges: list[OffsetRange], records: 
 def test_many_small_ranges_make_few_tasks() -> None:
     ranges = [OffsetRange(TopicPartition("a", number), 0, 1_000) for number in range(200)]
     assert len(group_ranges(ranges, 100_000)) == 2
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "earliest", "is_lost"),
+    [
+        (5, 10, 0, False),
+        (5, 10, 5, False),
+        (5, 10, 7, True),
+        (5, 10, 10, True),  # all of it aged out
+        (5, 10, 12, True),
+        (10, 10, 12, False),  # there was nothing to read
+        (11, 10, 0, True),  # the topic was made again
+        (None, 10, 4, False),  # a new partition begins where it begins
+    ],
+)
+def test_what_is_no_longer_there_is_lost(start: int | None, end: int, earliest: int, is_lost: bool) -> None:
+    begun = {} if start is None else {A0: start}
+    assert bool(lost_ranges(begun, {A0: end}, {A0: earliest})) is is_lost

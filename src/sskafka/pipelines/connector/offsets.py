@@ -110,6 +110,14 @@ def ranges_between(start: Mapping[TopicPartition, int], end: Mapping[TopicPartit
     ]
 
 
+def lost_ranges(
+    start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], earliest: Mapping[TopicPartition, int]
+) -> list[OffsetRange]:
+    """Ranges that are no longer there in whole: the log begins behind their start, or ends before it."""
+    wanted = [OffsetRange(one, start.get(one, earliest[one]), end[one]) for one in sorted(end)]
+    return [part for part in wanted if part.start > part.end or part.start < min(earliest[part.partition], part.end)]
+
+
 def split_ranges(ranges: Sequence[OffsetRange], parts_min: int) -> list[OffsetRange]:
     """At least about `parts_min` ranges of similar size, by cutting the large ones."""
     total = sum(part.size for part in ranges)

@@ -20,6 +20,7 @@ from sskafka.pipelines.connector.offsets import (
     OffsetRange,
     Offsets,
     group_ranges,
+    lost_ranges,
     ranges_between,
     split_ranges,
 )
@@ -163,13 +164,10 @@ class Planner:
         if gone and self._options.fail_on_data_loss:
             raise DataLossError(f"partitions {', '.join(map(str, gone))} were read before and are gone")
         earliest = self.earliest(end)
-        checked: Offsets = {}
-        for partition, stop in end.items():
-            begin = start.get(partition, earliest[partition])
-            if self._options.fail_on_data_loss and (begin > stop or begin < earliest[partition] < stop):
-                raise DataLossError(out_of_range_text(OffsetRange(partition, begin, stop), earliest[partition]))
-            checked[partition] = min(max(begin, earliest[partition]), stop)
-        return checked
+        lost = lost_ranges(start, end, earliest)
+        if lost and self._options.fail_on_data_loss:
+            raise DataLossError(out_of_range_text(lost[0], earliest[lost[0].partition]))
+        return {one: min(max(start.get(one, 0), earliest[one]), stop) for one, stop in end.items()}
 
 
 def _check_complete(option: str, partitions: list[TopicPartition], given: Mapping[TopicPartition, int]) -> None:
