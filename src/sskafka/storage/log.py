@@ -52,7 +52,6 @@ from sskafka.storage.timestamp_search import TimestampedOffset, find_max_timesta
 from sskafka.storage.transaction_index import AbortedTransaction
 from sskafka.storage.transaction_marker import read_marker
 
-
 _new_tuple = tuple.__new__  # a third of the cost of calling a NamedTuple
 
 
