@@ -1,0 +1,36 @@
+"""Transactions under crashes, delays, losses, repetitions and zombies, one seed after the other.
+
+pytest tests/simulation/test_transaction_simulation.py                       40 seeds
+TRANSACTION_SEEDS=5000 pytest -n 2 tests/simulation/test_transaction_...     more of them
+TRANSACTION_SEED=123 pytest tests/simulation/test_transaction_simulation.py  one, exactly as it was
+"""
+
+import os
+
+import pytest
+from transaction_run import run_seed
+
+SEEDS_PER_TEST = 10
+
+
+def _seed_groups() -> list[range]:
+    if "TRANSACTION_SEED" in os.environ:
+        seed = int(os.environ["TRANSACTION_SEED"])
+        return [range(seed, seed + 1)]
+    count = int(os.environ.get("TRANSACTION_SEEDS", "40"))
+    return [range(first, min(first + SEEDS_PER_TEST, count)) for first in range(0, count, SEEDS_PER_TEST)]
+
+
+@pytest.mark.parametrize("seeds", _seed_groups(), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+def test_invariants_hold(seeds: range) -> None:
+    for seed in seeds:
+        run_seed(seed)
+
+
+def test_runs_are_not_idle() -> None:
+    """Seeds are worth something only while transactions end both ways, and coordinators change."""
+    runs = [run_seed(seed) for seed in range(5)]
+    outcomes = [outcome for run in runs for outcome in run.outcomes.values()]
+    assert outcomes.count(True) > 100
+    assert outcomes.count(False) > 30
+    assert sum(run.coordinator.crashes for run in runs) > 3

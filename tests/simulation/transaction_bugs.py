@@ -1,0 +1,71 @@
+"""Bugs that transactions of other brokers have had, to be switched on one at a time."""
+
+from collections.abc import Callable
+
+import pytest
+
+from sskafka.coordination.askers import NOBODY
+from sskafka.model.coordination import Answer
+from sskafka.storage.producer_state import ProducerState
+from sskafka.transactions import ending, machine
+from sskafka.transactions.ending import Ending
+from sskafka.transactions.machine import Prepared, TransactionMachine
+from sskafka.transactions.metadata import TransactionMetadata
+from sskafka.transactions.verdict import Verdict
+
+Bug = Callable[[pytest.MonkeyPatch], None]
+
+
+def the_end_leaves_a_verification_standing(patch: pytest.MonkeyPatch) -> None:
+    """The coordinator said yes, then the transaction ended: the batch opens one that nobody ends."""
+    patch.setattr(ProducerState, "_check_verified", lambda *_: None)
+
+
+def markers_are_not_resumed(patch: pytest.MonkeyPatch) -> None:
+    """The next coordinator knows what was prepared and does nothing about it."""
+    patch.setattr(TransactionMachine, "_resumed", lambda _: [])
+
+
+def markers_go_out_before_the_outcome_is_committed(patch: pytest.MonkeyPatch) -> None:
+    def begin(self: TransactionMachine, transaction: TransactionMetadata) -> Answer:
+        prepared = Prepared(transaction, self.coordinator_epoch)
+        self._under_way[transaction.transactional_id] = prepared
+        self.on_prepared(self, prepared)
+        return Answer(NOBODY, None)
+
+    patch.setattr(TransactionMachine, "_begin_markers", begin)
+
+
+def ends_keep_the_epoch(patch: pytest.MonkeyPatch) -> None:
+    """The second version, carried out as the first: a delayed end ends the next transaction."""
+    patch.setattr(ending, "BUMPING_VERSION", 99)
+
+
+def the_end_of_an_old_epoch_is_accepted(patch: pytest.MonkeyPatch) -> None:
+    decide = ending.decide
+
+    def anybody(known: TransactionMetadata | None, asked: Ending, spare_id: int | None, now_ms: int) -> Verdict:
+        if known is not None:
+            asked = asked._replace(producer=known.identity)
+        return decide(known, asked, spare_id, now_ms)
+
+    patch.setattr(ending, "decide", anybody)
+
+
+def a_late_marker_ends_the_next_transaction(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ProducerState, "check_bumped_marker", lambda *_: None)
+
+
+def nothing_times_out(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(machine, "has_timed_out", lambda *_: False)
+
+
+BUGS: list[Bug] = [
+    the_end_leaves_a_verification_standing,
+    markers_are_not_resumed,
+    markers_go_out_before_the_outcome_is_committed,
+    ends_keep_the_epoch,
+    the_end_of_an_old_epoch_is_accepted,
+    a_late_marker_ends_the_next_transaction,
+    nothing_times_out,
+]
