@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sskafka.records.batch import CorruptBatchError, read_header
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.record import decode_records, payload
+from sskafka.storage.compaction.batch_cleaning import KeyKnowledge
 from sskafka.storage.compaction.io_throttle import IoThrottle
 from sskafka.storage.compaction.latest_offsets import NOT_FOUND, SLOT_BYTES, LatestOffsets, prime_up_to
 from sskafka.storage.compaction.record_spans import record_spans, with_timestamp_delta
@@ -39,6 +40,17 @@ def test_the_key_map_stays_within_its_memory_and_its_load() -> None:
 
 def test_a_small_log_gets_a_small_map() -> None:
     assert LatestOffsets(1 << 30, 0.9, 10).count_max < 50
+
+
+@given(st.sets(st.integers(100, 180)), st.integers(90, 190), st.integers(0, 40))
+def test_batches_without_a_last_record_are_recognised(offsets: set[int], first: int, length: int) -> None:
+    latest = LatestOffsets(1 << 16, 0.9, len(offsets))
+    for offset in sorted(offsets):
+        latest.put(b"%d" % offset, offset)
+    keys = KeyKnowledge(latest, 100, 181)
+    is_known = first >= 100 and first + length < 181
+    has_last = any(offset in offsets for offset in range(first, first + length + 1))
+    assert keys.may_have_last(first, first + length) is (has_last or not is_known)
 
 
 def test_primes() -> None:

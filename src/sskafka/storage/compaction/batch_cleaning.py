@@ -66,6 +66,14 @@ class KeyKnowledge:
             self._bits = bytearray(size_bytes)
             latest.mark(self._bits, first_offset, end_offset)
 
+    def may_have_last(self, first_offset: int, last_offset: int) -> bool:
+        """Whether a batch of these offsets can have such records; most batches of a busy key have none."""
+        if self._bits is None or first_offset < self._first_offset or last_offset >= self.end_offset:
+            return True
+        low, high = first_offset - self._first_offset, last_offset - self._first_offset
+        found = int.from_bytes(self._bits[low >> 3 : (high >> 3) + 1], "little") >> (low & 7)
+        return bool(found & ((1 << (high - low + 1)) - 1))
+
     def is_last(self, offset: int, key: bytes | None) -> bool:
         if offset >= self.end_offset:
             return True
@@ -117,6 +125,8 @@ class BatchCleaning:
 
     def _left_of_data(self, batch: Buffer, header: BatchHeader) -> Buffer | None:
         if self.transactions.is_batch_void(header) or header.record_count == 0:
+            return None
+        if not self.keys.may_have_last(header.base_offset, header.last_offset):
             return None
         data = payload(batch, header)
         keeps_tombstones = not self._is_horizon_over(header)
