@@ -155,6 +155,8 @@ def decode_answer(frame_type: int, body: bytes) -> Answer:
         answer = Produced(*fields.struct(_PRODUCED))
     elif frame_type == FrameType.CONSUMED:
         next_offset, count = fields.struct(_CONSUMED)
+        if count < 0:
+            raise MalformedFrameError(f"{count} messages were announced")
         answer = Consumed(next_offset, [fields.message() for _ in range(count)])
     elif frame_type == FrameType.FLUSHED:
         answer = Flushed()

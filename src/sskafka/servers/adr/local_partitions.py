@@ -87,6 +87,7 @@ class LocalPartitions:
         logs = [(item.log, item.log.log_end_offset) for item in self._replicas.partitions()]
         unsynced = [(log, end) for log, end in logs if log.recovery_point < end]
         for log, _ in unsynced:
+            _check_online(log.log_directory)
             log.flush_soon()
         for log, end in unsynced:
             while log.recovery_point < min(end, log.log_end_offset):
