@@ -4,7 +4,7 @@ What concerns several things at once answers for each of them: the result, or th
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -15,6 +15,7 @@ from sskafka.client.metadata import TopicView
 from sskafka.client.offsets import by_topic
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition, Uuid
+from sskafka.model.values import value
 from sskafka.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -51,7 +52,7 @@ Outcome: TypeAlias = T | KafkaError
 USE_BROKER_DEFAULT = -1
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class NewTopic:
     name: str
     partitions: int = USE_BROKER_DEFAULT

@@ -1,7 +1,8 @@
 """How long to wait before the next attempt: exponential, with jitter so that many clients do not return together."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from sskafka.model.values import value
 
 
 class Randomness(Protocol):
@@ -12,7 +13,7 @@ class Randomness(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Backoff:
     initial_ms: int
     max_ms: int

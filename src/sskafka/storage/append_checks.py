@@ -71,12 +71,12 @@ class AppendChecks:
             raise InvalidRecordError(f"{count} records with a last offset delta of {last_delta}")
         if not from_client:
             return
-        if producer_id >= 0 and (sequence < 0 or epoch < 0):
-            _check_sequence_is_there(header)
         if length > self._length_max:
             self._check_size(header)
         if attributes & _CONTROL_OR_COMPRESSED:
             _check_attributes(header)
+        if producer_id >= 0 and (sequence < 0 or epoch < 0):
+            _check_sequence_is_there(header)
         if max_timestamp - now_ms > self._after_max_ms:
             raise InvalidTimestampError(
                 f"timestamp {max_timestamp} is more than message.timestamp.after.max.ms "

@@ -32,14 +32,14 @@ TO_HIGH_WATERMARK = -1
 class _Deletion(NamedTuple):
     """What became of one partition's part of the request."""
 
-    index: int
+    partition_index: int
     error: ErrorCode
     partition: Partition | None = None
     offset: int = NOTHING
 
     def result(self) -> DeleteRecordsPartitionResult:
         low_watermark = self.partition.low_watermark if self.partition is not None else NOTHING
-        return DeleteRecordsPartitionResult(self.index, low_watermark, self.error)
+        return DeleteRecordsPartitionResult(self.partition_index, low_watermark, self.error)
 
 
 class DeleteRecordsHandler:
@@ -102,13 +102,13 @@ async def _settled(deletion: _Deletion, kept: ErrorCode) -> _Deletion:
     if partition is None:
         return deletion
     if kept is not ErrorCode.NONE:
-        return _Deletion(deletion.index, kept)
+        return _Deletion(deletion.partition_index, kept)
     if partition.low_watermark >= deletion.offset:
         return deletion
     told: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
     partition.log_start_waiters.add(deletion.offset, lambda error: None if told.done() else told.set_result(error))
     error = await told
-    return deletion if error is ErrorCode.NONE else _Deletion(deletion.index, error)
+    return deletion if error is ErrorCode.NONE else _Deletion(deletion.partition_index, error)
 
 
 def _as_it_is(deletion: _Deletion, kept: ErrorCode) -> _Deletion:
@@ -117,6 +117,6 @@ def _as_it_is(deletion: _Deletion, kept: ErrorCode) -> _Deletion:
     if partition is None:
         return deletion
     if kept is not ErrorCode.NONE:
-        return _Deletion(deletion.index, kept)
+        return _Deletion(deletion.partition_index, kept)
     is_done = partition.low_watermark >= deletion.offset
-    return deletion if is_done else _Deletion(deletion.index, ErrorCode.REQUEST_TIMED_OUT)
+    return deletion if is_done else _Deletion(deletion.partition_index, ErrorCode.REQUEST_TIMED_OUT)
