@@ -265,3 +265,76 @@ def test_the_plan_knows_schema_and_backlog(
     ]
     schema = resolved_schema(spark, pipeline, bootstrap)
     assert schema == "id bigint, user string, amount double, at timestamp, _partition int, _offset bigint"
+
+
+AVRO = """\
+name: {name}
+sources:
+  orders:
+    topic: {topic}
+    format: avro
+    framing: confluent
+    schema: |
+      {{"type": "record", "name": "Order", "fields": [
+        {{"name": "id", "type": "long"}}, {{"name": "user", "type": ["null", "string"]}}]}}
+sinks:
+  - parquet: {{path: avro}}
+trigger: available-now
+"""
+
+
+def test_avro_records_and_bytes_that_are_none(
+    spark: "SparkSession",
+    bootstrap: str,
+    session: ClusterSession,
+    new_topic: Callable[..., str],
+    produce: Callable[..., None],
+    written: Callable[..., Pipeline],
+    run: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    topic = new_topic(1, "avro")
+    framing = b"\x00\x00\x00\x00\x07"
+    produce(topic, [framing + b"\x0e\x02\x06ann", framing + b"\x10\x00", framing + b"\x10\x09", b"x"])
+    pipeline = written(AVRO, topic)
+    run(pipeline)
+    rows = spark.read.parquet(str(tmp_path / "avro")).collect()
+    assert sorted((row["id"], row["user"], row["_offset"]) for row in rows) == [(7, "ann", 0), (8, None, 1)]
+    letters = list(DeadLetters(session, bootstrap, pipeline.dead_letter_topic).waiting())
+    assert [letter.offset for letter in letters] == [2, 3]
+
+
+LATE = """\
+name: {name}
+sources:
+  orders:
+    topic: {topic}
+    schema: id long, at timestamp
+    event_time: at
+    watermark: 1 minute
+transform:
+  sql: select window(at, '1 minute').start as minute, count(*) as orders from orders group by window(at, '1 minute')
+sinks:
+  - parquet: {{path: late}}
+trigger: available-now
+"""
+
+
+def test_what_comes_after_the_watermark_changes_no_answer(
+    spark: "SparkSession",
+    new_topic: Callable[..., str],
+    produce: Callable[..., None],
+    written: Callable[..., Pipeline],
+    run: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    topic = new_topic(1, "late")
+    pipeline = written(LATE, topic)
+    for at in ("00:00:10", "01:00:00", "00:00:20", "02:00:00"):
+        produce(topic, [order(1, at=f"2026-01-01T{at}Z")])
+        run(pipeline)
+    rows = spark.read.parquet(str(tmp_path / "late")).orderBy("minute").collect()
+    assert [(row["minute"].isoformat(), row["orders"]) for row in rows] == [
+        ("2026-01-01T00:00:00", 1),
+        ("2026-01-01T01:00:00", 1),
+    ]

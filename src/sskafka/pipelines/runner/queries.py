@@ -15,10 +15,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.files.model import ConsoleSink, DeltaSink, ParquetSink, Pipeline, Sink, TopicSink
 from sskafka.pipelines.runner.delta import DeltaWriter
+from sskafka.pipelines.runner.recovery import DEAD_LETTERS, transactional_prefix
 from sskafka.pipelines.runner.tables import connector_of, dead_letters, parsed, read_records, table
 from sskafka.pipelines.runner.transforming import TransformError, transformed
-
-DEAD_LETTERS = "dead-letters"
 
 
 def result_of(spark: SparkSession, pipeline: Pipeline, bootstrap: str, query: str) -> DataFrame:
@@ -102,10 +101,6 @@ def _topic_writer(
         .option("transactionalIdPrefix", transactional_prefix(pipeline, sink.name))
         .option("includeHeaders", "true")
     )
-
-
-def transactional_prefix(pipeline: Pipeline, query: str) -> str:
-    return f"{pipeline.name}-{query}"
 
 
 def _started(pipeline: Pipeline, query: str, writer: DataStreamWriter) -> StreamingQuery:

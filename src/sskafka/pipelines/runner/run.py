@@ -19,10 +19,11 @@ from sskafka.client.admin import NewTopic
 from sskafka.client.config import ConnectionConfig
 from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
-from sskafka.pipelines.files.model import Pipeline, Source, TopicSink
+from sskafka.pipelines.files.model import Pipeline, Source
 from sskafka.pipelines.runner.errors import PipelineRunError, explained
 from sskafka.pipelines.runner.events import ENDED, Event, EventLog, EventType, create_topics
 from sskafka.pipelines.runner.progress import QueryProgress, QueryTotals
+from sskafka.pipelines.runner.recovery import recover_topics, topic_sinks
 from sskafka.pipelines.session import SessionSettings, Tell, start_session
 
 if TYPE_CHECKING:
@@ -67,18 +68,17 @@ def run_pipeline(
         tell(f"connected to {settings.bootstrap}")
         prepare_topics(cluster, pipeline, settings.bootstrap)
         session = SessionSettings(f"sskafka {pipeline.name}", settings.master, {**pipeline.spark, **settings.conf})
+        run_id = uuid.uuid4().hex[:12]
+        recover_topics(cluster, pipeline, settings.bootstrap, run_id)
         spark = start_session(session, tell)
-        return _Run(pipeline, settings, cluster, spark, stop or threading.Event()).go(tell, on_progress)
+        return _Run(pipeline, settings, cluster, spark, run_id, stop or threading.Event()).go(tell, on_progress)
 
 
 def prepare_topics(cluster: ClusterSession, pipeline: Pipeline, bootstrap: str) -> None:
     """Refuses a source topic that is not there; makes those that the pipeline writes."""
     for source in pipeline.sources:
         Planner(planning_options(source, bootstrap), cluster).partitions()
-    written = [NewTopic(sink.topic, sink.partitions) for sink in pipeline.sinks if isinstance(sink, TopicSink)]
-    if pipeline.has_dead_letters:
-        written.append(NewTopic(pipeline.dead_letter_topic))
-    create_topics(cluster, written)
+    create_topics(cluster, [NewTopic(sink.topic, sink.partitions) for sink in topic_sinks(pipeline)])
     EventLog(cluster, bootstrap).create()
 
 
@@ -94,6 +94,7 @@ class _Run:
         settings: RunSettings,
         cluster: ClusterSession,
         spark: "SparkSession",
+        run_id: str,
         stop: threading.Event,
     ) -> None:
         self._pipeline = pipeline
@@ -102,7 +103,7 @@ class _Run:
         self._stop = stop
         self._events = EventLog(cluster, settings.bootstrap)
         self._seen = self._events.end()
-        self.run_id = uuid.uuid4().hex[:12]
+        self.run_id = run_id
         self._totals: dict[str, QueryTotals] = {}
 
     def go(self, tell: Tell, on_progress: OnProgress) -> RunResult:
