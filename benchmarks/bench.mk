@@ -9,7 +9,7 @@ RDKAFKA_HEADER := /usr/include/librdkafka/rdkafka.h
 RDKAFKA_LIBRARY = $(firstword $(wildcard $(abspath $(VENV))/lib/python3*/site-packages/confluent_kafka.libs/librdkafka-*.so*))
 BENCH_OPTIONS ?=
 
-.PHONY: load bench bench-cluster bench-groups bench-http bench-kafka bench-compaction
+.PHONY: load bench bench-cluster bench-transactions bench-groups bench-http bench-kafka bench-compaction
 
 load: $(LOAD) ## Build the load generator of the benchmarks
 
@@ -31,6 +31,9 @@ bench-cluster: $(LOAD) ## Measure 3 brokers beside 3 of Apache Kafka: replicated
 
 bench-groups: $(STAMP) ## Measure offset commits and how long a group of 100 members takes to join
 	$(BIN)/python -m benchmarks.groups $(BENCH_OPTIONS)
+
+bench-transactions: $(STAMP) ## Measure transactions a second, and how long one takes
+	$(BIN)/python -m benchmarks.transactions $(BENCH_OPTIONS)
 
 bench-http: $(STAMP) ## Measure the HTTP door, and Kafka clients beside it
 	$(BIN)/python -m benchmarks.http_calls
