@@ -20,11 +20,12 @@ from sskafka.client.fetched import ConsumedRecord
 from sskafka.client.metadata import TopicView
 from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
+from sskafka.records.builder import NewRecord
 from sskafka.servers.http.door import Door
 from sskafka.servers.http.lab_names import BrokerId, parse_topic_partition
 from sskafka.servers.http.leadership import NOT_THE_LEADER, leader_only
 from sskafka.servers.http.problems import NOT_FOUND, TOO_LARGE, UNAVAILABLE, UNCLEAR, UNPROCESSABLE, Problem, documented
-from sskafka.servers.http.record_writer import NO_LEADER_TIMEOUT_MS, Acks, NewRecord
+from sskafka.servers.http.record_writer import NO_LEADER_TIMEOUT_MS, Acks
 
 T = TypeVar("T")
 

@@ -1,0 +1,59 @@
+"""Batches on their way to a partition's leader: one Produce request each, answered with the offset of its last record.
+
+Nothing is tried again here: what a failure means for the records is for the caller to say.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.errors import RequestTimeoutError, raise_for
+from sskafka.model.ids import TopicPartition
+from sskafka.records.builder import BatchBuilder, NewRecord, encoded_size_max
+from sskafka.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+
+BATCH_BYTES = 512 * 1024
+
+
+class Batch(NamedTuple):
+    data: bytearray
+    records: int
+
+
+def batches_of(records: Sequence[NewRecord], now_ms: int) -> Iterator[Batch]:
+    """In order, each within BATCH_BYTES unless one record alone is larger."""
+    builder, count = BatchBuilder(), 0
+    for record in records:
+        if count and builder.size_bytes + encoded_size_max(record.key, record.value, ()) > BATCH_BYTES:
+            yield Batch(builder.build(), count)
+            builder, count = BatchBuilder(), 0
+        builder.append(record.key, record.value, (), now_ms)
+        count += 1
+    yield Batch(builder.build(), count)
+
+
+async def append(cluster: Cluster, partition: TopicPartition, batch: Batch) -> int:
+    """The offset of the last record, once the leader has it."""
+    connection = await cluster.connection_to((await cluster.leader_of(partition)).leader)
+    response = await connection.request(_request(cluster, partition, batch, acks=1), ProduceResponse)
+    answers = [answer for topic in response.responses for answer in topic.partition_responses]
+    if not answers:
+        raise RequestTimeoutError(f"the leader did not answer for {partition}")
+    raise_for(answers[0].error_code, answers[0].error_message)
+    return answers[0].base_offset + batch.records - 1
+
+
+async def hand_over(cluster: Cluster, partition: TopicPartition, batch: Batch) -> None:
+    """To the leader's connection; what becomes of it is not told."""
+    connection = await cluster.connection_to((await cluster.leader_of(partition)).leader)
+    await connection.send(_request(cluster, partition, batch, acks=0))
+
+
+def _request(cluster: Cluster, partition: TopicPartition, batch: Batch, acks: int) -> ProduceRequest:
+    topic_id = cluster.view.topics[partition.topic].topic_id
+    data = [PartitionProduceData(partition.partition, batch.data)]
+    return ProduceRequest(
+        acks=acks,
+        timeout_ms=cluster.config.request_timeout_ms,
+        topic_data=[TopicProduceData(name=partition.topic, topic_id=topic_id, partition_data=data)],
+    )
