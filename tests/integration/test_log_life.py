@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from broker_process import StartBroker
 from waiting import wait_until
-from wire_connection import Connection, records_in
+from whole_partitions import read_from, state_of
+from wire_connection import Connection
 
 from sskafka.model.errors import ErrorCode
-from sskafka.records.batch import HEADER_BYTES, read_header
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.record import Record
 from sskafka.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -46,29 +46,7 @@ def _record(number: int, value_bytes: int) -> NewRecord:
 
 
 def read(connection: Connection, topic: str) -> list[Record]:
-    """From the start to the end of the partition."""
-    found: list[Record] = []
-    offset = earliest(connection, topic)
-    while True:
-        data = connection.fetch(topic, offset)
-        records = [record for record in records_in(data) if record.offset >= offset]
-        next_offset = _end_of(data.records or b"", offset)
-        if next_offset == offset:
-            return found
-        found += records
-        offset = next_offset
-
-
-def _end_of(data: bytes, offset: int) -> int:
-    """Behind the last whole batch, which may be an empty one."""
-    position = 0
-    while len(data) - position >= HEADER_BYTES:
-        header = read_header(data, position)
-        if header.size_bytes > len(data) - position:
-            break
-        offset = max(offset, header.next_offset)
-        position += header.size_bytes
-    return offset
+    return read_from(connection, topic, earliest(connection, topic))
 
 
 def earliest(connection: Connection, topic: str) -> int:
@@ -76,13 +54,6 @@ def earliest(connection: Connection, topic: str) -> int:
     found = connection.call(ListOffsetsRequest(replica_id=-1, topics=topics), version=7).topics[0].partitions[0]
     assert found.error_code == 0
     return int(found.offset)
-
-
-def state_of(records: list[Record]) -> dict[bytes, bytes]:
-    offsets = [record.offset for record in records]
-    assert offsets == sorted(set(offsets))
-    state = {record.key: record.value for record in records}
-    return {key: value for key, value in state.items() if key is not None and value is not None}
 
 
 def cleaners_of(pid: int) -> list[int]:
