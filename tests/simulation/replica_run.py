@@ -6,6 +6,7 @@ controller away; log starts moved. At most one broker at a time has lost data, w
 
 from collections.abc import Callable
 from random import Random
+from typing import TypeVar
 
 from replica_brokers import ReplicaBroker
 from replica_cluster import CONTROLLER, TOPIC_ID, ReplicaCluster, Weather
@@ -34,13 +35,16 @@ _WEATHERS = (
 )
 
 
+R = TypeVar("R", bound="Run")
+
+
 class Run:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.random = random = Random(f"faults of {seed}")
         self.partitions = random.choice((1, 1, 2))
         settings = {"replica.fetch.max.bytes": random.choice(("200", "1048576"))}
-        self.cluster = ReplicaCluster(seed, random.choice(_WEATHERS), settings=settings)
+        self.cluster = self._make_cluster(seed, random.choice(_WEATHERS), settings)
         self.time = self.cluster.time
         self.history = History(self.cluster, self.partitions)
         self.dirty: int | None = None
@@ -48,6 +52,9 @@ class Run:
         self._down: set[int] = set()
         self._next_value = 0
         self.faults: list[str] = []
+
+    def _make_cluster(self, seed: int, weather: Weather, settings: dict[str, str]) -> ReplicaCluster:
+        return ReplicaCluster(seed, weather, settings=settings)
 
     def go(self) -> None:
         configs = self.random.choice(({}, {}, {"flush.messages": "1"}, {"segment.bytes": "1048576"}))
@@ -229,10 +236,14 @@ def _leads(broker: ReplicaBroker, index: int) -> bool:
 
 
 def run_seed(seed: int) -> Run:
-    run = Run(seed)
+    return run_noted(Run(seed))
+
+
+def run_noted(run: R) -> R:
+    """A failure tells how to have it again."""
     try:
         run.go()
     except BaseException as error:
-        error.add_note(f"seed {seed} at {run.time.elapsed_ms:.1f} ms; faults: {', '.join(run.faults)}")
+        error.add_note(f"seed {run.seed} at {run.time.elapsed_ms:.1f} ms; faults: {', '.join(run.faults)}")
         raise
     return run

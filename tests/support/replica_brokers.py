@@ -83,6 +83,8 @@ class ReplicaBroker:
         self.broker_id = broker_id
         self.broker_epoch = broker_epoch
         self.is_running = True
+        self.on_applied: Callable[[MetadataDelta, ClusterImage], None] | None = None
+        """Told of metadata once the replicas are as it says; coordinators hear of their partitions so."""
         self.disk = disk
         self._time = time
         overrides = {"node.id": str(broker_id), "log.dirs": DATA, **SETTINGS, **(settings or {})}
@@ -92,7 +94,7 @@ class ReplicaBroker:
             disk, [DATA], node_id=broker_id, format_as=lambda: MetaProperties("cluster", broker_id, bytes(16))
         )
         links = ClusterLinks(transport, controller, self.call_later, lambda: self.broker_epoch)
-        self.replicas = ReplicaManager(broker_id, self.logs, resolved, time, self._call_soon, links)
+        self.replicas = ReplicaManager(broker_id, self.logs, resolved, time, self.call_soon, links)
         timers = TimerWheel(time, self.call_later)
         sessions = FetchSessions(100, random.randint)
         self._handlers = {
@@ -110,11 +112,14 @@ class ReplicaBroker:
     def call_later(self, delay_s: float, call: Callable[[], None]) -> None:
         self._time.call_later(delay_s, lambda: call() if self.is_running else None)
 
-    def _call_soon(self, call: Callable[[], None]) -> None:
+    def call_soon(self, call: Callable[[], None]) -> None:
         self.call_later(0, call)
 
     def apply(self, delta: MetadataDelta, image: ClusterImage) -> None:
         self.replicas.apply(delta, image)
+        told = self.on_applied
+        if told is not None:
+            self.replicas.when_applied(lambda: told(delta, image))
 
     def partition(self, topic_id: Uuid, index: int = 0) -> Partition:
         return self.replicas.find(topic_id, index)

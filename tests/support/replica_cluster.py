@@ -322,10 +322,14 @@ class ReplicaCluster:
             broker_id, self.time, self.disks[broker_id], transport, transport, epoch, self.random, self._settings
         )
         self.brokers[broker_id] = broker
+        self.on_started(broker)
         self._pending[broker_id] = []
         broker.apply(MetadataDelta.of_everything(self.controller.image), self.controller.image)
         self.controller.unfence(broker_id)
         return broker
+
+    def on_started(self, broker: ReplicaBroker) -> None:
+        """For clusters whose brokers do more than keep replicas."""
 
     def stop(self, broker_id: int) -> None:
         """Killed; the controller does not know yet. The page cache survives."""

@@ -34,6 +34,7 @@ class MemoryLog:
 
     def __init__(self) -> None:
         self.is_leader = True
+        self.is_writable = True
         self.is_replicated = True
         self.leader_epoch = 4
         self.log_start_offset = 0
@@ -82,18 +83,18 @@ class MemoryLog:
 class LoopWork:
     """Turns of the virtual loop; threads finish in a later turn."""
 
-    def __init__(self, time: VirtualTime) -> None:
-        self._time = time
+    def __init__(self, call_later: Callable[[float, Callable[[], None]], object]) -> None:
+        self._call_later = call_later
 
     def soon(self, work: Callable[[], None]) -> None:
-        self._time.call_soon(work)
+        self._call_later(0, work)
 
     def in_thread(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
         def run() -> None:
             work()
             done(None)
 
-        self._time.call_later(0.001, run)
+        self._call_later(0.001, run)
 
 
 class Sums:
@@ -136,7 +137,7 @@ class ShardLab:
         self.time = VirtualTime()
         self.log = MemoryLog()
         wheel = TimerWheel(self.time, self.time.call_later)
-        self.runtime = ShardRuntime(self.time, wheel, LoopWork(self.time), commit_timeout_ms)
+        self.runtime = ShardRuntime(self.time, wheel, LoopWork(self.time.call_later), commit_timeout_ms)
         self.shard = self.begin()
 
     def begin(self) -> Shard[Sums]:

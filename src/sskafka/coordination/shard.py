@@ -34,7 +34,7 @@ from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.records.batch import NO_PRODUCER_ID
 from sskafka.records.builder import NO_PRODUCER_EPOCH, NewRecord, build_batch
 from sskafka.records.control import ControlType, EndTransactionMarker, control_key
-from sskafka.replication.errors import NotEnoughReplicasError
+from sskafka.replication.errors import NotEnoughReplicasError, ReplicationError
 from sskafka.replication.timer_wheel import TimerWheel
 from sskafka.storage.errors import InvalidProducerEpochError, RecordTooLargeError, TransactionCoordinatorFencedError
 from sskafka.storage.flusher import Background
@@ -142,6 +142,8 @@ class Shard(Generic[M]):
     def _take(self, decision: Decision) -> None:
         if decision.producer is not None:
             self._take_transactional(decision, decision.producer)
+        elif decision.records and not self.log.is_writable and decision.is_replayed:
+            _refuse(decision.answers, ErrorCode.COORDINATOR_NOT_AVAILABLE)  # nothing has changed yet
         else:
             self._gather(decision)
             if decision.is_replayed:
@@ -257,7 +259,8 @@ class Shard(Generic[M]):
 
     def _roll_back(self, error: BaseException) -> None:
         """Forget what the log does not have, by reading all of it again."""
-        _log.warning("partition %d of an internal topic is loaded anew: %s", self.partition, error, exc_info=error)
+        trace = None if isinstance(error, ReplicationError) else error
+        _log.warning("partition %d of an internal topic is loaded anew: %s", self.partition, error, exc_info=trace)
         self._release(ErrorCode.NOT_COORDINATOR)
         self._load()
 

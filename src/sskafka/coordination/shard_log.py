@@ -13,6 +13,11 @@ class ShardLog(Protocol):
     def is_leader(self) -> bool: ...
 
     @property
+    def is_writable(self) -> bool:
+        """Whether enough replicas are in sync for an append to be promised."""
+        ...
+
+    @property
     def leader_epoch(self) -> int: ...
 
     @property
@@ -51,6 +56,10 @@ class PartitionLog:
     @property
     def is_leader(self) -> bool:
         return self.partition.is_leader
+
+    @property
+    def is_writable(self) -> bool:
+        return self.partition.has_enough_in_sync()
 
     @property
     def leader_epoch(self) -> int:

@@ -110,6 +110,15 @@ def test_a_failed_append_is_as_if_nothing_had_been_decided(lab: ShardLab) -> Non
     assert again.response == 2
 
 
+def test_while_too_few_replicas_are_in_sync_nothing_changes_and_nothing_is_loaded_anew(lab: ShardLab) -> None:
+    lab.add("a", 1)
+    lab.turn()
+    lab.log.is_writable = False
+    assert lab.add("a", 1).code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert lab.read("a").response == 1
+    assert lab.shard.state is ShardState.ACTIVE
+
+
 def test_a_machine_that_breaks_is_loaded_anew(lab: ShardLab) -> None:
     lab.add("a", 1)
     lab.turn()
@@ -153,6 +162,26 @@ def test_a_new_shard_knows_what_was_written(lab: ShardLab) -> None:
     lab.shard.stop()
     lab.begin()
     assert lab.load().machine.sums == sums
+
+
+def test_a_long_log_is_loaded_in_turns(lab: ShardLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the clock takes a millisecond here."""
+    for _ in range(50):
+        lab.add("a", 1)
+        lab.turn()
+
+    def monotonic_ms() -> float:
+        lab.time.elapsed_ms += 1
+        return lab.time.elapsed_ms
+
+    monkeypatch.setattr(lab.time, "monotonic_ms", monotonic_ms)
+    lab.begin()
+    turns = 0
+    while lab.shard.state is ShardState.LOADING:
+        lab.time.step()
+        turns += 1
+    assert lab.shard.machine.sums == {"a": 50}
+    assert turns > 10
 
 
 def test_a_cold_log_is_read_by_a_thread(lab: ShardLab) -> None:

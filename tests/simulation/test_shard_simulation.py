@@ -1,0 +1,87 @@
+"""Coordinators on replicated logs under crashes, lost disks, cuts and delays, one seed after the other.
+
+pytest tests/simulation/test_shard_simulation.py                     10 seeds
+SHARD_SEEDS=2000 pytest -n 2 tests/simulation/test_shard_...         more of them
+SHARD_SEED=123 pytest tests/simulation/test_shard_simulation.py      one, exactly as it was
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable
+
+import pytest
+from shard_run import run_seed
+
+from sskafka.coordination import shard as shard_module
+from sskafka.coordination.shard import Shard, ShardState
+from sskafka.model.coordination import Asker
+
+SEEDS_PER_TEST = 5
+
+
+def _seed_groups() -> list[range]:
+    if "SHARD_SEED" in os.environ:
+        seed = int(os.environ["SHARD_SEED"])
+        return [range(seed, seed + 1)]
+    count = int(os.environ.get("SHARD_SEEDS", "10"))
+    return [range(first, min(first + SEEDS_PER_TEST, count)) for first in range(0, count, SEEDS_PER_TEST)]
+
+
+@pytest.mark.parametrize("seeds", _seed_groups(), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+def test_invariants_hold(seeds: range) -> None:
+    for seed in seeds:
+        run_seed(seed)
+
+
+def test_runs_are_not_idle() -> None:
+    runs = [run_seed(seed) for seed in range(4)]
+    assert sum(len(totals) for run in runs for totals in run.answered.values()) > 200
+    assert sum(run.reads for run in runs) > 50
+    assert sum(run.cluster.controller.state().leader_epoch for run in runs) > 8
+
+
+# -- the simulation finds what it is there to find
+
+
+def answers_before_it_is_committed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Shard, "_tell_at", lambda shard, end_offset, answers: shard_module._tell(answers))
+
+
+def serves_before_it_has_loaded(patch: pytest.MonkeyPatch) -> None:
+    def refused(shard: Shard[object], asker: Asker) -> bool:  # type: ignore[type-var]
+        shard.state = ShardState.ACTIVE
+        return False
+
+    patch.setattr(Shard, "_is_refused", refused)
+
+
+def keeps_its_state_when_another_has_led(patch: pytest.MonkeyPatch) -> None:
+    from sskafka.coordination.coordinator import Coordinator
+
+    begin = Coordinator._begin
+
+    def patched(coordinator: Coordinator[object], *where: object) -> None:  # type: ignore[type-var]
+        kept = getattr(coordinator, "kept", None)
+        begin(coordinator, *where)  # type: ignore[arg-type]
+        shard = coordinator.shards.get(0)
+        if shard is not None and kept is not None:
+            shard._loader.cancel()
+            shard.machine, shard.state = kept, ShardState.ACTIVE
+        if shard is not None:
+            coordinator.kept = shard.machine  # type: ignore[attr-defined]
+
+    patch.setattr(Coordinator, "_begin", patched)
+
+
+BUGS: list[Callable[[pytest.MonkeyPatch], None]] = [
+    answers_before_it_is_committed,
+    serves_before_it_has_loaded,
+    keeps_its_state_when_another_has_led,
+]
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
+def test_known_bugs_are_found(bug: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    bug(monkeypatch)
+    with pytest.raises(AssertionError, match=r"answered|in order|read|kept|healed"):
+        deque(map(run_seed, range(60)))
