@@ -2,7 +2,7 @@
 
 from random import Random
 
-from compaction import LIMITS, batches_of, compact, put
+from compacting import LIMITS, batches_of, compact, put
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule

@@ -34,6 +34,8 @@ from sskafka.storage.segment_swap import remove_cleaned
 
 _log = logging.getLogger(__name__)
 
+IO_BYTES_MIN = 64 * 1024
+
 
 class LogCleaner:
     def __init__(
@@ -232,4 +234,5 @@ def _limits(settings: Settings, workers: int) -> CleaningLimits:
         settings["log.cleaner.dedupe.buffer.size"] // workers,
         settings["log.cleaner.io.buffer.load.factor"],
         settings["log.cleaner.io.max.bytes.per.second"] / workers,
+        max(settings["log.cleaner.io.buffer.size"] // workers // 2, IO_BYTES_MIN),
     )

@@ -26,7 +26,9 @@ def walk_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         position += header.size_bytes
 
 
-def walk_batches(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+def walk_batches(
+    file: File, position: int, end: int, chunk_bytes: int = _BATCHES_CHUNK_BYTES
+) -> Iterator[tuple[int, BatchHeader, memoryview]]:
     """Also gives each batch's bytes, valid until the next step."""
     chunk = memoryview(b"")
     chunk_at = position
@@ -34,11 +36,11 @@ def walk_batches(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         start = position - chunk_at
         if start + HEADER_BYTES > len(chunk):
             chunk_at, start = position, 0
-            chunk = memoryview(file.read_at(min(_BATCHES_CHUNK_BYTES, end - position), position))
+            chunk = memoryview(file.read_at(min(chunk_bytes, end - position), position))
         header = _checked_header(chunk, start, end - position)
         if start + header.size_bytes > len(chunk):
             chunk_at, start = position, 0
-            size = min(max(_BATCHES_CHUNK_BYTES, header.size_bytes), end - position)
+            size = min(max(chunk_bytes, header.size_bytes), end - position)
             chunk = memoryview(file.read_at(size, position))
         yield position, header, chunk[start : start + header.size_bytes]
         position += header.size_bytes

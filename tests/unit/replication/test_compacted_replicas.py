@@ -1,9 +1,9 @@
 """Replicas compact their logs each for itself; they agree on what is left all the same."""
 
 import pytest
+from compacting import compact, pairs_of, put
 from replica_cluster import ReplicaCluster
 
-from compaction import compact, pairs_of, put
 from sskafka.replication.partition import Partition
 from sskafka.storage.compaction.cleanable import find_cleanable
 

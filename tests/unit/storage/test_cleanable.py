@@ -1,7 +1,7 @@
 """Which log is cleaned next, and whether it is time."""
 
 import pytest
-from compaction import put
+from compacting import put
 from logs import NOW_MS, reopen
 from simulated_disk import SimulatedDisk
 

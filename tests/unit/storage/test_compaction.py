@@ -1,7 +1,7 @@
 """What compaction keeps and what it drops."""
 
 import pytest
-from compaction import LIMITS, batches_of, compact, job_for, keyed, pairs_of, put
+from compacting import LIMITS, batches_of, compact, job_for, keyed, pairs_of, put
 from logs import NOW_MS, append, marker, reopen
 from simulated_disk import SimulatedDisk
 

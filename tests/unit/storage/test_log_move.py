@@ -4,7 +4,7 @@ import errno
 from random import Random
 
 import pytest
-from compaction import COMPACTED_SETTINGS, compact, pairs_of, put
+from compacting import COMPACTED_SETTINGS, compact, pairs_of, put
 from logs import NOW_MS, append, read_records
 from simulated_disk import SimulatedDisk
 

@@ -6,7 +6,7 @@ from copy import deepcopy
 from random import Random
 
 import pytest
-from compaction import compact, job_for, pairs_of, put
+from compacting import compact, job_for, pairs_of, put
 from logs import NOW_MS, reopen
 from simulated_disk import SimulatedDisk
 

@@ -91,7 +91,7 @@ STORAGE = (
             "Most bytes that compaction reads and writes in a second."),
     Setting("log.cleaner.dedupe.buffer.size", LONG, 134217728, None, CLUSTER_WIDE, MEDIUM,
             "Memory for the map of keys while compacting."),
-    planned("log.cleaner.io.buffer.size", INT, 524288, AtLeast(0), CLUSTER_WIDE, MEDIUM,
+    Setting("log.cleaner.io.buffer.size", INT, 524288, AtLeast(0), CLUSTER_WIDE, MEDIUM,
             "Memory for reading and writing while compacting."),
     Setting("log.cleaner.io.buffer.load.factor", DOUBLE, 0.9, None, CLUSTER_WIDE, MEDIUM,
             "How full the map of keys may become."),

@@ -27,7 +27,6 @@ from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.segment import Segment, log_path
 from sskafka.storage.segment_swap import CLEANED_SUFFIX
 
-_WRITE_BYTES = 256 * 1024
 _SYNC_EVERY_BYTES = 16 * 1024 * 1024
 """In small portions: a gigabyte written at once would hold up everybody else's writes."""
 
@@ -132,7 +131,7 @@ def _batches(
     disk: Disk, job: CleaningJob, segment: SourceSegment, on_io: Callable[[int], None]
 ) -> Iterator[tuple[BatchHeader, memoryview]]:
     file = _open(disk, job, segment)
-    for _, header, batch in walk_batches(file, 0, segment.size_bytes):
+    for _, header, batch in walk_batches(file, 0, segment.size_bytes, job.limits.io_bytes):
         yield header, batch
         on_io(header.size_bytes)
 
@@ -199,7 +198,7 @@ class _GroupWriter:
         data_records = 0 if header.is_control else header.record_count
         self._counts.records_written += header.record_count
         target.note_batch(header.last_offset, len(batch), header.max_timestamp, data_records)
-        if self._pending_bytes >= _WRITE_BYTES:
+        if self._pending_bytes >= self._job.limits.io_bytes:
             self._flush(target)
 
     def _flush(self, target: Segment) -> None:

@@ -20,6 +20,8 @@ class CleaningLimits(NamedTuple):
     map_bytes: int
     map_load_factor: float
     bytes_per_second: float
+    io_bytes: int
+    """To read and to write at once."""
 
 
 @dataclass(frozen=True, slots=True)

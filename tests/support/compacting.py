@@ -16,7 +16,7 @@ from sskafka.storage.compaction.cleaning_job import (
 from sskafka.storage.log import Log
 
 COMPACTED_SETTINGS = {"cleanup_policy": ("compact",)}
-LIMITS = CleaningLimits(1 << 20, 0.9, 1e300)
+LIMITS = CleaningLimits(1 << 20, 0.9, 1e300, 1 << 16)
 
 
 def keyed(*pairs: tuple[bytes | None, bytes | None], timestamp: int = 0, **fields: object) -> bytearray:
