@@ -13,6 +13,7 @@ from sskafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchRespo
 
 NO_EPOCH = -1
 NO_REPLICA = -1
+REPLICA_PATIENCE_MS = 5_000
 _LAST_FETCHED_EPOCH_FROM = 12
 
 
@@ -43,11 +44,15 @@ class FetchAnswer(NamedTuple):
 async def fetch(
     cluster: Cluster, config: ConsumerConfig, broker: int, positions: Mapping[TopicPartition, Position]
 ) -> list[FetchAnswer]:
-    """Waits at the broker, up to `fetch.max.wait.ms`, until it has `fetch.min.bytes`."""
+    """Waits at the broker, up to `fetch.max.wait.ms`, until it has `fetch.min.bytes`.
+
+    A broker that is read as one replica of several is given less time: there are others."""
     asked = {partition: position.offset for partition, position in positions.items()}
     connection = await cluster.connection_to(broker)
     version = connection.version_for(FetchRequest)
-    timeout_ms = config.fetch_max_wait_ms + cluster.config.request_timeout_ms
+    has_others = all(position.replica == broker for position in positions.values())
+    patience_ms = min(REPLICA_PATIENCE_MS, cluster.config.request_timeout_ms)
+    timeout_ms = config.fetch_max_wait_ms + (patience_ms if has_others else cluster.config.request_timeout_ms)
     request = _request(cluster, config, positions, version)
     response = await connection.request(request, FetchResponse, version=version, timeout_ms=timeout_ms)
     raise_for(response.error_code, f"fetch from broker {broker}")

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from fake_broker import HANG_UP, FakeBroker
 
+from sskafka.client import fetcher
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig, ConsumerConfig
 from sskafka.client.consumer import Consumer
@@ -367,3 +368,35 @@ def test_a_replica_that_lacks_the_offset_sends_the_reader_to_the_leader() -> Non
 
     assert run(leader, scenario, ConsumerConfig(auto_offset_reset="earliest")) == [b"first"]
     assert [asked.fetch_offset for asked in leader.asked] == [0, 0, 5], "the second time as the leader"
+
+
+def test_a_replica_that_says_nothing_is_left_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetcher, "REPLICA_PATIENCE_MS", 50)
+    leader = Leader(records=batch(0, b"a"), end=1)
+    asked: list[FetchRequest] = []
+
+    class Draws:
+        def random(self) -> float:
+            return 0.99 if not asked else 0.0
+
+    async def scenario() -> None:
+        async with (
+            FakeBroker({FetchRequest: lambda request, version: asked.append(request)}) as silent,
+            FakeBroker(leader.answers(), topics={"t": 1}) as far,
+            Cluster(far.bootstrap, FAST) as cluster,
+            Consumer(cluster, ConsumerConfig(fetch_max_wait_ms=10), randomness=Draws()) as consumer,
+        ):
+
+            def both_in_sync(request: MetadataRequest, version: int) -> MetadataResponse:
+                response = with_broker(far.metadata(request, version), silent)
+                for topic in response.topics:
+                    topic.partitions[0].isr_nodes = [1, 2]
+                return response
+
+            far.answers[MetadataRequest] = both_in_sync
+            consumer.add(T0, 0, any_replica=True)
+            assert [record.value for record in await consumer.poll(5000)] == [b"a"]
+            assert len(asked) == 1
+            assert consumer.source(T0) == 1
+
+    asyncio.run(scenario())
