@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from broker_process import BrokerProcess, StartBroker, StartFailedError
+from free_ports import free_ports
 from http_door import HttpClient
 from waiting import wait_until
 
@@ -38,6 +39,13 @@ def test_the_process_ends_with_a_broker_that_is_killed(start_broker: StartBroker
     (child,) = children(broker.pid)
     broker.kill()
     wait_until(lambda: not is_running(child), "the child ends")
+
+
+def test_a_killed_broker_leaves_its_port_to_the_next(start_broker: StartBroker) -> None:
+    (port,) = free_ports(1)
+    broker = start_broker({"http.listener": f"127.0.0.1:{port}"})
+    broker.restart(unclean=True)
+    assert httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False).status_code == 200
 
 
 def test_a_process_that_dies_is_replaced_on_the_same_port(start_broker: StartBroker) -> None:
