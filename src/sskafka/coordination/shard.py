@@ -101,7 +101,10 @@ class Shard(Generic[M]):
             asker.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
             self._roll_back(error)
             return
-        self._take(decision)
+        if decision.records and decision.is_replayed and not self.log.is_writable:
+            _refuse(decision.answers, ErrorCode.COORDINATOR_NOT_AVAILABLE)  # nothing has changed yet
+        else:
+            self._take(decision)
 
     def read(self, question: Callable[[M, int], Any], asker: Asker) -> None:
         """As `write`, for what changes nothing."""
@@ -142,8 +145,6 @@ class Shard(Generic[M]):
     def _take(self, decision: Decision) -> None:
         if decision.producer is not None:
             self._take_transactional(decision, decision.producer)
-        elif decision.records and not self.log.is_writable and decision.is_replayed:
-            _refuse(decision.answers, ErrorCode.COORDINATOR_NOT_AVAILABLE)  # nothing has changed yet
         else:
             self._gather(decision)
             if decision.is_replayed:
