@@ -7,8 +7,8 @@
     servers/kafka: the Kafka door      <---------->  sskafka.client: data and administration
 
 Data and administration go over the Kafka door like any client's; what clients cannot ask (votes, readiness, counters)
-goes over the private socket. Nothing here imports FastAPI but app.py, problems.py, guard.py, process.py and routes/:
-the broker itself imports supervisor.py alone.
+goes over the private socket. The broker's process imports supervisor.py and configuration.py alone, so FastAPI costs it
+neither time nor memory; nothing else in this package may be imported there.
 
 How to add routes: one file in routes/ with
 
