@@ -161,9 +161,13 @@ class TransactionalProduce:
 
     def _go_on(self, waiting: Waiting, refusals: Refusals) -> None:
         """Its batches are written before the next request of the same producer is looked at."""
-        if not waiting.request.connection.closed:
-            self._carry_out(waiting, refusals)
-        transactional_id = waiting.produce.transactional_id or ""
+        try:
+            if not waiting.request.connection.closed:
+                self._carry_out(waiting, refusals)
+        finally:
+            self._next(waiting.produce.transactional_id or "")
+
+    def _next(self, transactional_id: str) -> None:
         queue = self._queues[transactional_id]
         queue.popleft()
         if queue:

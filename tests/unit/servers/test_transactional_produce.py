@@ -1,0 +1,165 @@
+"""Produce requests that may open a transaction: parked until the coordinator has spoken, and kept in their order."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from logs import batch, reopen
+from simulated_disk import SimulatedDisk
+
+from sskafka.coordination.transaction_verifier import Question
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import TopicPartition
+from sskafka.servers.kafka.handlers.transactional_produce import (
+    ADDS_FROM,
+    Refusals,
+    RetryPauses,
+    TransactionalProduce,
+    Waiting,
+)
+from sskafka.storage.log import Log
+from sskafka.wire.produce import ProduceRequestView
+
+ORDERS = TopicPartition("orders", 0)
+NOW_MS = 1_700_000_000_000
+
+
+class World:
+    """A broker that leads one partition."""
+
+    def __init__(self) -> None:
+        self.log: Log = reopen(SimulatedDisk())
+        self.log.producers.verifies_transactions = True
+        self.questions: list[Question] = []
+        self.carried_out: list[tuple[int, Refusals]] = []
+        self.later: list[tuple[int, Callable[[], None]]] = []
+        self.soon_calls: list[Callable[[], None]] = []
+        self.partition = SimpleNamespace(topic_partition=ORDERS, log=self.log, is_leader=True)
+        self.produce = TransactionalProduce(self, self, self, RetryPauses(20, 50), self._carry_out)  # type: ignore[arg-type]
+
+    def maybe_find(self, topic: str, index: int) -> Any:
+        return self.partition if (topic, index) == ORDERS else None
+
+    def ask(self, question: Question) -> None:
+        self.questions.append(question)
+
+    def soon(self, call: Callable[[], None]) -> None:
+        self.soon_calls.append(call)
+
+    def schedule(self, delay_ms: int, call: Callable[[], None]) -> None:
+        self.later.append((delay_ms, call))
+
+    def _carry_out(self, waiting: Waiting, refusals: Refusals) -> None:
+        """As the handler does: append what was not refused."""
+        ((_, ((_, records),)),) = waiting.produce.topics
+        assert records is not None
+        if not refusals:
+            self.log.append_as_leader(records, 0, NOW_MS)
+        self.carried_out.append((waiting.request.correlation_id, refusals))
+
+    def request(self, number: int, sequence: int = 0, version: int = ADDS_FROM, topic: str = "orders") -> bool:
+        """Whether the request had to wait; its buffer is used again afterwards."""
+        buffer = batch(b"v", producer_id=7, producer_epoch=0, base_sequence=sequence, transactional=True)
+        view = ProduceRequestView("pay", -1, 1_000, [(topic, [(0, memoryview(buffer))])])
+        request: Any = SimpleNamespace(
+            version=version, correlation_id=number, park=lambda: None, connection=SimpleNamespace(closed=False)
+        )
+        self.last = request
+        must_wait = self.produce.must_wait(request, view)
+        buffer[:] = bytes(len(buffer))
+        return must_wait
+
+    def answer(self, error: ErrorCode = ErrorCode.NONE) -> None:
+        question = self.questions.pop(0)
+        question.verified(dict.fromkeys(question.partitions, error))
+        while self.soon_calls:
+            self.soon_calls.pop(0)()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_the_first_batch_waits_for_the_coordinator(world: World) -> None:
+    assert world.request(1)
+    (question,) = world.questions
+    assert (question.transactional_id, question.producer, list(question.partitions)) == ("pay", (7, 0), [ORDERS])
+    assert question.adds
+    world.answer()
+    assert world.carried_out == [(1, {})]
+    assert not world.request(2, sequence=1), "the transaction is open by now"
+
+
+def test_older_clients_have_added_the_partition_themselves(world: World) -> None:
+    world.request(1, version=9)
+    assert not world.questions[0].adds
+
+
+def test_requests_behind_a_parked_one_keep_their_order(world: World) -> None:
+    assert world.request(1)
+    assert world.request(2, sequence=1)
+    assert world.request(3, sequence=2)
+    assert len(world.questions) == 1
+    world.answer()
+    assert [number for number, _ in world.carried_out] == [1, 2, 3]
+    assert not world.questions, "the second found the transaction open"
+
+
+def test_a_refused_first_batch_does_not_let_the_next_overtake_it(world: World) -> None:
+    world.request(1)
+    world.request(2, sequence=1)
+    world.answer(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    assert world.carried_out == [(1, {("orders", 0): ErrorCode.NOT_ENOUGH_REPLICAS})]
+    with pytest.raises(Exception, match="sequence 1 before 0"):
+        world.answer()
+
+
+def test_who_has_gone_away_writes_nothing(world: World) -> None:
+    world.request(1)
+    world.last.connection.closed = True
+    world.answer()
+    assert world.carried_out == []
+    assert world.request(2), "the next one asks for itself"
+
+
+def test_partitions_that_are_not_here_are_the_appends_matter(world: World) -> None:
+    assert not world.request(1, topic="elsewhere")
+    world.partition.is_leader = False
+    assert not world.request(2)
+
+
+def test_nothing_is_asked_where_transactions_are_not_verified(world: World) -> None:
+    world.log.producers.verifies_transactions = False
+    assert not world.request(1)
+
+
+def test_a_transaction_that_is_just_being_completed_is_waited_for(world: World) -> None:
+    world.request(1)
+    for _ in range(2):
+        world.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
+        ((delay_ms, again),) = world.later
+        assert delay_ms == 20
+        world.later.clear()
+        again()
+    world.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
+    assert world.carried_out == [(1, {("orders", 0): ErrorCode.CONCURRENT_TRANSACTIONS})]
+
+
+@pytest.mark.parametrize(
+    ("error", "version", "told"),
+    [
+        (ErrorCode.PRODUCER_FENCED, 12, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (ErrorCode.NOT_COORDINATOR, 12, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.NETWORK_EXCEPTION, 9, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, 11, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.TRANSACTION_ABORTABLE, 11, ErrorCode.TRANSACTION_ABORTABLE),
+        (ErrorCode.TRANSACTION_ABORTABLE, 10, ErrorCode.INVALID_TXN_STATE),
+        (ErrorCode.INVALID_PRODUCER_ID_MAPPING, 9, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+    ],
+)
+def test_every_client_hears_what_it_knows(world: World, error: ErrorCode, version: int, told: ErrorCode) -> None:
+    world.request(1, version=version)
+    world.answer(error)
+    assert world.carried_out == [(1, {("orders", 0): told})]
