@@ -1,0 +1,11 @@
+"""The broker pays for HTTP only in its child process."""
+
+import subprocess
+import sys
+
+LOADED = "import sskafka.broker, sskafka.servers.http.supervisor, sskafka.servers.local.answers, sys; print(*sys.modules)"
+
+
+def test_the_broker_imports_no_web_framework() -> None:
+    loaded = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"fastapi", "starlette", "pydantic", "uvicorn"} & set(loaded)
