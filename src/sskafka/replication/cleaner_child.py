@@ -19,6 +19,8 @@ from sskafka.storage.compaction.cleaning_job import (
     encode_job,
 )
 
+ANSWER_BYTES_MAX = 1 << 24
+"""A group may be made of many thousands of tiny segments, all of which are named."""
 COMMAND = (sys.executable, "-m", "sskafka.storage.compaction.process")
 
 
@@ -40,7 +42,7 @@ class CleanerChild:
     async def start(cls, executor: Executor) -> "CleanerChild":
         loop = asyncio.get_running_loop()
         process = await loop.run_in_executor(executor, _spawn)
-        reader = asyncio.StreamReader()
+        reader = asyncio.StreamReader(limit=ANSWER_BYTES_MAX)
         output, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
         return cls(process, reader, output, executor)
 

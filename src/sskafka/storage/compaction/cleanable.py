@@ -57,6 +57,7 @@ class CleanableLog:
             last_of_producers={
                 producer.producer_id: LastOfProducer(producer.last_offset, producer.producer_epoch)
                 for producer in log.producers.producers.values()
+                if producer.last_offset < self.end_offset  # the others' last batches are not looked at
             },
             aborted=tuple(log.aborted_transactions(self.segments[0].base_offset, self.end_offset)),
             limits=limits,
