@@ -16,7 +16,7 @@ from sskafka.client.fetched import ConsumedRecord, FetchedPartition
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition, topic_name_problem
+from sskafka.model.ids import INTERNAL_TOPICS, METADATA_TOPIC, TopicPartition, topic_name_problem
 from sskafka.model.settings import Settings
 from sskafka.records.builder import NewRecord
 from sskafka.records.partitioner import KEY_HASHES, partition_for_key
@@ -84,6 +84,8 @@ class Door:
         topic = request.topic
         if problem := topic_name_problem(topic):
             raise InvalidRequestError(problem)
+        if topic in INTERNAL_TOPICS or topic == METADATA_TOPIC:
+            raise InvalidRequestError(f"coordinators alone write to {topic!r}")
         self._check_may(Operation.WRITE, ResourceType.TOPIC, topic)
         if not self.partition_count(topic):
             await self._create(topic)
