@@ -178,3 +178,18 @@ def test_a_hanging_transaction_can_be_aborted_by_its_partition(start_broker: Sta
         response = connection.call(WriteTxnMarkersRequest([marker]), 1)
         assert response.markers[0].topics[0].partitions[0].error_code == 0
         assert stable_end(connection, "orders") == 2
+
+
+def test_who_wants_no_answer_cannot_open_a_transaction(connection: Connection, bootstrap: str, topic: str) -> None:
+    connection.create_topic(topic)
+    producer = WireProducer(connection, topic, FIRST).initialize()
+    producer.add(topic, 0)
+    batch = values_batch(
+        b"v", producer_id=producer.producer_id, producer_epoch=producer.epoch, base_sequence=0, transactional=True
+    )
+    request = produce_request(topic, batch, acks=0)
+    request.transactional_id = topic
+    with Connection(bootstrap) as other:
+        other.send(request, 9)
+        assert other.is_closed_by_broker()
+    assert stable_end(connection, topic) == 0

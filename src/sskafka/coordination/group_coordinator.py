@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from sskafka.coordination.askers import NOBODY
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.coordination.shard import Place, ShardRuntime
@@ -227,26 +228,3 @@ class GroupCoordinator:
     def _read(self, group_id: str, question: Callable[[GroupMachine, int], Any], asker: Asker) -> None:
         """The empty name is no group's, but some have asked about it for ages: they are told that it has nothing."""
         self.shards.read(group_id, question, asker)
-
-
-class _Nobody:
-    """Waits for no answer."""
-
-    def answer(self, response: Any) -> None:
-        pass
-
-    def refuse(self, error: ErrorCode) -> None:
-        pass
-
-
-NOBODY = _Nobody()
-
-
-def _are_topics_changed(delta: MetadataDelta, before: ClusterImage, image: ClusterImage) -> bool:
-    """Topics came, went or grew; a change of leaders is none to groups."""
-    if delta.topics_created or delta.topics_deleted:
-        return True
-    return any(
-        len(before.topics_by_id[topic_id].partitions) != len(image.topics_by_id[topic_id].partitions)
-        for topic_id in delta.partitions_changed
-    )

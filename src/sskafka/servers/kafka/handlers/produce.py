@@ -103,7 +103,7 @@ class ProduceHandler:
         if produce.transactional_id is not None:
             if not request.may_on_transactional_id(Operation.WRITE, produce.transactional_id):
                 return self._refuse_all(request, produce, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-            if self._must_wait(request, produce):
+            if produce.acks != 0 and self._must_wait(request, produce):
                 return None
         appended = self._append_all(request, produce)
         if produce.acks == 0:
