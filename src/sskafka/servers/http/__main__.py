@@ -7,11 +7,9 @@ All of that must hold before anything that takes time is imported.
 
 import contextlib
 import ctypes
-import os
 import signal
 import sys
 
-NICENESS = 5  # the broker's turn comes first where both want the processor
 PR_SET_PDEATHSIG = 1
 
 
@@ -24,7 +22,6 @@ def die_with_parent() -> None:
 def run() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with_parent()
-    os.nice(NICENESS)
     from sskafka.servers.http.process import main  # noqa: PLC0415
 
     main(*(int(argument) for argument in sys.argv[1:]))

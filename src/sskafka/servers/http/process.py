@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from sskafka.servers.http.configuration import CONFIGURATION, OPENED, Configurat
 from sskafka.servers.http.door import Door
 from sskafka.servers.local.link import BrokerGoneError, BrokerLink
 
+NICENESS = 5  # once it is open; from then on the broker's turn comes first where both want the processor
 KEEP_ALIVE_S = 65
 GRACE_S = 1  # for requests at hand when the broker stops; long polls are cut off
 CONNECTIONS_MAX = 2000
@@ -31,6 +33,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        os.nice(NICENESS)
         await self._link.ask(OPENED)
 
     @contextlib.contextmanager
