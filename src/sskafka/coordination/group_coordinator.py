@@ -228,3 +228,13 @@ class GroupCoordinator:
     def _read(self, group_id: str, question: Callable[[GroupMachine, int], Any], asker: Asker) -> None:
         """The empty name is no group's, but some have asked about it for ages: they are told that it has nothing."""
         self.shards.read(group_id, question, asker)
+
+
+def _are_topics_changed(delta: MetadataDelta, before: ClusterImage, image: ClusterImage) -> bool:
+    """Topics came, went or grew; a change of leaders is none to groups."""
+    if delta.topics_created or delta.topics_deleted:
+        return True
+    return any(
+        len(before.topics_by_id[topic_id].partitions) != len(image.topics_by_id[topic_id].partitions)
+        for topic_id in delta.partitions_changed
+    )
