@@ -92,7 +92,7 @@ class ClassicRequests:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
             group = self._create(request.group_id, now_ms)
         if not group.accepts(request.member_id, settings.group_size_max):
-            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
+            return self._turn_away(group, joining, now_ms)
         if not group.supports(request.protocol_type, joining.protocols):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         decision = Decision(is_replayed=False)
@@ -100,6 +100,17 @@ class ClassicRequests:
             self._join_new(group, joining, decision, now_ms)
         else:
             self._join_known(group, joining, decision, now_ms)
+        return decision
+
+    def _turn_away(self, group: ClassicGroup, joining: Joining, now_ms: int) -> Decision:
+        """The group is full. One of too many members, as a lowered limit leaves them, is no longer waited for."""
+        decision = Decision(is_replayed=False)
+        refusal = JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED)
+        decision.answers.append(Answer(joining.asker, refusal))
+        member = group.members.get(joining.request.member_id)
+        if member is not None:
+            self._rebalance.remove(group, member, EventKind.LEFT, "the group is full", decision, now_ms)
+            self._rebalance.after_removal(group, "the group is full", decision, now_ms)
         return decision
 
     def _join_new(self, group: ClassicGroup, joining: Joining, decision: Decision, now_ms: int) -> None:

@@ -269,6 +269,16 @@ def test_no_more_members_than_allowed() -> None:
     assert lab.heartbeat(members[0], 1) is ErrorCode.NONE
 
 
+def test_a_group_that_is_too_large_after_a_restart_shrinks_without_waiting(lab: GroupLab) -> None:
+    members = lab.stable_group(3)
+    lab.settings = lab.settings._replace(group_size_max=2)
+    lab.fail_over()
+    joins = [lab.join(member) for member in members]
+    assert joins[2].code is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert [join.response.generation_id for join in joins[:2]] == [2, 2]
+    assert set(lab.group.members) == set(members[:2])
+
+
 def test_a_stable_group_survives_its_coordinator_without_a_rebalance(lab: GroupLab) -> None:
     members = lab.stable_group(3)
     lab.fail_over()
