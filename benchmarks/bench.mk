@@ -9,7 +9,7 @@ RDKAFKA_HEADER := /usr/include/librdkafka/rdkafka.h
 RDKAFKA_LIBRARY = $(firstword $(wildcard $(abspath $(VENV))/lib/python3*/site-packages/confluent_kafka.libs/librdkafka-*.so*))
 BENCH_OPTIONS ?=
 
-.PHONY: load bench bench-cluster bench-transactions bench-groups bench-http bench-kafka bench-compaction
+.PHONY: load bench bench-grid bench-cluster bench-transactions bench-groups bench-http bench-kafka bench-compaction
 
 load: $(LOAD) ## Build the load generator of the benchmarks
 
@@ -40,6 +40,9 @@ bench-http: $(STAMP) ## Measure the HTTP door, and Kafka clients beside it
 
 bench-kafka: $(LOAD) ## Measure SSKafka beside Apache Kafka, alternating rounds, with the goals
 	$(BIN)/python -m benchmarks compare $(BENCH_OPTIONS)
+
+bench-grid: $(STAMP) ## Measure throughput over partitions, brokers and replication (docs/evaluation.md)
+	$(BIN)/sskafka perf grid --output build/grid $(BENCH_OPTIONS)
 
 bench-compaction: $(STAMP) ## Measure compaction of 10 million records and what producers notice of it
 	$(BIN)/python -m benchmarks.compaction $(BENCH_OPTIONS)

@@ -60,7 +60,12 @@ def _bar(total: int) -> Iterator[GridProgress]:
 
 
 def describe(cell: Cell, phase: str) -> str:
-    return f"{cell.brokers} brokers, replication {cell.replication}, {cell.partitions} partitions, {phase}"
+    brokers, partitions = _counted(cell.brokers, "broker"), _counted(cell.partitions, "partition")
+    return f"{brokers}, replication {cell.replication}, {partitions}, {phase}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _starting(brokers: int) -> str:

@@ -127,8 +127,11 @@ class Door:
 
     async def record_counts(self, topic: str) -> dict[int, int]:
         """Data records in each partition; those whose leaders do not answer are left out."""
+        found = self._image().topics_by_name.get(topic)
+        if found is None:
+            raise NotTakenError(f"there is no topic {topic!r}")
         by_leader: dict[int, list[int]] = {}
-        for index, state in self._image().topics_by_name[topic].partitions.items():
+        for index, state in found.partitions.items():
             by_leader.setdefault(state.leader, []).append(index)
         counts = self._local.record_counts(topic, by_leader.pop(self._node_id, ()))
         asked = [
