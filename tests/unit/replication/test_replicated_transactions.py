@@ -1,0 +1,76 @@
+"""Readers of committed records, on every replica: the last stable offset and the aborted transactions."""
+
+import pytest
+from logs import batch, marker
+from replica_cluster import ReplicaCluster
+
+from sskafka.replication.partition import ACKS_ALL, Partition
+
+LEADER, FOLLOWER, OTHER = 1, 2, 3
+ME, YOU = 7, 8
+
+
+@pytest.fixture
+def cluster() -> ReplicaCluster:
+    made = ReplicaCluster(settings={"transaction.partition.verification.enable": "false"})
+    made.controller.create_topic([[LEADER, FOLLOWER, OTHER]])
+    made.time.run_for(500)
+    return made
+
+
+def write(cluster: ReplicaCluster, producer_id: int, sequence: int, broker_id: int = LEADER) -> None:
+    written = batch(b"v", producer_id=producer_id, producer_epoch=0, base_sequence=sequence, transactional=True)
+    cluster.partition(broker_id).append(memoryview(written), ACKS_ALL, cluster.time.now_ms())
+
+
+def end(cluster: ReplicaCluster, producer_id: int, *, commit: bool, broker_id: int = LEADER) -> None:
+    ending = memoryview(marker(producer_id, 0, commit=commit))
+    cluster.partition(broker_id).append(ending, ACKS_ALL, cluster.time.now_ms(), from_client=False)
+
+
+def read_committed(partition: Partition) -> tuple[int, list[tuple[int, int]]]:
+    """How far readers get, and what they must leave out."""
+    found = partition.read(0, 1 << 20, read_committed=True, from_any_replica=True)
+    return found.last_stable_offset, found.aborted or []
+
+
+def test_every_replica_holds_readers_back_alike(cluster: ReplicaCluster) -> None:
+    write(cluster, ME, 0)
+    write(cluster, YOU, 0)
+    cluster.time.run_for(500)
+    for broker_id in (LEADER, FOLLOWER, OTHER):
+        assert read_committed(cluster.partition(broker_id)) == (0, [])
+    end(cluster, ME, commit=False)
+    cluster.time.run_for(500)
+    for broker_id in (LEADER, FOLLOWER, OTHER):
+        assert read_committed(cluster.partition(broker_id)) == (1, [(ME, 0)])
+    end(cluster, YOU, commit=True)
+    cluster.time.run_for(500)
+    for broker_id in (LEADER, FOLLOWER, OTHER):
+        assert read_committed(cluster.partition(broker_id)) == (4, [(ME, 0)])
+
+
+def test_an_outcome_counts_once_it_is_committed(cluster: ReplicaCluster) -> None:
+    write(cluster, ME, 0)
+    cluster.time.run_for(500)
+    end(cluster, ME, commit=True)
+    leader = cluster.partition(LEADER)
+    assert leader.log.last_stable_offset == 2, "the log has the marker"
+    assert read_committed(leader) == (0, []), "the replicas have not"
+    cluster.time.run_for(500)
+    assert read_committed(leader) == (2, [])
+
+
+def test_the_next_leader_knows_who_has_a_transaction_open(cluster: ReplicaCluster) -> None:
+    write(cluster, ME, 0)
+    cluster.time.run_for(500)
+    cluster.controller.move_leader(0, FOLLOWER)
+    cluster.time.run_for(500)
+    follower = cluster.partition(FOLLOWER)
+    assert follower.is_leader
+    assert follower.log.producers.has_open_transaction(ME, 0)
+    write(cluster, ME, 1, FOLLOWER)
+    end(cluster, ME, commit=False, broker_id=FOLLOWER)
+    cluster.time.run_for(500)
+    for broker_id in (LEADER, FOLLOWER, OTHER):
+        assert read_committed(cluster.partition(broker_id)) == (3, [(ME, 0)])
