@@ -13,7 +13,7 @@ NOT_COORDINATOR; whoever waits when that happens is told so as well.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -31,7 +31,7 @@ from sskafka.model.coordination import (
     TransactionalProducer,
 )
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.records.batch import NO_PRODUCER_ID
+from sskafka.records.batch import HEADER_BYTES, NO_PRODUCER_ID
 from sskafka.records.builder import NO_PRODUCER_EPOCH, NewRecord, build_batch
 from sskafka.records.control import ControlType, EndTransactionMarker, control_key
 from sskafka.replication.errors import NotEnoughReplicasError, ReplicationError
@@ -145,26 +145,46 @@ class Shard(Generic[M]):
     def _take(self, decision: Decision) -> None:
         if decision.producer is not None:
             self._take_transactional(decision, decision.producer)
-        else:
-            self._gather(decision)
-            if decision.is_replayed:
-                self._replay(decision.records, None)
+        elif decision.is_divisible:
+            self._take_in_parts(decision)
+        elif self._gather(decision) and decision.is_replayed:
+            self._replay(decision.records, None)
+
+    def _take_in_parts(self, decision: Decision) -> None:
+        parts = list(_parts(decision.records, self.log.batch_bytes_max // 2))
+        for records in parts[:-1]:
+            self._take(Decision(records, is_replayed=decision.is_replayed))
+            if self.state is not ShardState.ACTIVE:
+                _refuse(decision.answers, ErrorCode.NOT_COORDINATOR)
+                return
+        self._take(Decision(parts[-1], decision.answers, decision.is_replayed))
 
     def _take_transactional(self, decision: Decision, producer: TransactionalProducer) -> None:
         """A producer's records stand in a batch of their own, and the log may refuse them for the producer's sake."""
         records = self._stamped(decision.records)
         self._append_first(records, decision.answers, producer, lambda: self._replay(decision.records, producer))
 
-    def _gather(self, decision: Decision) -> None:
+    def _gather(self, decision: Decision) -> bool:
+        """False when the decision is void: it can never be written, or what it rests on could not."""
         if not decision.records and not self._gathered.records:
             self._tell_at(self._end_offset, decision.answers)
-            return
+            return True
         size_bytes = sum(_size_of(record) for record in decision.records)
-        if self._gathered.size_bytes + size_bytes > self.log.batch_bytes_max // 2:
-            self.flush()
+        if decision.is_replayed and HEADER_BYTES + size_bytes > self.log.batch_bytes_max:
+            _refuse(decision.answers, ErrorCode.UNKNOWN_SERVER_ERROR)
+            return False
+        if self._gathered.size_bytes + size_bytes > self.log.batch_bytes_max // 2 and not self._is_flushed():
+            _refuse(decision.answers, ErrorCode.NOT_COORDINATOR)
+            return False
         if not self._gathered.records:
             self._runtime.background.soon(self.flush)
         self._gathered.add(decision, size_bytes)
+        return True
+
+    def _is_flushed(self) -> bool:
+        """False when that failed: the machine is another one now, and what was decided on the last one is void."""
+        self.flush()
+        return self.state is ShardState.ACTIVE
 
     def _replay(self, records: list[StateRecord], producer: TransactionalProducer | None) -> None:
         try:
@@ -195,7 +215,9 @@ class Shard(Generic[M]):
         is_marker: bool = False,
     ) -> None:
         """Replay only what the log has taken: nothing is to be rolled back when it refuses."""
-        self.flush()
+        if not self._is_flushed():
+            _refuse(answers, ErrorCode.NOT_COORDINATOR)
+            return
         try:
             self._append(records, producer, is_marker)
         except Exception as error:
@@ -335,12 +357,29 @@ def refusal_of(error: BaseException) -> ErrorCode:
 
 def _tell(answers: Iterable[Answer]) -> None:
     for asker, response in answers:
-        asker.answer(response)
+        try:
+            asker.answer(response)
+        except Exception:  # one who cannot take the answer must not keep the others from theirs
+            _log.exception("an answer of a coordinator could not be given")
+            asker.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _refuse(answers: Iterable[Answer], error: ErrorCode) -> None:
     for asker, _ in answers:
         asker.refuse(error)
+
+
+def _parts(records: list[StateRecord], part_bytes: int) -> Iterator[list[StateRecord]]:
+    """At least one, in order; none is larger than `part_bytes` unless a record is."""
+    part: list[StateRecord] = []
+    size_bytes = 0
+    for record in records:
+        size_bytes += _size_of(record)
+        if part and size_bytes > part_bytes:
+            yield part
+            part, size_bytes = [], _size_of(record)
+        part.append(record)
+    yield part
 
 
 def _size_of(record: StateRecord) -> int:

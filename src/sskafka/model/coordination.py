@@ -48,6 +48,8 @@ class Decision:
     """Given once the records, and everything that was decided before them, are committed."""
     is_replayed: bool = True
     """False where the machine has changed already and the records only write down what it is now."""
+    is_divisible: bool = False
+    """True where every record stands for itself: there may be more of them than a batch can hold."""
     producer: TransactionalProducer | None = None
     """Set for records that count only if this producer's transaction commits."""
 

@@ -221,7 +221,72 @@ def test_a_decision_that_fits_into_no_batch_is_refused(lab: ShardLab) -> None:
     assert lab.shard.machine.sums == {}
 
 
+def test_what_rests_on_a_failed_append_is_refused_with_it(lab: ShardLab) -> None:
+    """The second decision makes the shard write the first, which fails: it must not reach the machine that is loaded."""
+    lab.log.batch_bytes_max = 400
+    lab.log.append_error = NotEnoughReplicasError("one is not enough")
+    asked = [lab.add("a" * 100, 1), lab.add("b" * 100, 1)]
+    lab.log.append_error = None
+    lab.turn(50)
+    assert [one.code for one in asked] == [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR]
+    assert lab.shard.state is ShardState.ACTIVE
+    assert lab.shard.machine.sums == {}
+    assert lab.log.log_end_offset == 0
+
+
+def test_a_decision_that_is_too_large_disturbs_nobody_else(lab: ShardLab) -> None:
+    lab.log.batch_bytes_max = 1_000
+    parked = Asked()
+    lab.shard.machine.parked.append(parked)
+    other, large = lab.add("a", 1), lab.add("k" * 2_000, 1)
+    assert large.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    lab.turn()
+    assert other.response == 1
+    assert not parked.is_answered
+    assert lab.shard.state is ShardState.ACTIVE
+
+
+def test_records_that_stand_for_themselves_may_be_more_than_a_batch_holds(lab: ShardLab) -> None:
+    lab.log.batch_bytes_max = 1_000
+    asked = Asked()
+    records = [StateRecord(b"key-%d" % number, b"1") for number in range(100)]
+    lab.shard.write(lambda machine, _: Decision(records, [Answer(asked, "done")], is_divisible=True), asked)
+    lab.turn()
+    assert asked.response == "done"
+    assert len(lab.shard.machine.sums) == 100
+    assert lab.log.append_count > 4
+
+
+def test_who_cannot_take_an_answer_keeps_nobody_else_from_theirs(lab: ShardLab) -> None:
+    class Broken(Asked):
+        def answer(self, response: object) -> None:
+            raise ValueError("cannot be encoded")
+
+    broken = Broken()
+    lab.shard.write(lambda machine, _: machine.add("a", 1, broken), broken)
+    other = lab.add("a", 1)
+    lab.turn()
+    assert broken.error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert other.response == 2
+
+
 # -- transactions
+
+
+def test_a_marker_behind_a_failed_append_is_refused_with_it(lab: ShardLab) -> None:
+    lab.add("a", 5, PRODUCER)
+    appends = lab.log.append_count
+    lab.log.batch_bytes_max = 150
+    decided = [StateRecord(b"b" * 100, b"1"), StateRecord(b"c" * 100, b"1")]
+    asked, ended = Asked(), Asked()
+    lab.shard.write(lambda machine, _: Decision(decided, [Answer(asked, 1)], is_replayed=False), asked)
+    lab.shard.end_transaction(PRODUCER, 3, True, ended)
+    assert asked.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert ended.code is ErrorCode.NOT_COORDINATOR, "it is sent again once the shard is loaded"
+    assert lab.log.append_count == appends
+    lab.turn(50)
+    assert lab.shard.state is ShardState.ACTIVE
+    assert lab.shard.machine.sums == {}
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
