@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx
 from broker_process import BrokerProcess, StartBroker
+from confluent_kafka import Consumer, TopicPartition
 from free_ports import free_ports
 from http_door import HttpClient
 from waiting import wait_until
@@ -67,6 +68,24 @@ def test_many_topics_are_counted_in_turns(start_broker: StartBroker) -> None:
         return sum(name.startswith("kafka_log_log_size{") for name in metrics(http))
 
     wait_until(lambda: counted() == 120, "every partition is counted")
+    http.close()
+
+
+def test_groups_are_shown_with_their_lag(start_broker: StartBroker) -> None:
+    broker = start_broker({**HTTP, "offsets.topic.num.partitions": 1})
+    http = HttpClient(broker.http)
+    http.create("read")
+    for _ in range(5):
+        http.produce("read-1", "payload")
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "readers", "enable.auto.commit": False})
+    consumer.commit(offsets=[TopicPartition("read", 0, 2)], asynchronous=False)
+    consumer.close()
+    labels = '{consumergroup="readers",topic="read",partition="0"}'
+    found = metrics(http)
+    assert found[f"kafka_consumergroup_current_offset{labels}"] == 2
+    assert found[f"kafka_consumergroup_lag{labels}"] == 3
+    assert http.delete("/admin/v1/topics/read") == (204, None)
+    assert f"kafka_consumergroup_lag{labels}" not in metrics(http)
     http.close()
 
 

@@ -7,6 +7,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
 from sskafka.servers.http.door import Door
+from sskafka.servers.http.group_lag import group_lag_samples
 from sskafka.servers.http.problems import UNAVAILABLE, Problem
 from sskafka.servers.http.prometheus import CONTENT_TYPE, exposition
 
@@ -39,7 +40,8 @@ def routes(door: Door) -> APIRouter:
     @router.get("/metrics", summary="Counters for Prometheus", response_class=PlainTextResponse)
     async def metrics() -> PlainTextResponse:
         parts = await door.link.ask_for_parts("samples")
-        text = exposition(sample for part in parts for sample in part)
+        lag = await group_lag_samples(door.cluster)
+        text = exposition([*(sample for part in parts for sample in part), *lag])
         return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
     return router
