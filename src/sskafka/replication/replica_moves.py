@@ -20,6 +20,7 @@ from sskafka.replication.partition import Partition
 from sskafka.storage.broker_directory import BrokerDirectory
 from sskafka.storage.errors import StorageError
 from sskafka.storage.file_slice import FileSlice
+from sskafka.storage.flusher import FlushPlan
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.log_move import LogMove
 
@@ -118,12 +119,26 @@ class ReplicaMoves:
             for data in await loop.run_in_executor(self._executor, _read, pieces):
                 move.append(data, self._clock.now_ms())
         if move.can_go_on:
-            await loop.run_in_executor(self._executor, move.copy.flush)
+            await self._sync(move)
+
+    async def _sync(self, move: LogMove) -> None:
+        """All that was copied, so that little is left to sync when the copy takes its place."""
+        plan = move.copy.plan_flush()
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._executor, _sync_files, plan)
+        except OSError as error:
+            raise move.target.health.fail(error) from error
+        move.copy.complete_flush(plan)
 
     async def _tell_controller(self, partition: Partition, directory_id: Uuid | None) -> ErrorCode:
         if directory_id is None:
             return ErrorCode.NONE
         return await self._reports.reported(partition.topic_id, partition.topic_partition.partition, directory_id)
+
+
+def _sync_files(plan: FlushPlan) -> None:
+    for file in plan.files:
+        file.sync()
 
 
 def _read(pieces: list[FileSlice]) -> list[bytes]:

@@ -209,15 +209,33 @@ def test_a_replica_stays_when_the_controller_refuses() -> None:
     append(moving.replica.log, b"a")
     source, target = moving.logs.directories
     moving.moves.ask(TP, target)
-
-    async def until_given_up() -> None:
-        while moving.moves._wanted:  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
-
-    run_beside(moving.run, until_given_up())
+    run_beside(moving.run, until_given_up(moving.moves))
     assert moving.logs.home_of(TP) is source
     assert target.futures == {}
     assert append(moving.replica.log, b"b") == 1
+
+
+def test_a_directory_that_cannot_sync_the_copy_fails_and_the_original_stays() -> None:
+    moving = Moving(Controller())
+    append(moving.replica.log, b"a")
+    source, target = moving.logs.directories
+
+    def fault(operation: str, path: str) -> None:
+        if operation == "sync" and path.startswith("/b/"):
+            raise OSError(errno.EIO, "Input/output error")
+
+    disk: Any = moving.replica.log.log_directory.disk
+    disk.fault = fault
+    moving.moves.ask(TP, target)
+    run_beside(moving.run, until_given_up(moving.moves))
+    assert not target.is_online
+    assert moving.logs.home_of(TP) is source
+    assert append(moving.replica.log, b"b") == 1
+
+
+async def until_given_up(moves: ReplicaMoves) -> None:
+    while moves._wanted:  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
 
 
 def test_a_copy_is_described_with_its_lag() -> None:
