@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sskafka.cli import pipeline_shipped
 from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_heading, print_json, print_table, talk
 from sskafka.cli.pairs import key_values
+from sskafka.cli.pipeline_shipped import TopicOption
 
 if TYPE_CHECKING:
     from sskafka.pipelines.connector.planning import ClusterSession
@@ -47,17 +49,14 @@ def load(name: str) -> "Pipeline":
     try:
         from sskafka.pipelines.files.document import PipelineFileError  # noqa: PLC0415  needs the extra
         from sskafka.pipelines.files.parse import load_pipeline  # noqa: PLC0415  see above
-        from sskafka.pipelines.shipped import shipped_file  # noqa: PLC0415  see above
+        from sskafka.pipelines.shipped import load_shipped, shipped_file  # noqa: PLC0415  see above
     except ModuleNotFoundError as error:
         raise CommandError(f"pipelines need {error.name}", "pip install 'sskafka[spark]'") from None
     path = Path(name)
-    if not path.exists():
-        found = shipped_file(name)
-        if found is None:
-            raise CommandError(f"there is no file {name}", "`sskafka pipeline list` shows what there is")
-        path = found
+    if not path.is_file() and shipped_file(name) is None:
+        raise CommandError(f"there is no file {name}", "`sskafka pipeline list` shows what there is")
     try:
-        return load_pipeline(path)
+        return load_pipeline(path) if path.is_file() else load_shipped(name)
     except PipelineFileError as error:
         raise CommandError(str(error)) from None
 
@@ -77,7 +76,8 @@ def list_(
     from sskafka.pipelines.runner.plan import sink_text  # noqa: PLC0415  not for --help
     from sskafka.pipelines.shipped import shipped_files  # noqa: PLC0415  see above
 
-    files = [file for place in places or (Path(), Path("pipelines")) for file in sorted(place.glob("*.yaml"))]
+    found = [file for place in places or (Path(), Path("pipelines")) for file in sorted(place.glob("*.yaml"))]
+    files = [file for file in found if looks_like_pipeline(file)]
     rows = []
     for file in (*files, *shipped_files()):
         try:
@@ -91,6 +91,12 @@ def list_(
         print_json([dict(zip(("name", "sources", "sinks", "file"), row, strict=True)) for row in rows])
     else:
         print_table(("NAME", "SOURCES", "SINKS", "FILE"), rows)
+
+
+def looks_like_pipeline(file: Path) -> bool:
+    """YAML is for many things; broken pipelines are listed, with what is wrong."""
+    text = file.read_text(encoding="utf-8", errors="replace")
+    return any(f"\n{field}:" in f"\n{text}" for field in ("sources", "sinks"))
 
 
 def plan(
@@ -126,6 +132,16 @@ def run(
     master: MasterOption = "",
     conf: ConfOption = None,
     once: Annotated[bool, typer.Option("--once", help="Read what is there now, then end.")] = False,
+    own_name: Annotated[
+        str, typer.Option("--name", help="Another name: its progress and dead letters are apart.")
+    ] = "",
+    topic: TopicOption = None,
+    to: Annotated[
+        list[str] | None, typer.Option("--to", metavar="SINK=PLACE", help="Another path or topic. Repeatable.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Run a shipped pipeline on made-up records whose answer is known.")
+    ] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Run a pipeline until it ends, Ctrl+C, or `sskafka pipeline stop`."""
@@ -133,8 +149,13 @@ def run(
 
     from sskafka.pipelines.files.model import Trigger  # noqa: PLC0415  see above
     from sskafka.pipelines.runner.run import RunSettings, run_pipeline  # noqa: PLC0415  see above
+    from sskafka.pipelines.shipped.wiring import wired  # noqa: PLC0415  see above
 
-    pipeline = load(name)
+    if check:
+        pipeline_shipped.check([name], master=master, bootstrap=bootstrap)
+        return
+    topics, places = key_values(topic, "--topic"), key_values(to, "--to")
+    pipeline = wired(load(name), name=own_name, topics=topics, places=places)
     if once:
         pipeline = replace(pipeline, trigger=Trigger(""))
     began = time.monotonic()
@@ -147,6 +168,9 @@ def run(
         stop=stop_on_signals(),
     )
     talk(f"run {result.run} of {pipeline.name} has ended: {result.rows_in} rows read")
+    if pipeline.strict and result.unmet:
+        counts = ", ".join(f"{name} in {count} rows" for name, count in result.unmet.items())
+        raise CommandError(f"expectations were not met: {counts}")
 
 
 def stop_on_signals() -> threading.Event:
@@ -321,6 +345,8 @@ def dlq(
 app.command("list")(list_)
 app.command()(plan)
 app.command()(run)
+app.command()(pipeline_shipped.check)
+app.command()(pipeline_shipped.generate)
 app.command()(status)
 app.command()(stop)
 app.command()(reset)

@@ -42,6 +42,11 @@ def draw_grid(rows: Sequence[Row], title: str) -> str:
         Panel("Produce latency, 50th percentile", "ms", _series(rows, "produce", lambda row: row.latency_p50_ms)),
         Panel("Produce latency, 99th percentile", "ms", _series(rows, "produce", lambda row: row.latency_p99_ms)),
     ]
+    return draw_panels(panels, title)
+
+
+def draw_panels(panels: Sequence[Panel], title: str) -> str:
+    """Two beside each other; the legend is that of the first."""
     columns = 2
     width = columns * (LEFT + PANEL_WIDTH + RIGHT) + LEGEND_WIDTH
     height = 30 + ceil(len(panels) / columns) * (TOP + PANEL_HEIGHT + BOTTOM)

@@ -96,6 +96,8 @@ class DeltaSink:
     path: str
     partition_by: tuple[str, ...] = ()
     merge_keys: tuple[str, ...] = ()
+    delete_column: str = ""
+    """A boolean column, not kept itself: where it is true, the row of these keys leaves the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,10 @@ class Pipeline:
     """Of the transformed rows; those have no single record behind them, so none can be dead-lettered."""
     trigger: Trigger = Trigger()
     output_mode: OutputMode = OutputMode.APPEND
+    strict: bool = False
+    """Whether a run in which an expectation was not met counts as failed."""
+    after: PythonTransform | None = None
+    """`function(pipeline)`, called when a run has ended well; what it answers is told."""
     checkpoint: str = ""
     dead_letters: str = ""
     connector: str = "auto"

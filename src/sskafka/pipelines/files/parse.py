@@ -59,6 +59,8 @@ def _pipeline(fields: Fields, path: Path) -> Pipeline:
         expectations=_expectations(fields, allowed=(Action.WARN, Action.DROP, Action.FAIL)),
         trigger=_trigger(fields),
         output_mode=fields.choice("output_mode", OutputMode, OutputMode.APPEND),
+        strict=_one_of(fields, "strict", ("false", "true")) == "true",
+        after=_python(fields, path, "after") if "after" in fields else None,
         checkpoint=fields.text("checkpoint", ""),
         dead_letters=_topic(fields, "dead_letters", ""),
         connector=_one_of(fields, "connector", ("auto", "sskafka", "kafka")),
@@ -258,7 +260,7 @@ def _transform(fields: Fields, sources: tuple[Source, ...], path: Path) -> Trans
     if len(given) != 1:
         fields.problem("transform", "needs either sql or python")
         return SqlTransform("")
-    return _sql(inner, sources) if given[0] == "sql" else _python(inner, path)
+    return _sql(inner, sources) if given[0] == "sql" else _python(inner, path, "python")
 
 
 def _sql(fields: Fields, sources: tuple[Source, ...]) -> Transform:
@@ -270,28 +272,28 @@ def _sql(fields: Fields, sources: tuple[Source, ...]) -> Transform:
     return SqlTransform(sql)
 
 
-def _python(fields: Fields, path: Path) -> Transform:
-    location, colon, function = fields.text("python").rpartition(":")
+def _python(fields: Fields, path: Path, name: str) -> PythonTransform:
+    location, colon, function = fields.text(name).rpartition(":")
     if not colon or not function.isidentifier():
-        fields.problem("python", "must be module:function or file.py:function")
+        fields.problem(name, "must be module:function or file.py:function")
         return PythonTransform(location, function)
     if location.endswith(".py"):
-        _check_python_file(fields, path.parent / location, function)
+        _check_python_file(fields, path.parent / location, function, name)
     return PythonTransform(location, function)
 
 
-def _check_python_file(fields: Fields, file: Path, function: str) -> None:
+def _check_python_file(fields: Fields, file: Path, function: str, name: str) -> None:
     if not file.is_file():
-        fields.problem("python", f"there is no file {file}")
+        fields.problem(name, f"there is no file {file}")
         return
     try:
         module = ast.parse(file.read_text(encoding="utf-8"))
     except SyntaxError as error:
-        fields.problem("python", f"{file}:{error.lineno}: {error.msg}")
+        fields.problem(name, f"{file}:{error.lineno}: {error.msg}")
         return
     names = [node.name for node in module.body if isinstance(node, ast.FunctionDef)]
     if function not in names:
-        fields.problem("python", f"{file} has no function {function!r}; it has {', '.join(names) or 'none'}")
+        fields.problem(name, f"{file} has no function {function!r}; it has {', '.join(names) or 'none'}")
 
 
 def _expectations(fields: Fields, *, allowed: tuple[Action, ...]) -> tuple[Expectation, ...]:
@@ -345,7 +347,7 @@ def _sink_of(kind: str, fields: Fields) -> Sink:
         case "parquet":
             return ParquetSink(name, fields.text("path"), fields.texts("partition_by"))
         case "delta":
-            return DeltaSink(name, fields.text("path"), fields.texts("partition_by"), fields.texts("merge_keys"))
+            return _delta_sink(name, fields)
         case "topic":
             return TopicSink(
                 name,
@@ -357,6 +359,19 @@ def _sink_of(kind: str, fields: Fields) -> Sink:
             )
         case _:
             return ConsoleSink(name, fields.number("rows", 20) or 20)
+
+
+def _delta_sink(name: str, fields: Fields) -> DeltaSink:
+    sink = DeltaSink(
+        name,
+        fields.text("path"),
+        fields.texts("partition_by"),
+        fields.texts("merge_keys"),
+        fields.text("delete_column", ""),
+    )
+    if sink.delete_column and not sink.merge_keys:
+        fields.problem("delete_column", "needs merge_keys: the columns by which the row to delete is found")
+    return sink
 
 
 def _trigger(fields: Fields) -> Trigger:

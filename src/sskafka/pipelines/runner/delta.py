@@ -50,17 +50,31 @@ class DeltaWriter:
             self._merge(content, properties)
         else:
             partitions = list(self._sink.partition_by) or None
-            write_deltalake(self._path, content, mode="append", partition_by=partitions, commit_properties=properties)
+            kept = self._without_deleted(content)
+            write_deltalake(self._path, kept, mode="append", partition_by=partitions, commit_properties=properties)
+
+    def _without_deleted(self, content: Any) -> Any:
+        """For a table that is empty yet: there is nothing to delete from."""
+        column = self._sink.delete_column
+        if not column:
+            return content
+        import pyarrow.compute as pc  # noqa: PLC0415  see above
+
+        return content.filter(pc.invert(content.column(column))).drop_columns([column])
 
     def _merge(self, content: Any, properties: Any) -> None:
-        """Rows of the same keys replace those that are there."""
+        """Rows of the same keys replace those that are there, or delete them."""
         from deltalake import DeltaTable  # noqa: PLC0415  see above
 
         same = " and ".join(f"target.`{key}` = source.`{key}`" for key in self._sink.merge_keys)
-        (
-            DeltaTable(self._path)
-            .merge(content, predicate=same, source_alias="source", target_alias="target", commit_properties=properties)
-            .when_matched_update_all()
-            .when_not_matched_insert_all()
-            .execute()
+        merger = DeltaTable(self._path).merge(
+            content, predicate=same, source_alias="source", target_alias="target", commit_properties=properties
         )
+        column = self._sink.delete_column
+        if column:
+            merger = merger.when_matched_delete(f"source.`{column}`")
+            merger = merger.when_matched_update_all(except_cols=[column])
+            merger = merger.when_not_matched_insert_all(f"not source.`{column}`", except_cols=[column])
+        else:
+            merger = merger.when_matched_update_all().when_not_matched_insert_all()
+        merger.execute()

@@ -22,6 +22,7 @@ from sskafka.pipelines.connector.planning import ClusterSession, Planner
 from sskafka.pipelines.files.model import Pipeline, Source
 from sskafka.pipelines.runner.errors import PipelineRunError, explained
 from sskafka.pipelines.runner.events import ENDED, Event, EventLog, EventType, create_topics
+from sskafka.pipelines.runner.finishing import finish
 from sskafka.pipelines.runner.progress import QueryProgress, QueryTotals
 from sskafka.pipelines.runner.recovery import recover_topics, topic_sinks
 from sskafka.pipelines.session import SessionSettings, Tell, start_session
@@ -54,6 +55,15 @@ class RunResult:
         """Each query reads the topics for itself: what the one that came farthest has read."""
         return max((query.rows_in for query in self.queries), default=0)
 
+    @property
+    def unmet(self) -> dict[str, int]:
+        """Rows that did not meet an expectation; each query has counted for itself."""
+        counts: dict[str, int] = {}
+        for query in self.queries:
+            for name, count in query.unmet.items():
+                counts[name] = max(count, counts.get(name, 0))
+        return {name: count for name, count in counts.items() if count}
+
 
 def run_pipeline(
     pipeline: Pipeline,
@@ -71,7 +81,11 @@ def run_pipeline(
         run_id = uuid.uuid4().hex[:12]
         recover_topics(cluster, pipeline, settings.bootstrap, run_id)
         spark = start_session(session, tell)
-        return _Run(pipeline, settings, cluster, spark, run_id, stop or threading.Event()).go(tell, on_progress)
+        result = _Run(pipeline, settings, cluster, spark, run_id, stop or threading.Event()).go(tell, on_progress)
+    told = finish(pipeline)
+    if told:
+        tell(told)
+    return result
 
 
 def prepare_topics(cluster: ClusterSession, pipeline: Pipeline, bootstrap: str) -> None:

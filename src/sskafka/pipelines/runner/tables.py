@@ -70,7 +70,7 @@ def parsed(records: DataFrame, source: Source) -> DataFrame:
     ]
     match source.format:
         case RecordFormat.RAW:
-            rows = records.select("key", "value", *place, sf.lit(None).cast("string").alias(ERROR))
+            rows = records.select("key", "value", "headers", *place, sf.lit(None).cast("string").alias(ERROR))
         case RecordFormat.TEXT:
             rows = records.select(sf.col("value").cast("string"), *place, sf.lit(None).cast("string").alias(ERROR))
         case RecordFormat.JSON:

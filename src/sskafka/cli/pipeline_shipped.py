@@ -1,0 +1,81 @@
+"""`sskafka pipeline check` and `generate`: shipped pipelines and the input that their answers are known for."""
+
+import asyncio
+import time
+from typing import Annotated
+
+import typer
+
+from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption
+from sskafka.cli.failures import CommandError
+from sskafka.cli.output import print_heading, talk
+from sskafka.cli.pairs import key_values
+
+NamesArgument = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Shipped pipelines; all of them.")]
+RecordsOption = Annotated[int, typer.Option("--records", "-n", min=20, help="About so many records.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="The same seed makes the same records.")]
+MasterOption = Annotated[str, typer.Option("--master", help="Spark's master; local[*] unless given.")]
+TopicOption = Annotated[
+    list[str] | None, typer.Option("--topic", metavar="TABLE=TOPIC", help="Another topic for a table. Repeatable.")
+]
+
+
+def check(
+    names: NamesArgument = None,
+    records: RecordsOption = 1_000,
+    seed: SeedOption = 7,
+    master: MasterOption = "",
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+) -> None:
+    """Run shipped pipelines on made-up records whose answer is known, and compare; exit code 1 where it differs."""
+    wrong = [name for name in names or _shipped_names() if not check_one(name, records, seed, master, bootstrap)]
+    if wrong:
+        raise CommandError(f"the answer of {', '.join(wrong)} is not the known one")
+
+
+def check_one(name: str, records: int, seed: int, master: str, bootstrap: str) -> bool:
+    from sskafka.pipelines.runner.run import RunSettings  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.shipped.selfcheck import CheckSettings  # noqa: PLC0415  see above
+    from sskafka.pipelines.shipped.selfcheck import check as run_check  # noqa: PLC0415  see above
+
+    _refuse_unknown(name)
+    print_heading(f"pipeline {name}")
+    began = time.monotonic()
+    settings = CheckSettings(RunSettings(bootstrap, master), records, seed)
+    differing = run_check(name, settings, lambda text: talk(f"[{time.monotonic() - began:5.1f} s] {text}"))
+    for line in differing:
+        print(line)
+    print(f"{name}: {'the answer is wrong' if differing else 'every row is as expected'}")
+    return not differing
+
+
+def generate(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A shipped pipeline.")],
+    records: RecordsOption = 1_000,
+    seed: SeedOption = 7,
+    topic: TopicOption = None,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+) -> None:
+    """Write made-up records to the topics that a shipped pipeline reads."""
+    from sskafka.pipelines.shipped import load_shipped  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.shipped.exercise import Task  # noqa: PLC0415  see above
+    from sskafka.pipelines.shipped.selfcheck import make_exercise, produce, topics_of  # noqa: PLC0415  see above
+    from sskafka.pipelines.shipped.wiring import wired  # noqa: PLC0415  see above
+
+    _refuse_unknown(name)
+    topics = topics_of(wired(load_shipped(name), topics=key_values(topic, "--topic")))
+    messages = make_exercise(name, Task(records, seed, topics)).messages
+    asyncio.run(produce(bootstrap, topics, messages))
+    for table, own in messages.items():
+        talk(f"wrote {len(own)} records to {topics[table]}")
+
+
+def _shipped_names() -> list[str]:
+    from sskafka.pipelines.shipped import shipped_names  # noqa: PLC0415  not for --help
+
+    return shipped_names()
+
+
+def _refuse_unknown(name: str) -> None:
+    if name not in _shipped_names():
+        raise CommandError(f"there is no shipped pipeline {name}", f"one of {', '.join(_shipped_names())}")

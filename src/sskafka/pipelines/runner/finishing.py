@@ -1,0 +1,34 @@
+"""The function that a pipeline names for its end: a report, a notice."""
+
+import importlib
+import importlib.util
+from types import ModuleType
+
+from sskafka.pipelines.files.model import Pipeline
+from sskafka.pipelines.runner.errors import PipelineRunError
+
+
+def finish(pipeline: Pipeline) -> str:
+    """Calls it; what it answers is for people."""
+    if pipeline.after is None:
+        return ""
+    location, name = pipeline.after.location, pipeline.after.function
+    function = getattr(_module(pipeline, location), name, None)
+    if not callable(function):
+        raise PipelineRunError(f"after: {location} has no function {name}")
+    return str(function(pipeline) or "")
+
+
+def _module(pipeline: Pipeline, location: str) -> ModuleType:
+    try:
+        if not location.endswith(".py"):
+            return importlib.import_module(location)
+        file = pipeline.path.parent / location
+        spec = importlib.util.spec_from_file_location(file.stem, file)
+        assert spec is not None, "the file was there when the pipeline was read"
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except (ImportError, OSError) as error:
+        raise PipelineRunError(f"after: {location} cannot be imported: {error}") from error
+    return module

@@ -1,0 +1,59 @@
+"""What runs leave in files, tables and topics, read without Spark."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sskafka.client.config import ConnectionConfig
+from sskafka.pipelines.connector.fetching import read_ranges
+from sskafka.pipelines.connector.offsets import ranges_between
+from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
+from sskafka.pipelines.connector.planning import ClusterSession, Planner
+from sskafka.pipelines.files.model import DeltaSink, ParquetSink, Pipeline, Sink, TopicSink
+
+S = TypeVar("S", bound=Sink)
+
+
+def sink_of(pipeline: Pipeline, kind: type[S]) -> S:
+    return next(sink for sink in pipeline.sinks if isinstance(sink, kind))
+
+
+def delta_path(pipeline: Pipeline) -> Path:
+    return Path(pipeline.resolved(sink_of(pipeline, DeltaSink).path))
+
+
+def parquet_rows(pipeline: Pipeline) -> list[dict[str, Any]]:
+    """Of the first Parquet sink; none when nothing was written. Directories such as day=2026-01-01 are columns."""
+    from pyarrow import ArrowInvalid, dataset  # noqa: PLC0415  some hundred milliseconds
+
+    path = pipeline.resolved(sink_of(pipeline, ParquetSink).path)
+    try:
+        return list(dataset.dataset(path, partitioning="hive").to_table().to_pylist())
+    except (FileNotFoundError, ArrowInvalid):
+        return []
+
+
+def delta_rows(pipeline: Pipeline) -> list[dict[str, Any]]:
+    """Of the first Delta sink."""
+    from deltalake import DeltaTable  # noqa: PLC0415  see above
+
+    return list(DeltaTable(delta_path(pipeline)).to_pyarrow_table().to_pylist())
+
+
+def topic_rows(pipeline: Pipeline, bootstrap: str) -> list[dict[str, Any]]:
+    """Of the first topic sink: the committed records, each a JSON object."""
+    topic = sink_of(pipeline, TopicSink).topic
+    return [json.loads(value) for _, value in committed_records(bootstrap, topic) if value is not None]
+
+
+def committed_records(bootstrap: str, topic: str) -> Iterator[tuple[bytes | None, bytes | None]]:
+    """Keys and values, partition by partition."""
+    options = source_options(
+        {BOOTSTRAP: bootstrap, "subscribe": topic, "kafka.isolation.level": "read_committed"}, streaming=False
+    )
+    with ClusterSession(bootstrap, ConnectionConfig()) as session:
+        planner = Planner(options, session)
+        ranges = ranges_between(planner.earliest(planner.partitions()), planner.latest())
+    for batch in read_ranges(options, ranges):
+        yield from zip(batch.column("key").to_pylist(), batch.column("value").to_pylist(), strict=True)

@@ -1,0 +1,56 @@
+"""A pipeline, pointed at other topics and places: the file stays as it is."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import assert_never
+
+from sskafka.pipelines.files.model import ConsoleSink, DeltaSink, ParquetSink, Pipeline, Sink, Source, TopicSink
+
+
+class WiringError(Exception):
+    """A table or sink that the pipeline does not have."""
+
+
+def wired(
+    pipeline: Pipeline,
+    *,
+    name: str = "",
+    topics: Mapping[str, str] | None = None,
+    places: Mapping[str, str] | None = None,
+) -> Pipeline:
+    """`topics` by table (several with commas between them), `places` by sink: a path, or a topic.
+
+    With another name it is another pipeline: its progress, its checkpoint and its dead letters are its own."""
+    topics, places = topics or {}, places or {}
+    _check("table", topics, [source.name for source in pipeline.sources])
+    _check("sink", places, [sink.name for sink in pipeline.sinks])
+    return replace(
+        pipeline,
+        name=name or pipeline.name,
+        sources=tuple(_source(source, topics.get(source.name)) for source in pipeline.sources),
+        sinks=tuple(_sink(sink, places.get(sink.name)) for sink in pipeline.sinks),
+    )
+
+
+def _check(kind: str, given: Mapping[str, str], known: list[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise WiringError(f"the pipeline has no {kind} {name!r}; it has {', '.join(known)}")
+
+
+def _source(source: Source, topics: str | None) -> Source:
+    return source if topics is None else replace(source, topics=tuple(topics.split(",")), pattern="")
+
+
+def _sink(sink: Sink, place: str | None) -> Sink:
+    if place is None:
+        return sink
+    match sink:
+        case ParquetSink() | DeltaSink():
+            return replace(sink, path=place)
+        case TopicSink():
+            return replace(sink, topic=place)
+        case ConsoleSink():
+            raise WiringError(f"the sink {sink.name!r} is the console: it has no place")
+        case other:
+            assert_never(other)
