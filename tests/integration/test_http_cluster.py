@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
+import httpx
 import pytest
 from cluster_processes import ClusterProcesses
 from http_door import HttpClient
@@ -118,6 +119,25 @@ def test_all_waits_for_a_replica_that_is_away_and_for_its_word(cluster: HttpClus
         request.result(10)
     assert found == {"last_offset": 1, "records": []}, "what a follower says moves no watermark"
     wait_until(lambda: leader.consume("waiting-1")["last_offset"] == 1, "the absent replica has it too")
+
+
+def test_a_wait_ends_with_its_caller(cluster: HttpCluster, doors: dict[int, HttpClient], leader: HttpClient) -> None:
+    leader.create("abandoned")
+    leading = leaders_of(cluster, "abandoned")[0]
+    absent = next(node_id for node_id in (2, 3) if node_id != leading)
+
+    def looks() -> str:
+        name = 'kafka_network_requestmetrics_requests_total{request="DescribeQuorum"}'
+        return next(line for line in doors[leading].http.get("/metrics").text.splitlines() if line.startswith(name))
+
+    with paused(cluster, absent):
+        with pytest.raises(httpx.ReadTimeout):
+            leader.http.post(
+                "/data/v1/produce", json={"topic_partition": "abandoned-1", "payload": "x"}, timeout=STILL_WAITING_S
+            )
+        before = looks()
+        time.sleep(STILL_WAITING_S)  # a wait that went on would have looked again
+        assert looks() == before
 
 
 def test_a_reader_waits_a_second_for_the_watermark(cluster: HttpCluster, leader: HttpClient) -> None:
