@@ -71,6 +71,7 @@ class Housekeeping:
             await self._in_thread(partial(self._logs.checkpoint_high_watermarks, marks))
         if self._is_due("recovery points", settings["log.flush.offset.checkpoint.interval.ms"]):
             await self._in_thread(self._logs.checkpoint_recovery_points)
+            await self._in_thread(self._logs.checkpoint_cleaned_offsets)
         if self._is_due("log starts", settings["log.flush.start.offset.checkpoint.interval.ms"]):
             await self.keep_log_starts()
 

@@ -122,14 +122,20 @@ class BrokerDirectory:
             self._write(self._log_start_offsets, starts)
 
     def checkpoint_cleaned_offsets(self) -> None:
-        """Of every log that was ever compacted here: it may have gaps, even if its topic is not compacted now."""
+        """Of every log that was ever compacted: it may have gaps, even if its topic is not compacted now."""
         with self._writing:
             cleaned = {
                 tp: log.first_dirty_offset
                 for tp, log in list(self.logs.items())
-                if tp in self._cleaned_offsets.offsets or log.first_dirty_offset > log.log_start_offset
+                if tp in self._cleaned_offsets.offsets or log.has_gaps or log.first_dirty_offset > log.log_start_offset
             }
             self._write(self._cleaned_offsets, cleaned)
+
+    def remember_cleaned(self, topic_partition: TopicPartition, offset: int) -> None:
+        """Of a log that is about to be put here."""
+        with self._writing:
+            known = self._of_open_logs(self._cleaned_offsets.offsets)
+            self._write(self._cleaned_offsets, {**known, topic_partition: offset})
 
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         """Of the partitions in `high_watermarks` that lie here; others keep what was written before."""

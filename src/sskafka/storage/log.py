@@ -94,6 +94,7 @@ class Log:
         "directory",
         "epochs",
         "first_dirty_offset",
+        "has_gaps",
         "last_flush_ms",
         "log_directory",
         "log_end_offset",
@@ -127,6 +128,8 @@ class Log:
         self.recovery_point = parts.recovery_point
         self.first_dirty_offset = parts.first_dirty_offset
         """Before this one the log has been compacted; the cleaner's part."""
+        self.has_gaps = False
+        """A leader sent what it had compacted; recovery must not take that for lost records."""
         self.ready_offset = parts.log_end_offset
         self.on_ready: Callable[[], None] | None = None
         self.on_files_deleted: Callable[[list[str]], None] | None = None
@@ -211,8 +214,8 @@ class Log:
         for header in headers:
             if not crc_matches(batches, header, position):
                 raise CorruptBatchError(f"the batch at offset {header.base_offset} does not match its checksum")
-            if header.base_offset < next_offset or header.last_offset_delta < 0:
-                raise UnexpectedAppendOffsetError(base_offset, headers[-1].last_offset, self.log_end_offset)
+            if header.base_offset != next_offset or header.last_offset_delta < 0:
+                self._check_gap(headers, header, next_offset)
             next_offset = header.next_offset
             position += header.size_bytes
         for header in headers:
@@ -221,6 +224,12 @@ class Log:
         self._tail.write(batches, headers, None, next_offset, now_ms)
         self._advance(next_offset)
         return AppendInfo(base_offset, next_offset - 1, NO_TIMESTAMP, self.log_start_offset)
+
+    def _check_gap(self, headers: list[BatchHeader], header: BatchHeader, expected_offset: int) -> None:
+        """The leader's log has been compacted, or this one is not its continuation."""
+        if header.base_offset < expected_offset or header.last_offset_delta < 0:
+            raise UnexpectedAppendOffsetError(headers[0].base_offset, headers[-1].last_offset, self.log_end_offset)
+        self.has_gaps = True
 
     def _rewritten(
         self, batches: bytearray | memoryview, headers: list[BatchHeader], now_ms: int

@@ -209,6 +209,7 @@ class LogManager:
         log = move.put_in_place(now_ms)
         self._adopt(move.target, log, now_ms, is_new=True)
         move.target.futures.pop(log.topic_partition, None)
+        move.target.checkpoint_cleaned_offsets()
         move.source.logs.pop(log.topic_partition).abandon()
         path = self._set_aside(move.source, log.topic_partition, DELETE_SUFFIX)
         self._doomed.append((now_ms + log.config.file_delete_delay_ms, path))

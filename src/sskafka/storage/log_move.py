@@ -77,6 +77,8 @@ class LogMove:
             copy.increment_log_start_offset(original.log_start_offset)
             copy.epochs.replace(original.epochs.entries)
             copy.close()
+            if self._cleaned_before is not None or copy.has_gaps:
+                target.remember_cleaned(original.topic_partition, self._first_dirty_offset)
             target.disk.rename(copy.directory, path)
             target.disk.sync_directory(target.path)
         except OSError as error:
@@ -92,8 +94,13 @@ class LogMove:
             log_start_offset=original.log_start_offset,
             recovery_point=original.log_end_offset,
             was_clean_stop=True,
-            cleaned_before=self._cleaned_before,
+            cleaned_before=target.cleaned_before(original.topic_partition),
         )
+
+    @property
+    def _first_dirty_offset(self) -> int:
+        """What was compacted after the move began may have been copied before."""
+        return self.original.log_start_offset if self._cleaned_before is None else self._cleaned_before
 
     def _catch_up_now(self, now_ms: int) -> None:
         while pieces := self.next_piece(1 << 20):

@@ -2,7 +2,7 @@
 
 import pytest
 from compacting import LIMITS, batches_of, compact, job_for, keyed, pairs_of, put
-from logs import NOW_MS, append, marker, reopen
+from logs import NOW_MS, TP, append, marker, reopen
 from simulated_disk import SimulatedDisk
 
 from sskafka.records.batch import DELETE_HORIZON, CorruptBatchError
@@ -10,6 +10,8 @@ from sskafka.records.compression import Compression
 from sskafka.storage.compaction.cleaning import MapTooSmallError, clean_log
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
+from sskafka.storage.log_manager import LogManager
+from sskafka.storage.meta_properties import MetaProperties
 
 DAY_MS = 86_400_000
 COMPACTED = LogConfig(cleanup_policy=("compact",), segment_bytes=400)
@@ -360,3 +362,17 @@ def test_a_checkpoint_that_cannot_be_true_is_not_believed(
     log.close()
     again = reopen(disk, COMPACTED, log_start_offset=3, cleaned_before=cleaned_before)
     assert again.first_dirty_offset == first_dirty
+
+
+def test_a_follower_of_a_compacted_log_keeps_its_gaps_through_a_crash() -> None:
+    """The topic is no longer compacted, and this replica never compacted anything itself."""
+    disk = SimulatedDisk()
+    manager = LogManager.open(disk, ("/data",), node_id=1, format_as=lambda: MetaProperties("cluster", 1))
+    follower = manager.open_log(TP, bytes(16), LogConfig(), NOW_MS)
+    for offset in (0, 7, 30):
+        follower.append_as_follower(keyed((b"k", b"v"), timestamp=NOW_MS, base_offset=offset, leader_epoch=0))
+    assert follower.has_gaps
+    manager.checkpoint_cleaned_offsets()
+    manager.release()
+    again = LogManager.open(disk, ("/data",), node_id=1).open_log(TP, bytes(16), LogConfig(), NOW_MS)
+    assert [offset for offset, _, _ in pairs_of(again)] == [0, 7, 30]

@@ -112,6 +112,24 @@ def test_a_compacted_log_keeps_its_gaps(disk: SimulatedDisk) -> None:
     assert moved.first_dirty_offset == log.first_dirty_offset
 
 
+@pytest.mark.parametrize("steps", [0, 5, 10, 1000])
+def test_gaps_survive_a_crash_after_a_move_although_the_topic_is_no_longer_compacted(steps: int) -> None:
+    disk = SimulatedDisk()
+    manager = start(disk)
+    log = opened(manager, LogConfig(segment_bytes=300, **COMPACTED_SETTINGS))
+    for n in range(20):
+        put(log, (b"%d" % (n % 3), b"%d" % n), now_ms=NOW_MS)
+    compact(log, NOW_MS)
+    manager.checkpoint_cleaned_offsets()
+    log.configure(CONFIG)
+    before = pairs_of(log)
+    move = manager.begin_move(TP, manager.directories[1], NOW_MS)
+    catch_up(move)
+    _finished(disk, manager, move, steps)
+    manager.release()
+    assert pairs_of(opened(start(disk))) == before
+
+
 def test_a_move_that_ends_early_leaves_no_trace(disk: SimulatedDisk) -> None:
     manager = start(disk)
     log = opened(manager)
