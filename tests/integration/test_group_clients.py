@@ -3,8 +3,10 @@
 import asyncio
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import aiokafka
 import kafka
@@ -14,6 +16,7 @@ from clients import TIMEOUT_S, Message, confluent_consumer, confluent_producer, 
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from group_fixtures import GROUP_SETTINGS, group_broker
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from waiting import wait_until
 from wire_connection import Connection
 
@@ -22,7 +25,8 @@ __all__ = ["group_broker"]
 PARTITIONS = 4
 SESSION_MS = 2_000
 
-CRASHING_MEMBER = """
+CRASHING_MEMBERS = {
+    "confluent-kafka": """
 import sys
 from confluent_kafka import Consumer
 consumer = Consumer({"bootstrap.servers": sys.argv[1], "group.id": sys.argv[2], "session.timeout.ms": 2000,
@@ -33,7 +37,32 @@ while not consumer.assignment():
 print("assigned", flush=True)
 while True:
     consumer.poll(0.1)
-"""
+""",
+    "aiokafka": """
+import asyncio, sys
+from aiokafka import AIOKafkaConsumer
+async def run():
+    async with AIOKafkaConsumer(sys.argv[3], bootstrap_servers=sys.argv[1], group_id=sys.argv[2],
+            session_timeout_ms=2000, heartbeat_interval_ms=300, metadata_max_age_ms=500) as consumer:
+        while not consumer.assignment():
+            await consumer.getmany(timeout_ms=100)
+        print("assigned", flush=True)
+        while True:
+            await consumer.getmany(timeout_ms=100)
+asyncio.run(run())
+""",
+    "kafka-python": """
+import sys
+from kafka import KafkaConsumer
+consumer = KafkaConsumer(sys.argv[3], bootstrap_servers=sys.argv[1], group_id=sys.argv[2], session_timeout_ms=2000,
+    heartbeat_interval_ms=300, metadata_max_age_ms=500)
+while not consumer.assignment():
+    consumer.poll(100)
+print("assigned", flush=True)
+while True:
+    consumer.poll(100)
+""",
+}
 
 
 @pytest.fixture
@@ -106,19 +135,93 @@ def test_confluent_members_share_and_take_over(group_broker: BrokerProcess, numb
     second.close()
 
 
-def test_a_crashed_member_is_replaced_after_its_session(group_broker: BrokerProcess, numbers: str) -> None:
-    command = [sys.executable, "-c", CRASHING_MEMBER, group_broker.bootstrap, f"{numbers}-crash", numbers]
+@pytest.mark.parametrize("library", CRASHING_MEMBERS)
+def test_a_crashed_member_is_replaced_after_its_session(
+    group_broker: BrokerProcess, numbers: str, library: str
+) -> None:
+    """By a member that need not be of the same library."""
+    group = f"{numbers}-crash"
+    command = [sys.executable, "-W", "ignore", "-c", CRASHING_MEMBERS[library], group_broker.bootstrap, group, numbers]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as crashing:
-        assert crashing.stdout is not None
-        assert crashing.stdout.readline() == "assigned\n"
-        survivor = member(group_broker.bootstrap, f"{numbers}-crash", numbers)
-        poll_until(lambda: 0 < len(owned(survivor)) < PARTITIONS, survivor)
-        crashing.kill()
+        try:
+            assert crashing.stdout is not None
+            assert crashing.stdout.readline() == "assigned\n"
+            survivor = member(group_broker.bootstrap, group, numbers)
+            poll_until(lambda: 0 < len(owned(survivor)) < PARTITIONS, survivor)
+        finally:
+            crashing.kill()
     poll_until(lambda: share_all(survivor), survivor, timeout_s=SESSION_MS / 1000 + 8)
     survivor.close()
 
 
-def test_a_static_member_comes_back_without_a_rebalance(group_broker: BrokerProcess, numbers: str) -> None:
+def owned_by_confluent(bootstrap: str, group: str, topic: str) -> set[int]:
+    consumer = member(bootstrap, group, topic, group_instance_id="restarts", partition_assignment_strategy="roundrobin")
+    poll_until(lambda: bool(owned(consumer)), consumer)
+    found = owned(consumer)
+    consumer.close()
+    return found
+
+
+def owned_by_aiokafka(bootstrap: str, group: str, topic: str) -> set[int]:
+    async def run() -> set[int]:
+        async with (
+            asyncio.timeout(TIMEOUT_S),
+            aiokafka.AIOKafkaConsumer(
+                topic,
+                bootstrap_servers=bootstrap,
+                group_id=group,
+                group_instance_id="restarts",
+                session_timeout_ms=10_000,
+                metadata_max_age_ms=500,
+            ) as consumer,
+        ):
+            while not consumer.assignment():
+                await consumer.getmany(timeout_ms=50)
+            return {item.partition for item in consumer.assignment()}
+
+    return asyncio.run(run())
+
+
+def owned_by_kafka_python(bootstrap: str, group: str, topic: str) -> set[int]:
+    consumer = kafka.KafkaConsumer(
+        topic,
+        bootstrap_servers=bootstrap,
+        group_id=group,
+        group_instance_id="restarts",
+        session_timeout_ms=10_000,
+        metadata_max_age_ms=500,
+        partition_assignment_strategy=[RoundRobinPartitionAssignor],
+    )
+    try:
+        wait_until(lambda: (consumer.poll(50), consumer.assignment())[1], "it is assigned something")
+        return {item.partition for item in consumer.assignment()}
+    finally:
+        consumer.close()
+
+
+@contextmanager
+def polled(consumer: Consumer) -> Iterator[None]:
+    """A member that does its part while others are looked at."""
+    stops = threading.Event()
+
+    def run() -> None:
+        while not stops.is_set():
+            consumer.poll(0.05)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stops.set()
+        thread.join(TIMEOUT_S)
+        consumer.close()
+
+
+@pytest.mark.parametrize("joins", [owned_by_confluent, owned_by_aiokafka, owned_by_kafka_python])
+def test_a_static_member_comes_back_without_a_rebalance(
+    group_broker: BrokerProcess, numbers: str, joins: Callable[[str, str, str], set[int]]
+) -> None:
     group = f"{numbers}-static"
     rebalances: list[str] = []
     stays = confluent_consumer(
@@ -127,19 +230,36 @@ def test_a_static_member_comes_back_without_a_rebalance(group_broker: BrokerProc
         auto_offset_reset="earliest",
         group_instance_id="stays",
         session_timeout_ms=10_000,
+        heartbeat_interval_ms=300,
+        partition_assignment_strategy="roundrobin",
     )
     stays.subscribe([numbers], on_revoke=lambda *_: rebalances.append("revoked"))
-    restarts = member(group_broker.bootstrap, group, numbers, group_instance_id="restarts")
-    poll_until(lambda: share_all(stays, restarts), stays, restarts)
-    before = owned(restarts)
-    rebalances.clear()
-    restarts.close()
-    restarts = member(group_broker.bootstrap, group, numbers, group_instance_id="restarts")
-    poll_until(lambda: bool(owned(restarts)), restarts, stays)
-    assert owned(restarts) == before
-    assert not rebalances
-    restarts.close()
-    stays.close()
+    poll_until(lambda: share_all(stays), stays)
+    with polled(stays):
+        before = joins(group_broker.bootstrap, group, numbers)
+        assert 0 < len(before) < PARTITIONS
+        rebalances.clear()
+        assert joins(group_broker.bootstrap, group, numbers) == before
+        assert not rebalances
+
+
+async def committed_by_aiokafka(bootstrap: str, topic: str) -> dict[int, int]:
+    async with aiokafka.AIOKafkaConsumer(
+        bootstrap_servers=bootstrap, group_id="g", enable_auto_commit=False
+    ) as consumer:
+        partitions = [aiokafka.TopicPartition(topic, partition) for partition in range(PARTITIONS)]
+        consumer.assign(partitions)
+        found = {item.partition: await consumer.committed(item) for item in partitions}
+    return {partition: offset for partition, offset in found.items() if offset is not None}
+
+
+def committed_by_kafka_python(bootstrap: str, topic: str) -> dict[int, int]:
+    consumer = kafka.KafkaConsumer(bootstrap_servers=bootstrap, group_id="g", enable_auto_commit=False)
+    try:
+        found = {number: consumer.committed(kafka.TopicPartition(topic, number)) for number in range(PARTITIONS)}
+    finally:
+        consumer.close()
+    return {partition: offset for partition, offset in found.items() if offset is not None}
 
 
 def test_offsets_survive_a_restart_and_members_find_their_way_back(start_broker: StartBroker, topic: str) -> None:
@@ -155,6 +275,8 @@ def test_offsets_survive_a_restart_and_members_find_their_way_back(start_broker:
     broker.start()
     found = consumer.committed([TopicPartition(topic, partition) for partition in committed], TIMEOUT_S)
     assert {item.partition: item.offset for item in found} == committed
+    assert asyncio.run(committed_by_aiokafka(broker.bootstrap, topic)) == committed
+    assert committed_by_kafka_python(broker.bootstrap, topic) == committed
     rest = read_all(consumer, PARTITIONS * 10 - 25)
     assert len(set(rest)) == len(rest), "the same member goes on, nothing is read twice"
     assert all(offset >= committed.get(partition, 0) for partition, offset in rest)
