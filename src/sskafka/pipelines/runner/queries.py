@@ -4,6 +4,8 @@ Separate queries keep each sink exactly once by its own means: Parquet by Spark'
 Delta by transaction versions in the table. They read the topics again each; a topic is made for that.
 """
 
+import time
+from collections.abc import Callable
 from functools import partial
 from typing import assert_never
 
@@ -18,6 +20,10 @@ from sskafka.pipelines.runner.delta import DeltaWriter
 from sskafka.pipelines.runner.recovery import DEAD_LETTERS, transactional_prefix
 from sskafka.pipelines.runner.tables import connector_of, dead_letters, parsed, read_records, table
 from sskafka.pipelines.runner.transforming import TransformError, transformed
+
+_START_ATTEMPTS = 3
+_START_POLL_S = 0.1
+_TOO_SLOW = "Python worker failed to connect back"
 
 
 def result_of(spark: SparkSession, pipeline: Pipeline, bootstrap: str, query: str) -> DataFrame:
@@ -37,12 +43,27 @@ def start_queries(spark: SparkSession, pipeline: Pipeline, bootstrap: str) -> li
     started: list[StreamingQuery] = []
     try:
         for start in starters:
-            started.append(start())  # noqa: PERF401  what has started must be known when a later one fails
+            started.append(_initialized(start))  # noqa: PERF401  what has started must be known when a later one fails
     except BaseException:
         for query in started:
             query.stop()
         raise
     return started
+
+
+def _initialized(start: Callable[[], StreamingQuery]) -> StreamingQuery:
+    """A query whose source has been found, before the next one starts.
+
+    Spark gives each query's Python processes ten seconds to come up. On a busy machine those of several queries at
+    once are too slow; what failed for that alone has done nothing yet and is started again."""
+    for attempt in range(_START_ATTEMPTS):
+        query = start()
+        while query.isActive and "nitializing" in query.status["message"]:
+            time.sleep(_START_POLL_S)
+        failure = query.exception()
+        if failure is None or _TOO_SLOW not in str(failure) or attempt == _START_ATTEMPTS - 1:
+            break
+    return query
 
 
 def checkpoint_of(pipeline: Pipeline, query: str) -> str:
