@@ -129,7 +129,7 @@ class Log:
         self.first_dirty_offset = parts.first_dirty_offset
         """Before this one the log has been compacted; the cleaner's part."""
         self.has_gaps = False
-        """A leader sent what it had compacted; recovery must not take that for lost records."""
+        """It was compacted, here or by the leader; recovery must not take that for lost records."""
         self.ready_offset = parts.log_end_offset
         self.on_ready: Callable[[], None] | None = None
         self.on_files_deleted: Callable[[list[str]], None] | None = None
@@ -441,6 +441,7 @@ class Log:
             paths = self._tail.swap_in(old)
         except OSError as error:
             raise self.log_directory.fail(error) from error
+        self.has_gaps = True
         self._records_below_start = (self.segments.first.base_offset, 0)
         if self.on_files_deleted is not None:
             self.on_files_deleted(paths)
