@@ -273,12 +273,22 @@ class Shard(Generic[M]):
 
     def _loaded(self, error: BaseException | None) -> None:
         if error is not None:
-            _log.error("partition %d of an internal topic cannot be loaded", self.partition, exc_info=error)
-            self.state = ShardState.STOPPED
+            self._give_up(error)
             return
         self.state = ShardState.ACTIVE
         self._end_offset = self.log.log_end_offset
-        self._take(self.machine.start(self._runtime.clock.now_ms()))
+        try:
+            decision = self.machine.start(self._runtime.clock.now_ms())
+        except Exception as unable:  # loading it again would end the same way
+            self._give_up(unable)
+        else:
+            self._take(decision)
+
+    def _give_up(self, error: BaseException) -> None:
+        """Until leadership moves; others may be able to read what this broker cannot."""
+        _log.error("partition %d of an internal topic cannot be loaded", self.partition, exc_info=error)
+        self._timers.cancel_all()
+        self.state = ShardState.STOPPED
 
     def _roll_back(self, error: BaseException) -> None:
         """Forget what the log does not have, by reading all of it again."""

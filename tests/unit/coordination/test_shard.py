@@ -2,7 +2,7 @@
 
 import pytest
 from group_lab import Asked
-from shard_lab import ShardLab
+from shard_lab import ShardLab, Sums
 
 from sskafka.coordination.shard import ShardState
 from sskafka.model.coordination import Answer, Decision, StateRecord, TransactionalProducer
@@ -184,6 +184,24 @@ def test_a_long_log_is_loaded_in_turns(lab: ShardLab, monkeypatch: pytest.Monkey
     assert turns > 10
 
 
+def test_a_log_that_cannot_be_replayed_has_no_coordinator_here(lab: ShardLab) -> None:
+    asked = Asked()
+    poison = Decision([StateRecord(b"poison", b"")], [Answer(asked, 1)], is_replayed=False)
+    lab.shard.write(lambda machine, _: poison, asked)
+    lab.turn()
+    assert asked.response == 1
+    lab.begin()
+    lab.turn(50)
+    assert lab.add("a", 1).code is ErrorCode.NOT_COORDINATOR
+
+
+def test_a_machine_that_cannot_start_has_no_coordinator_here(lab: ShardLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Sums, "start", lambda machine, now_ms: 1 / 0)
+    lab.begin()
+    lab.turn(50)
+    assert lab.add("a", 1).code is ErrorCode.NOT_COORDINATOR
+
+
 def test_a_cold_log_is_read_by_a_thread(lab: ShardLab) -> None:
     for _ in range(20):
         lab.add("a", 1)
@@ -222,7 +240,7 @@ def test_a_decision_that_fits_into_no_batch_is_refused(lab: ShardLab) -> None:
 
 
 def test_what_rests_on_a_failed_append_is_refused_with_it(lab: ShardLab) -> None:
-    """The second decision makes the shard write the first, which fails: it must not reach the machine that is loaded."""
+    """The second decision makes the shard write the first, which fails: it must not reach the new machine."""
     lab.log.batch_bytes_max = 400
     lab.log.append_error = NotEnoughReplicasError("one is not enough")
     asked = [lab.add("a" * 100, 1), lab.add("b" * 100, 1)]
