@@ -3,6 +3,7 @@
 import json
 import sys
 
+from sskafka.pipelines.runner.queries import start_patiently
 from sskafka.pipelines.session import SessionSettings, start_session
 
 
@@ -29,7 +30,7 @@ def main() -> None:
     )
     for name, value in arguments["options"].items():
         writer = writer.option(name, value)
-    writer.trigger(availableNow=True).start().awaitTermination()
+    start_patiently(writer.trigger(availableNow=True).start).awaitTermination()
     spark.stop()
 
 

@@ -10,6 +10,7 @@ from sskafka.client.admin import Admin
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.progress import committed_progress
+from sskafka.pipelines.runner.queries import start_patiently
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -105,7 +106,7 @@ class Stream:
             reader = reader.option(name, value)
         writer = reader.load().writeStream.format("parquet").option("path", str(self._directory / "out"))
         writer = writer.option("checkpointLocation", str(self._directory / "checkpoint"))
-        query = writer.trigger(availableNow=True).start()
+        query = start_patiently(writer.trigger(availableNow=True).start)
         query.awaitTermination(120)
         return query
 

@@ -8,6 +8,7 @@ from sskafka.client.cluster import Cluster
 from sskafka.client.errors import ClientError, UnsupportedApiError
 from sskafka.client.transactions import FIRST_VERSION, Transaction, describe, initialize, list_transactions
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.pipelines.connector.errors import OptionError
 
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 """What a producer hears whose transactional id was taken over."""
@@ -19,7 +20,13 @@ async def begin(
     cluster: Cluster, transactional_id: str, timeout_ms: int, last: Transaction | None = None
 ) -> Transaction:
     """Takes the id over, from `last` alone if given: a KafkaError of FENCED says that somebody else has it."""
-    taken = await initialize(cluster, transactional_id, timeout_ms, last)
+    try:
+        taken = await initialize(cluster, transactional_id, timeout_ms, last)
+    except KafkaError as error:
+        if error.code == ErrorCode.INVALID_TRANSACTION_TIMEOUT:
+            problem = f"{timeout_ms} is above the brokers' transaction.max.timeout.ms; use less, or raise that"
+            raise OptionError("transactionTimeoutMs", problem) from error
+        raise
     return taken._replace(version=FIRST_VERSION)
 
 

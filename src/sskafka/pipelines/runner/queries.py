@@ -43,7 +43,7 @@ def start_queries(spark: SparkSession, pipeline: Pipeline, bootstrap: str) -> li
     started: list[StreamingQuery] = []
     try:
         for start in starters:
-            started.append(_initialized(start))  # noqa: PERF401  what has started must be known when a later one fails
+            started.append(start_patiently(start))  # noqa: PERF401  what has started must be known when a later one fails
     except BaseException:
         for query in started:
             query.stop()
@@ -51,7 +51,7 @@ def start_queries(spark: SparkSession, pipeline: Pipeline, bootstrap: str) -> li
     return started
 
 
-def _initialized(start: Callable[[], StreamingQuery]) -> StreamingQuery:
+def start_patiently(start: Callable[[], StreamingQuery]) -> StreamingQuery:
     """A query whose source has been found, before the next one starts.
 
     Spark gives each query's Python processes ten seconds to come up. On a busy machine those of several queries at
