@@ -1,6 +1,7 @@
 """Where brokers have their door for ADR-0011, and raw frames to it."""
 
 import re
+import select
 import socket
 from typing import Self
 
@@ -33,7 +34,14 @@ class RawDoor:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._socket.close()
+
+    def is_readable(self) -> bool:
+        """Whether something has come that was not read yet."""
+        return bool(select.select([self._socket], [], [], 0)[0])
 
     def ask(self, request: Request) -> Answer:
         frame = self.exchange(encode_request(request))

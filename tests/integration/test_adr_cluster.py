@@ -2,11 +2,12 @@
 
 import threading
 
+import pytest
 from adr_door import adr_address_in
 from cluster_processes import ClusterProcesses, StartCluster
 from replica_files import stored_batches
 
-from sskafka.client.adr import AdrClient
+from sskafka.client.adr import AdrClient, AdrError
 from sskafka.model.settings_table.profiles import FAST_FAILOVER
 from sskafka.records.partitioner import partition_for_key
 
@@ -44,6 +45,8 @@ def keyed_load_is_passed_on(cluster: ClusterProcesses, topic: str) -> None:
     assert [place.partition for place in places] == [partition] * 12
     assert [place.offset for place in places] == list(range(12))
     for client in clients:
+        with pytest.raises(AdrError, match=r"max\.message\.bytes"):
+            client.produce(topic, b"x" * 2_000_000, key="hot")
         found = client.consume(topic, partition, 0, 100)
         assert [message.data for message in found.messages] == [b"%d" % number for number in range(12)]
         assert found.next_offset == 12

@@ -116,6 +116,24 @@ def test_a_connection_that_ends_in_the_middle_of_a_frame_writes_nothing(address:
         assert sum(spread(client, topic)) == 1
 
 
+def test_large_frames_wait_for_each_other_and_small_ones_do_not(address: str, topic: str) -> None:
+    large = encode_request(Produce(topic, b"k", b"x" * 2_000_000))
+    stuck = [RawDoor(address) for _ in range(4)]
+    for door in stuck:
+        door.send(large[:100])
+    with RawDoor(address) as waiting, RawDoor(address) as small:
+        waiting.send(large)
+        for _ in range(20):
+            assert isinstance(small.ask(Produce(topic, b"k", b"x")), Produced)
+        assert not waiting.is_readable(), "four are being read"
+        for door in stuck:
+            door.send(large[100:])
+        for door in (*stuck, waiting):
+            assert b"max.message.bytes" in door.read_frame()
+    for door in stuck:
+        door.close()
+
+
 # -- requests that cannot be carried out
 
 
@@ -138,7 +156,8 @@ def test_what_is_refused_leaves_the_connection_open(address: str, topic: str) ->
             (Consume(topic, 3, 0, 1), "has no partition 3"),
             (Consume(topic, -2, 0, 1), "has no partition -2"),
             (Consume(topic, 0, 0, -1), "batch size -1 is negative"),
-            (Produce(topic, None, b"x" * 2_000_000), "bytes"),
+            (Produce(topic, None, b"x" * 2_000_000), "a record of 2000000 bytes, max.message.bytes is 1048588"),
+            (Produce(topic, None, b"x" * 1_048_580), "max.message.bytes is 1048588"),
         ):
             answer = door.ask(request)
             assert isinstance(answer, Failure)

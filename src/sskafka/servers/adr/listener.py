@@ -8,6 +8,7 @@ and the connection ends, since nobody knows where the next frame begins.
 import asyncio
 import logging
 import socket
+from contextlib import nullcontext
 
 from sskafka.model.errors import KafkaError
 from sskafka.servers.adr.consumer_spread import Chosen, ConsumerSpread
@@ -32,6 +33,10 @@ from sskafka.wire.adr import (
 
 log = logging.getLogger(__name__)
 
+LARGE_FRAME_BYTES = 1024 * 1024
+LARGE_FRAMES_MAX = 4
+"""So many large frames are read at once, by all connections together: memory is not theirs to fill."""
+
 
 class AdrListener:
     def __init__(self, door: Door, frame_bytes_max: int, idle_ms_max: int, connections_max: int) -> None:
@@ -39,6 +44,7 @@ class AdrListener:
         self._frame_bytes_max = frame_bytes_max
         self._idle_s = idle_ms_max / 1000 if idle_ms_max >= 0 else None
         self._connections_max = connections_max
+        self._large_frames = asyncio.Semaphore(LARGE_FRAMES_MAX)
         self._spread = ConsumerSpread()
         self._connections: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -88,9 +94,10 @@ class AdrListener:
     async def _read(self, reader: asyncio.StreamReader, length: int, frame_type: int) -> Request:
         if not HEADER_BYTES <= length <= self._frame_bytes_max:
             raise MalformedFrameError(f"a frame of {length} bytes is outside {HEADER_BYTES}..{self._frame_bytes_max}")
-        async with asyncio.timeout(self._idle_s):
-            body = await reader.readexactly(length - HEADER_BYTES)
-        return decode_request(frame_type, body)
+        async with self._large_frames if length > LARGE_FRAME_BYTES else nullcontext():
+            async with asyncio.timeout(self._idle_s):
+                body = await reader.readexactly(length - HEADER_BYTES)
+            return decode_request(frame_type, body)
 
     async def _answer(self, request: Request, frame_type: int, chosen: Chosen) -> Answer:
         try:

@@ -54,6 +54,7 @@ class LocalPartitions:
 
     def append(self, partition: Partition, record: NewRecord) -> "asyncio.Future[int]":
         """Writes at once; the future has the offset when every replica in sync has the record."""
+        _check_size(partition, record)
         batch = build_batch([record._replace(timestamp=self._clock.now_ms())])
         try:
             info = partition.append(memoryview(batch), ACKS_ALL, self._clock.now_ms())
@@ -93,6 +94,13 @@ class LocalPartitions:
             while log.recovery_point < min(end, log.log_end_offset):
                 _check_online(log.log_directory)
                 await asyncio.sleep(FLUSH_POLL_S)
+
+
+def _check_size(partition: Partition, record: NewRecord) -> None:
+    """Before a batch is made of it: what is far too large must not keep the loop busy."""
+    size_bytes, limit = len(record.key or b"") + len(record.value or b""), partition.log.config.max_message_bytes
+    if size_bytes > limit:
+        raise InvalidRequestError(f"a record of {size_bytes} bytes, max.message.bytes is {limit}")
 
 
 def _bytes_of(slices: Iterable[FileSlice]) -> bytes:

@@ -35,7 +35,12 @@ _READING = ConsumerConfig(
     fetch_max_wait_ms=0,
     max_partition_fetch_bytes=CHUNK_BYTES,
 )
-_WRITING = ProducerConfig(linger_ms=0, delivery_timeout_ms=DELIVERY_TIMEOUT_MS, allow_auto_create_topics=False)
+_WRITING = ProducerConfig(
+    linger_ms=0,
+    delivery_timeout_ms=DELIVERY_TIMEOUT_MS,
+    allow_auto_create_topics=False,
+    max_request_size=2**31 - 1,  # what is too large, the leader knows
+)
 
 
 class RemotePartitions:
