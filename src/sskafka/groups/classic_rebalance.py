@@ -160,7 +160,12 @@ class ClassicRebalance:
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
         group.transition_to(State.STABLE, now_ms)
-        decision.records.append(group_record(group.group_id, group.to_value()))
+        record = group_record(group.group_id, group.to_value())
+        if len(record.value or b"") > self._settings.record_bytes_max:
+            self._refuse_syncs(group, ErrorCode.UNKNOWN_SERVER_ERROR, decision)
+            self.prepare(group, "the assignment is too large to be kept", decision, now_ms)
+            return
+        decision.records.append(record)
         group.timeline.rebalance_completed(now_ms, group.generation, len(group.members))
         for member in group.members.values():
             if member.awaiting_sync is not None:

@@ -7,6 +7,8 @@ from sskafka.model.settings import Settings
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a new member may be held in a rebalance: it cannot heartbeat before it knows its id."""
 
+RECORD_ROOM_BYTES = 1024  # for the header of the batch, and the record's key
+
 
 class GroupSettings(NamedTuple):
     session_timeout_min_ms: int = 6_000
@@ -16,6 +18,8 @@ class GroupSettings(NamedTuple):
     offset_metadata_bytes_max: int = 4096
     offsets_retention_ms: int = 7 * 24 * 3_600_000
     retention_check_interval_ms: int = 600_000
+    record_bytes_max: int = 1_048_588 - RECORD_ROOM_BYTES
+    """What a group writes down of itself; one that is larger must not disturb the others of its shard."""
     consumer_session_timeout_ms: int = 45_000
     consumer_heartbeat_interval_ms: int = 5_000
     consumer_group_size_max: int = 2**31 - 1
@@ -33,6 +37,7 @@ class GroupSettings(NamedTuple):
             offset_metadata_bytes_max=settings["offset.metadata.max.bytes"],
             offsets_retention_ms=settings["offsets.retention.minutes"] * 60_000,
             retention_check_interval_ms=settings["offsets.retention.check.interval.ms"],
+            record_bytes_max=settings["message.max.bytes"] - RECORD_ROOM_BYTES,
             consumer_session_timeout_ms=settings["group.consumer.session.timeout.ms"],
             consumer_heartbeat_interval_ms=settings["group.consumer.heartbeat.interval.ms"],
             consumer_group_size_max=settings["group.consumer.max.size"],

@@ -279,6 +279,18 @@ def test_a_group_that_is_too_large_after_a_restart_shrinks_without_waiting(lab: 
     assert set(lab.group.members) == set(members[:2])
 
 
+def test_an_assignment_that_is_too_large_to_be_kept_is_refused() -> None:
+    lab = GroupLab(record_bytes_max=10_000)
+    joined = lab.join_fully()
+    lab.pass_time(1)
+    member = joined.response.member_id
+    assert lab.sync(member, 1, {member: b"x" * 20_000}).code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert lab.group.state is State.PREPARING
+    assert not lab.log
+    assert lab.join(member).response.generation_id == 2
+    assert lab.sync(member, 2, {member: b"less"}).response.assignment == b"less"
+
+
 def test_a_stable_group_survives_its_coordinator_without_a_rebalance(lab: GroupLab) -> None:
     members = lab.stable_group(3)
     lab.fail_over()
