@@ -52,7 +52,8 @@ from sskafka.servers.kafka.api_tables import (
     register_controller_apis,
 )
 from sskafka.servers.kafka.authorization import AllowAll
-from sskafka.servers.kafka.group_services import GroupServices, Surroundings
+from sskafka.servers.kafka.first_need import Surroundings
+from sskafka.servers.kafka.group_services import GroupServices
 from sskafka.servers.kafka.handlers.producers import ProducerIds
 from sskafka.servers.kafka.listener import ConnectionLimits, Listener
 from sskafka.servers.kafka.readiness import ServedApis

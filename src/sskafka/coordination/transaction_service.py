@@ -16,6 +16,7 @@ from sskafka.coordination.transaction_coordinator import NextProducerId, Transac
 from sskafka.coordination.transaction_marker_writer import GroupTransactions, MarkerWriter
 from sskafka.coordination.transaction_markers import MarkerSender
 from sskafka.coordination.transaction_verifier import TransactionVerifier
+from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
@@ -27,6 +28,9 @@ class TransactionService(NamedTuple):
     writer: MarkerWriter
     verifier: TransactionVerifier
     links: BrokerLinks
+
+    def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        self.coordinator.metadata_changed(delta, image)
 
     def stop(self) -> None:
         self.coordinator.stop()

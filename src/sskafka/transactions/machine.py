@@ -113,7 +113,7 @@ class TransactionMachine:
     def _sweep(self, now_ms: int) -> Decision:
         """Abort what has been open for too long, and send the markers that nobody is sending."""
         self._timers.schedule(SWEEP, self._limits.sweep_interval_ms, self._sweep)
-        decision = Decision(answers=self._resumed(), is_replayed=False)
+        decision = Decision(answers=self._resumed(), is_replayed=False, is_divisible=True)
         for known in [known for known in self.transactions.values() if has_timed_out(known, now_ms)]:
             self._change(fenced(known, now_ms), decision)
         return decision
@@ -127,7 +127,8 @@ class TransactionMachine:
         ]
         for transactional_id in expired:
             del self.transactions[transactional_id]
-        return Decision(records=[StateRecord(encode_key(name), None) for name in expired], is_replayed=False)
+        tombstones = [StateRecord(encode_key(name), None) for name in expired]
+        return Decision(records=tombstones, is_replayed=False, is_divisible=True)
 
     def _resumed(self) -> list[Answer]:
         waiting = [

@@ -1,16 +1,13 @@
-"""Transactions on a broker, made when they are first needed: a broker that has none starts without them.
-
-Needed they are when somebody asks, or when the metadata has the topic that keeps them.
-"""
+"""Transactions on a broker: their coordinator and their APIs, made when they are first needed."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.servers.kafka.error_mapping import error_code_of
-from sskafka.servers.kafka.group_services import GroupServices, Surroundings, at_first_use
-from sskafka.servers.kafka.registry import Handler, Registry
+from sskafka.servers.kafka.first_need import FirstNeed, Surroundings, register_at_first_use
+from sskafka.servers.kafka.group_services import GroupServices
+from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
 
@@ -47,29 +44,14 @@ class TransactionServices:
     def __init__(self, surroundings: Surroundings, neighbours: Neighbours) -> None:
         self._surroundings = surroundings
         self._neighbours = neighbours
-        self._service: TransactionService | None = None
         self._handlers: TransactionHandlers | None = None
-        self._image = ClusterImage()
+        self._first_need: FirstNeed[TransactionService] = FirstNeed(STATE_TOPIC, self._make)
+        self.metadata_changed = self._first_need.metadata_changed
+        self.stop = self._first_need.stop
 
     @property
     def service(self) -> "TransactionService":
-        if self._service is None:
-            self._service = self._make()
-            self._service.coordinator.metadata_changed(MetadataDelta.of_everything(self._image), self._image)
-        return self._service
-
-    def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
-        """Called when the replicas are as `image` has them."""
-        self._image = image
-        if self._service is not None:
-            self._service.coordinator.metadata_changed(delta, image)
-        elif STATE_TOPIC in image.topics_by_name:
-            self._service = self._make()
-            self._service.coordinator.metadata_changed(MetadataDelta.of_everything(image), image)
-
-    def stop(self) -> None:
-        if self._service is not None:
-            self._service.stop()
+        return self._first_need.service
 
     def _make(self) -> "TransactionService":
         from sskafka.coordination.broker_links import BrokerLinks  # noqa: PLC0415
@@ -93,24 +75,15 @@ class TransactionServices:
     # -- the APIs
 
     def register(self, registry: Registry) -> None:
-        handlers: dict[int, Handler] = {}
+        register_at_first_use(registry, TRANSACTION_APIS, self._add_handlers)
 
-        def make_handlers() -> dict[int, Handler]:
-            if not handlers:
-                handlers.update(self._made_handlers(registry))
-            return handlers
-
-        for key in TRANSACTION_APIS:
-            registry.add(key, at_first_use(key, make_handlers))
-
-    def _made_handlers(self, registry: Registry) -> dict[int, Handler]:
+    def _add_handlers(self, found: Registry) -> None:
         from sskafka.servers.kafka.handlers.transaction_descriptions import (  # noqa: PLC0415
             TransactionDescriptionHandlers,
         )
         from sskafka.servers.kafka.handlers.transaction_markers import TransactionMarkerHandler  # noqa: PLC0415
         from sskafka.servers.kafka.handlers.transaction_offsets import TransactionOffsetHandler  # noqa: PLC0415
 
-        found = Registry(registry.spawn)
         service, neighbours = self.service, self._neighbours
         self._coordinator_handlers().register(found)
         TransactionMarkerHandler(service.writer).register(found)
@@ -118,7 +91,6 @@ class TransactionServices:
         TransactionOffsetHandler(
             self._surroundings.replicas, neighbours.groups.coordinator, service.verifier, neighbours.image
         ).register(found)
-        return {key: api.handle for key, api in found.by_key.items()}
 
     def _coordinator_handlers(self) -> "TransactionHandlers":
         from sskafka.servers.kafka.handlers.transactions import TransactionHandlers  # noqa: PLC0415

@@ -22,6 +22,7 @@ from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.handlers.transaction_refusals import refusal_for_client
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.storage.transaction_verification import Verification
@@ -36,14 +37,6 @@ from sskafka.wire.messages.txn_offset_commit import (
 
 ADDS_FROM = 5
 ABORTABLE_KNOWN_FROM = 4
-
-PASSING = {
-    ErrorCode.NETWORK_EXCEPTION,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_COORDINATOR,
-}
-"""What the coordinator of the transaction may say that does not mean the coordinator of the group."""
 
 
 class TransactionOffsetHandler:
@@ -136,13 +129,12 @@ def _settle(partition: Partition, verification: Verification, error: ErrorCode) 
 
 
 def _for_client(error: ErrorCode, version: int) -> ErrorCode:
-    if error in PASSING or (error is ErrorCode.CONCURRENT_TRANSACTIONS and version < ADDS_FROM):
-        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    if error is ErrorCode.PRODUCER_FENCED:
-        return ErrorCode.INVALID_PRODUCER_EPOCH
-    if error is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_KNOWN_FROM:
-        return ErrorCode.INVALID_TXN_STATE
-    return error
+    return refusal_for_client(
+        error,
+        away=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        adds=version >= ADDS_FROM,
+        knows_abortable=version >= ABORTABLE_KNOWN_FROM,
+    )
 
 
 def _response(message: TxnOffsetCommitRequest, outcome: Outcome) -> TxnOffsetCommitResponse:

@@ -20,6 +20,7 @@ from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
 from sskafka.servers.kafka.connection import ResponseSlot
+from sskafka.servers.kafka.handlers.transaction_refusals import refusal_for_client
 from sskafka.servers.kafka.request import Request
 from sskafka.storage.transaction_verification import Verification
 from sskafka.transactions.metadata import ProducerIdentity
@@ -27,13 +28,6 @@ from sskafka.wire.produce import ProduceRequestView, Topic
 
 ADDS_FROM = 12
 ABORTABLE_KNOWN_FROM = 11
-
-COORDINATOR_AWAY = {
-    ErrorCode.NETWORK_EXCEPTION,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_COORDINATOR,
-}
 
 Refusals = dict[tuple[Topic, int], ErrorCode]
 
@@ -200,11 +194,9 @@ def _copied(produce: ProduceRequestView) -> ProduceRequestView:
 
 
 def _for_client(error: ErrorCode, version: int) -> ErrorCode:
-    """What a producer hears: what passes by itself is, to older ones, a lack of replicas, which they try again."""
-    if error in COORDINATOR_AWAY or (error is ErrorCode.CONCURRENT_TRANSACTIONS and version < ADDS_FROM):
-        return ErrorCode.NOT_ENOUGH_REPLICAS
-    if error is ErrorCode.PRODUCER_FENCED:
-        return ErrorCode.INVALID_PRODUCER_EPOCH
-    if error is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_KNOWN_FROM:
-        return ErrorCode.INVALID_TXN_STATE
-    return error
+    return refusal_for_client(
+        error,
+        away=ErrorCode.NOT_ENOUGH_REPLICAS,
+        adds=version >= ADDS_FROM,
+        knows_abortable=version >= ABORTABLE_KNOWN_FROM,
+    )
