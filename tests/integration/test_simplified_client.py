@@ -1,6 +1,8 @@
 """`sskafka.Producer` and `sskafka.Consumer` as a program uses them, against a real broker."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 
@@ -174,3 +176,17 @@ def test_the_asyncio_form(bootstrap: str, topic: str) -> None:
             assert consumer.source(topic, 0) in (await consumer.fetch_cluster_metadata()).brokers
 
     asyncio.run(work())
+
+
+def test_a_program_that_forgets_to_close_its_clients_ends_silently(bootstrap: str, topic: str) -> None:
+    program = f"""
+import sskafka
+producer = sskafka.Producer({bootstrap!r})
+producer.send({topic!r}, None, "x")
+consumer = sskafka.Consumer({bootstrap!r})
+consumer.subscribe({topic!r})
+print(len(consumer.poll(5, timeout_ms=5000)))
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")

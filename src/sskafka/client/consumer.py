@@ -161,6 +161,7 @@ class Consumer:
         for broker, positions in sources.items():
             if broker not in self._fetches:
                 task = asyncio.create_task(fetch(self._cluster, self.config, broker, positions))
+                task.add_done_callback(_note_failure)
                 self._fetches[broker] = _Fetch(list(positions), task)
         if not sources and not self._fetches and not self._buffer:
             return KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"nobody leads {min(wanted)} now")
@@ -256,3 +257,9 @@ class Consumer:
         if self.config.auto_offset_reset not in _RESET_TO:
             raise LogTruncatedError(f"{answer.partition} was truncated to {end_offset}, below {answer.asked_offset}")
         self.seek(answer.partition, min(end_offset, answer.asked_offset))
+
+
+def _note_failure(task: "asyncio.Task[list[FetchAnswer]]") -> None:
+    """A fetch ahead of a poll that never comes may fail unheard."""
+    if not task.cancelled():
+        task.exception()

@@ -1,9 +1,10 @@
 """An event loop on a thread of its own: how programs without a loop use what is written for one.
 
-The thread is a daemon: a program that forgets to close its client can still end.
+The thread is a daemon: a program that forgets to close its client can still end, and what is left then ends with it.
 """
 
 import asyncio
+import atexit
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar
@@ -23,11 +24,15 @@ class LoopClient(Protocol):
 C = TypeVar("C", bound=LoopClient)
 
 
+_running: "set[LoopThread]" = set()
+
+
 class LoopThread:
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
         self._thread.start()
+        _running.add(self)
 
     @property
     def is_closed(self) -> bool:
@@ -55,9 +60,28 @@ class LoopThread:
     def close(self) -> None:
         """A second call does nothing."""
         if not self._loop.is_closed():
+            _running.discard(self)
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+
+    def abandon(self) -> None:
+        """Ends whatever goes on there, finished or not."""
+        self.run(_cancel_all())
+        self.close()
+
+
+async def _cancel_all() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@atexit.register
+def _abandon_forgotten() -> None:
+    for thread in list(_running):
+        thread.abandon()
 
 
 class ThreadedClient(Generic[C]):
