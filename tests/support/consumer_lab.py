@@ -1,5 +1,7 @@
 """Consumers of the KIP-848 protocol without a network: they heartbeat, give up what they must and take the rest."""
 
+from typing import Any
+
 from group_lab import GROUP, Asked, GroupLab
 
 from sskafka.groups.assignors import NOTHING, Partitions
@@ -18,7 +20,7 @@ def topic_id(name: str) -> bytes:
 
 
 class ConsumerLab(GroupLab):
-    def __init__(self, topics: dict[str, int] | None = None, **settings: int) -> None:
+    def __init__(self, topics: dict[str, int] | None = None, **settings: Any) -> None:
         super().__init__(**settings)
         self.set_topics(topics or {"orders": 4})
 

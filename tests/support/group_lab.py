@@ -85,7 +85,7 @@ class LabTimers:
 
 
 class GroupLab:
-    def __init__(self, **settings: int) -> None:
+    def __init__(self, **settings: Any) -> None:
         self.time = VirtualTime()
         self.settings = GroupSettings(**{"initial_rebalance_delay_ms": 0, **settings})
         self.log: list[Logged] = []
@@ -169,9 +169,7 @@ class GroupLab:
             reason=reason,
         )
         client = Client(client_id, "/127.0.0.1")
-        return self.ask(
-            lambda asker: self.machine.classic.join(Joining(request, version, client, asker), self.time.now_ms())
-        )
+        return self.ask(lambda asker: self.machine.join(Joining(request, version, client, asker), self.time.now_ms()))
 
     def join_fully(self, protocols: Sequence[tuple[str, bytes]] = (("range", b"topics"),), **options: Any) -> Asked:
         """As clients do it: ask for a member id, then join with it."""
@@ -194,15 +192,15 @@ class GroupLab:
             instance_id,
             assignments=[SyncGroupRequestAssignment(name, share) for name, share in (assignments or {}).items()],
         )
-        return self.ask(lambda asker: self.machine.classic.sync(request, asker, self.time.now_ms()))
+        return self.ask(lambda asker: self.machine.sync(request, asker, self.time.now_ms()))
 
     def heartbeat(self, member_id: str, generation: int, instance_id: str | None = None) -> ErrorCode:
         request = HeartbeatRequest(GROUP, generation, member_id, instance_id)
-        return self.ask(lambda asker: self.machine.classic.heartbeat(request, asker)).code
+        return self.ask(lambda asker: self.machine.heartbeat(request, asker)).code
 
     def leave(self, *identities: MemberIdentity) -> Asked:
         request = LeaveGroupRequest(GROUP, members=list(identities))
-        return self.ask(lambda asker: self.machine.classic.leave(request, 5, asker, self.time.now_ms()))
+        return self.ask(lambda asker: self.machine.leave(request, 5, asker, self.time.now_ms()))
 
     # -- offsets
 

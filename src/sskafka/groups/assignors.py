@@ -8,7 +8,8 @@ Both are functions of the subscriptions and of the assignment before, and of not
 same answer on every coordinator.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from heapq import heapreplace
 from typing import NamedTuple
 
 from sskafka.model.ids import Uuid
@@ -51,23 +52,31 @@ class _UniformAssignment:
     def __init__(self, subscribers: list[Subscriber], partition_counts: Mapping[Uuid, int]) -> None:
         self._ordered = sorted(subscribers, key=lambda subscriber: (subscriber.name, subscriber.member_id))
         self._counts = partition_counts
-        self._topics = {subscriber.member_id: subscriber.topics for subscriber in subscribers}
-        self._assigned: dict[str, set[tuple[Uuid, int]]] = {name: set() for name in self._topics}
+        self._names = [subscriber.member_id for subscriber in self._ordered]
+        self._alike = _by_subscription(self._ordered)
+        self._readers = self._readers_of_topics()
+        self._assigned: dict[str, set[tuple[Uuid, int]]] = {name: set() for name in self._names}
         self._owners: dict[tuple[Uuid, int], str] = {}
 
     def made(self) -> Assignment:
         self._keep_what_is_fair()
-        for topic_id, index in self._unassigned():
-            readers = [item.member_id for item in self._ordered if topic_id in item.topics]
-            if readers:
-                self._give((topic_id, index), min(readers, key=lambda name: len(self._assigned[name])))
-        self._even_out()
+        self._give_the_rest()
+        if len(self._alike) > 1:
+            self._even_out()
         return _frozen(self._assigned)
+
+    def _readers_of_topics(self) -> dict[Uuid, list[int]]:
+        """The places of those who read a topic; topics with the same readers share one list."""
+        readers: dict[Uuid, list[int]] = {}
+        for topics, places in self._alike.items():
+            for topic_id in topics:
+                known = readers.get(topic_id)
+                readers[topic_id] = places if known is None else sorted(known + places)
+        return readers
 
     def _keep_what_is_fair(self) -> None:
         """Nobody keeps more than an even share; where that does not come out even, the first ones may have one more."""
-        wanted = {topic for topics in self._topics.values() for topic in topics}
-        total = sum(count for topic, count in self._counts.items() if topic in wanted)
+        total = sum(count for topic, count in self._counts.items() if topic in self._readers)
         share, more = divmod(total, len(self._ordered)) if self._ordered else (0, 0)
         for subscriber in self._by_size():
             room = share
@@ -86,13 +95,34 @@ class _UniformAssignment:
         is_there = index < self._counts.get(topic_id, 0)
         return is_there and topic_id in subscriber.topics and item not in self._owners
 
-    def _unassigned(self) -> Iterable[tuple[Uuid, int]]:
-        """Of topics with the fewest readers first: the others have more to choose from."""
-        readers = {topic: sum(topic in topics for topics in self._topics.values()) for topic in self._counts}
-        for topic_id in sorted(self._counts, key=lambda topic: (readers[topic], topic)):
+    def _give_the_rest(self) -> None:
+        """To those with the least; a heap for each set of readers finds them."""
+        heaps: dict[int, list[tuple[int, int]]] = {}
+        for topic_id in self._fewest_readers_first():
+            readers = self._readers[topic_id]
+            heap = heaps.get(id(readers))
+            if heap is None:
+                heap = heaps[id(readers)] = sorted((self._load(place), place) for place in readers)
             for index in range(self._counts[topic_id]):
                 if (topic_id, index) not in self._owners:
-                    yield topic_id, index
+                    self._give((topic_id, index), self._names[self._lightest(heap)])
+
+    def _lightest(self, heap: list[tuple[int, int]]) -> int:
+        """Loads only grow while the rest is given away, so a load in the heap may be too low, never too high."""
+        while True:
+            noted, place = heap[0]
+            load = self._load(place)
+            if noted == load:
+                return place
+            heapreplace(heap, (load, place))
+
+    def _load(self, place: int) -> int:
+        return len(self._assigned[self._names[place]])
+
+    def _fewest_readers_first(self) -> list[Uuid]:
+        """The others have more to choose from."""
+        topics = [topic_id for topic_id in self._counts if topic_id in self._readers]
+        return sorted(topics, key=lambda topic_id: (len(self._readers[topic_id]), topic_id))
 
     def _give(self, item: tuple[Uuid, int], member_id: str) -> None:
         before = self._owners.get(item)
@@ -103,17 +133,37 @@ class _UniformAssignment:
 
     def _even_out(self) -> None:
         """Where subscriptions differ, the shares above may not be even: move partitions while that helps."""
-        moved = True
-        while moved:
-            moved = any(self._maybe_move(item, owner) for item, owner in sorted(self._owners.items()))
+        is_moved = True
+        while is_moved:
+            moves = [self._even_out_topic(topic_id) for topic_id in self._fewest_readers_first()]
+            is_moved = any(moves)
 
-    def _maybe_move(self, item: tuple[Uuid, int], owner: str) -> bool:
-        readers = [subscriber.member_id for subscriber in self._ordered if item[0] in subscriber.topics]
-        lightest = min(readers, key=lambda name: len(self._assigned[name]))
-        if len(self._assigned[owner]) - len(self._assigned[lightest]) < 2:
-            return False
-        self._give(item, lightest)
-        return True
+    def _even_out_topic(self, topic_id: Uuid) -> bool:
+        places = {self._names[place]: place for place in self._readers[topic_id]}
+        items: dict[int, list[tuple[Uuid, int]]] = {}
+        for index in range(self._counts[topic_id]):
+            items.setdefault(places[self._owners[topic_id, index]], []).append((topic_id, index))
+        is_moved = False
+        while items:
+            lightest = min(self._readers[topic_id], key=self._load)
+            heaviest = max(items, key=self._load)
+            if self._load(heaviest) - self._load(lightest) < 2:
+                break
+            item = items[heaviest].pop()
+            if not items[heaviest]:
+                del items[heaviest]
+            items.setdefault(lightest, []).append(item)
+            self._give(item, self._names[lightest])
+            is_moved = True
+        return is_moved
+
+
+def _by_subscription(ordered: list[Subscriber]) -> dict[frozenset[Uuid], list[int]]:
+    """The places of those who want the same topics: nearly always everybody wants the same."""
+    alike: dict[frozenset[Uuid], list[int]] = {}
+    for place, subscriber in enumerate(ordered):
+        alike.setdefault(subscriber.topics, []).append(place)
+    return alike
 
 
 def _frozen(assigned: Mapping[str, set[tuple[Uuid, int]]]) -> Assignment:

@@ -41,8 +41,10 @@ class ClassicInConsumer:
     # -- JoinGroup
 
     def join(self, group: ConsumerGroup, joining: Joining, topics: Topics, new_uuid: str, now_ms: int) -> Decision:
-        request = joining.request
-        if request.protocol_type != CONSUMER_PROTOCOL or not joining.protocols:
+        request, settings = joining.request, self._settings
+        if not settings.session_timeout_min_ms <= request.session_timeout_ms <= settings.session_timeout_max_ms:
+            raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
+        if request.protocol_type != CONSUMER_PROTOCOL or not _common_protocols(group, joining):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if request.member_id == UNKNOWN_MEMBER and request.group_instance_id is None:
             member_id = f"{joining.client.client_id}-{new_uuid}"
@@ -51,7 +53,7 @@ class ClassicInConsumer:
                 return Decision(answers=[Answer(joining.asker, refusal)])
         else:
             member_id = self._id_of(group, joining, new_uuid)
-        if member_id not in group.members and len(group.members) >= self._settings.consumer_group_size_max:
+        if member_id not in group.members and len(group.members) >= settings.consumer_group_size_max:
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
         return self._joined(group, joining, member_id, topics, now_ms)
 
@@ -62,7 +64,7 @@ class ClassicInConsumer:
             if known is not None and known != request.member_id:
                 raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
             return request.member_id
-        return known or f"{request.group_instance_id}-{new_uuid}"
+        return f"{request.group_instance_id}-{new_uuid}"
 
     def _joined(self, group: ConsumerGroup, joining: Joining, member_id: str, topics: Topics, now_ms: int) -> Decision:
         name, metadata = joining.protocols[0]
@@ -70,6 +72,10 @@ class ClassicInConsumer:
         if subscription is None:
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         request = joining.request
+        decision = Decision(is_replayed=False)
+        before = group.static_members.get(request.group_instance_id or "", member_id)
+        if before != member_id:
+            self._consumer.replace_static(group, group.members[before], member_id, decision, now_ms)
         member = group.members.get(member_id, ConsumerMember(member_id))
         said = member._replace(
             instance_id=request.group_instance_id,
@@ -79,7 +85,6 @@ class ClassicInConsumer:
             rebalance_timeout_ms=joining.rebalance_timeout_ms,
             classic=ClassicSide(request.session_timeout_ms, joining.protocols),
         )
-        decision = Decision(is_replayed=False)
         updated = self._consumer.changed(group, member, said, decision, now_ms)
         owned = _partitions(subscription, topics)
         updated = self._consumer.reconcile(group, updated, owned, decision, now_ms)
@@ -156,6 +161,17 @@ class ClassicInConsumer:
         except KafkaError as error:
             code = error.code
         return MemberResponse(identity.member_id, identity.group_instance_id, code)
+
+
+def _common_protocols(group: ConsumerGroup, joining: Joining) -> set[str]:
+    """What all members of the classic protocol could use without this group: it may become a classic one again."""
+    request = joining.request
+    own_ids = {request.member_id, group.static_members.get(request.group_instance_id or "")}
+    common = {name for name, _ in joining.protocols}
+    for member in group.members.values():
+        if member.classic is not None and member.member_id not in own_ids:
+            common &= {name for name, _ in member.classic.protocols}
+    return common
 
 
 def classic_assignment(member: ConsumerMember, topics: Topics) -> bytes:

@@ -50,7 +50,8 @@ class Joining(NamedTuple):
 
     @property
     def protocols(self) -> Protocols:
-        return tuple((protocol.name, bytes(protocol.metadata)) for protocol in self.request.protocols)
+        """Each once: members are counted by the protocols that they have in common."""
+        return tuple({protocol.name: bytes(protocol.metadata) for protocol in self.request.protocols}.items())
 
     @property
     def rebalance_timeout_ms(self) -> int:

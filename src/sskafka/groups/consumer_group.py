@@ -46,8 +46,11 @@ class ConsumerGroup:
         self.static_members: dict[str, str] = {}
         self.regex_topics: dict[str, frozenset[str]] = {}
         """What the members' regular expressions stood for when they were last looked at."""
+        self.seen_topics: Topics | None = None
+        """The cluster's topics as they were when the target was last compared with them."""
         self.timeline = Timeline()
         self._owners: dict[tuple[Uuid, int], str] = {}
+        self._subscribed: frozenset[str] | None = None
 
     def __repr__(self) -> str:
         return f"ConsumerGroup({self.group_id!r}, {self.state_name}, {len(self.members)} members)"
@@ -94,7 +97,7 @@ class ConsumerGroup:
             raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
 
     def is_subscribed(self, topic: str) -> bool:
-        return topic in self.subscribed_topics(self.members.values())
+        return topic in self.subscribed_topics
 
     def expires_offset(self, topic: str, offset: CommittedOffset, now_ms: int, retention_ms: int) -> bool:
         if not self.is_empty and self.is_subscribed(topic):
@@ -123,8 +126,12 @@ class ConsumerGroup:
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
         return member.topic_names | self.regex_topics.get(member.topic_regex, frozenset())
 
-    def subscribed_topics(self, members: Iterable[ConsumerMember]) -> frozenset[str]:
-        return frozenset(name for member in members for name in self.topics_of(member))
+    @property
+    def subscribed_topics(self) -> frozenset[str]:
+        """Of all members; gathered when somebody asks after a change."""
+        if self._subscribed is None:
+            self._subscribed = frozenset().union(*(self.topics_of(member) for member in self.members.values()))
+        return self._subscribed
 
     def speaks_classic_only(self, members: Iterable[ConsumerMember]) -> bool:
         return all(member.classic is not None for member in members)
@@ -139,6 +146,8 @@ class ConsumerGroup:
         before = self.members.get(member.member_id)
         if before is not None:
             self._release(before)
+        if before is None or before.subscription != member.subscription:
+            self._subscribed = None
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
@@ -149,9 +158,17 @@ class ConsumerGroup:
         member = self.members.pop(member_id, None)
         if member is None:
             return
+        self._subscribed = None
         self._release(member)
         if member.instance_id is not None and self.static_members.get(member.instance_id) == member_id:
             del self.static_members[member.instance_id]
+
+    def replay_regex(self, regex: str, topics: Iterable[str] | None) -> None:
+        self._subscribed = None
+        if topics is None:
+            self.regex_topics.pop(regex, None)
+        else:
+            self.regex_topics[regex] = frozenset(topics)
 
     def _release(self, member: ConsumerMember) -> None:
         for partition in member.owned:

@@ -54,6 +54,10 @@ class ConsumerMember(NamedTuple):
         return self.assigned | self.pending_revocation
 
     @property
+    def subscription(self) -> tuple[frozenset[str], str]:
+        return self.topic_names, self.topic_regex
+
+    @property
     def name(self) -> str:
         return self.instance_id or self.member_id
 

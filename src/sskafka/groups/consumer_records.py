@@ -215,11 +215,8 @@ def _replay_current(group: ConsumerGroup, member_id: str, value: bytes | None) -
 
 
 def _replay_regex(group: ConsumerGroup, regex: str, value: bytes | None) -> None:
-    if value is None:
-        group.regex_topics.pop(regex, None)
-    else:
-        topics = decode_value(wire.ConsumerGroupRegularExpressionValue, value).topics
-        group.regex_topics[regex] = frozenset(topics)
+    topics = None if value is None else decode_value(wire.ConsumerGroupRegularExpressionValue, value).topics
+    group.replay_regex(regex, topics)
 
 
 class OfTopic(Protocol):

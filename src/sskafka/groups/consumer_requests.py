@@ -153,18 +153,18 @@ class ConsumerRequests:
         instance_id = request.instance_id
         before = group.static_members.get(instance_id) if instance_id is not None else None
         if before is not None and before != member_id:
-            return self._replace_static(group, group.members[before], member_id, decision, now_ms)
+            _check_released(group.members[before])
+            return self.replace_static(group, group.members[before], member_id, decision, now_ms)
         known = group.members.get(member_id)
         if known is None:
             known = ConsumerMember(member_id, instance_id=instance_id)
             _note(group, known, heartbeat.client, EventKind.JOINED, "", now_ms)
         return known
 
-    def _replace_static(
+    def replace_static(
         self, group: ConsumerGroup, before: ConsumerMember, member_id: str, decision: Decision, now_ms: int
     ) -> ConsumerMember:
-        if before.epoch != STATIC_LEAVING_EPOCH:
-            raise KafkaError(ErrorCode.UNRELEASED_INSTANCE_ID, f"{before.instance_id} is in use by another member")
+        """The instance is back under another id: it takes over what it had, and the id before is nobody's."""
         self.forget_timers(group, before)
         member = before._replace(member_id=member_id, epoch=JOINING_EPOCH, previous_epoch=JOINING_EPOCH)
         target = group.target_of(before)
@@ -197,9 +197,11 @@ class ConsumerRequests:
     ) -> None:
         """Begins an epoch when something changed or the subscribed topics did, and makes its target."""
         topics = self._topics()
+        if not is_changed and group.seen_topics is topics:
+            return  # as nearly always: what follows looks at every member
+        group.seen_topics = topics
         self._resolve_patterns(group, topics, decision, now_ms)
-        subscribed = group.subscribed_topics(group.members.values())
-        metadata_hash = topics_hash(topics, subscribed)
+        metadata_hash = topics_hash(topics, group.subscribed_topics)
         if not is_changed and metadata_hash == group.metadata_hash:
             return
         if not is_changed:
@@ -239,7 +241,7 @@ class ConsumerRequests:
             )
             for member in group.members.values()
         ]
-        wanted = group.subscribed_topics(group.members.values())
+        wanted = group.subscribed_topics
         counts = {topic.topic_id: topic.partition_count for name, topic in sorted(topics.items()) if name in wanted}
         return ASSIGNORS[assignor](subscribers, counts)
 
@@ -419,6 +421,12 @@ def _check_instance(group: ConsumerGroup, instance_id: str, member_id: str) -> N
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
     if known != member_id:
         raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
+
+
+def _check_released(member: ConsumerMember) -> None:
+    """An instance of this protocol says when it leaves for a while; one of the classic protocol just comes back."""
+    if member.epoch != STATIC_LEAVING_EPOCH and member.classic is None:
+        raise KafkaError(ErrorCode.UNRELEASED_INSTANCE_ID, f"{member.instance_id} is in use by another member")
 
 
 def _check_epoch(member: ConsumerMember, epoch: int, reported: Partitions | None) -> None:

@@ -132,7 +132,7 @@ class GroupMachine:
         group = self.find(group_id)
         if not group.is_empty:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-        return Decision(self._tombstones_of(group), [Answer(asker, ErrorCode.NONE)])
+        return Decision(self._tombstones_of(group), [Answer(asker, ErrorCode.NONE)], is_divisible=True)
 
     def _tombstones_of(self, group: Group) -> list[StateRecord]:
         return [*self.offset_requests.delete_all(group.group_id), *_tombstones(group)]
@@ -184,9 +184,16 @@ class GroupMachine:
             return self.classic.join(joining, now_ms)
         if group.members:
             return self._classic_in_consumer.join(group, joining, self._topics(), self._new_uuid(), now_ms)
-        self._require_policy("downgrade", ErrorCode.GROUP_ID_NOT_FOUND)
+        return self._join_emptied(group, joining, now_ms)
+
+    def _join_emptied(self, group: ConsumerGroup, joining: Joining, now_ms: int) -> Decision:
+        """A group without members is of the kind of whoever comes first, whatever the policy."""
         self.groups[group.group_id], written = downgraded(group, self._topics(), now_ms)
-        decision = self.classic.join(joining, now_ms)
+        try:
+            decision = self.classic.join(joining, now_ms)
+        except KafkaError:
+            self.groups[group.group_id] = group
+            raise
         decision.records[:0] = written
         return decision
 
@@ -223,6 +230,8 @@ class GroupMachine:
         assert isinstance(group, ClassicGroup)
         if group.members:
             self._require_policy("upgrade", ErrorCode.GROUP_ID_NOT_FOUND)
+        if len(group.members) >= self._settings.consumer_group_size_max:
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
         found = upgraded(group, self._topics())
         if found is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, "a classic group of something other than consumers")
@@ -264,7 +273,7 @@ class GroupMachine:
     def _expire(self, now_ms: int) -> Decision:
         """Offsets that nobody has needed for long, and groups of which nothing is left."""
         self._expire_later()
-        decision = Decision()
+        decision = Decision(is_divisible=True)
         for group in self.groups.values():
             expired = list(self.offset_requests.expired(group, now_ms))
             decision.records += [log_records.offset_tombstone(group.group_id, partition) for partition in expired]

@@ -112,9 +112,10 @@ class OffsetRequests:
             records=[
                 offset_tombstone(group_id, partition)
                 for group_id in self._offsets.groups()
-                for partition in self._offsets.committed(group_id)
+                for partition in self._offsets.partitions_of(group_id)
                 if partition.topic in topics
-            ]
+            ],
+            is_divisible=True,
         )
 
     # -- expiry

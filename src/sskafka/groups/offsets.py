@@ -3,8 +3,8 @@
     commit       ──► committed
     commit in a transaction ──► pending (by producer id) ──► marker: committed, or dropped
 
-An offset written later than a pending one, outside of the transaction, is not overwritten when that commits: what
-counts is the order in the log.
+An offset written later than a pending one, outside of the transaction, is not overwritten when that commits, and one
+that was forgotten later does not come back: what counts is the order in the log.
 """
 
 from collections.abc import Iterator
@@ -45,14 +45,16 @@ class OffsetStore:
     ) -> None:
         """Take in an offset, or None: it is forgotten. A producer id of -1 stands for no transaction."""
         self._order += 1
-        offsets = self._committed if producer_id < 0 else self._pending.setdefault(producer_id, {})
         if offset is not None:
+            offsets = self._committed if producer_id < 0 else self._pending.setdefault(producer_id, {})
             offsets.setdefault(group_id, {})[partition] = offset._replace(order=self._order)
             return
-        of_group = offsets.get(group_id, {})
-        of_group.pop(partition, None)
-        if not of_group:
-            offsets.pop(group_id, None)
+        for offsets in (self._committed, *self._pending.values()):
+            of_group = offsets.get(group_id)
+            if of_group is not None:
+                of_group.pop(partition, None)
+                if not of_group:
+                    del offsets[group_id]
 
     def end_transaction(self, producer_id: int, is_committed: bool) -> list[str]:
         """Gives the groups that the transaction committed offsets of."""
@@ -82,7 +84,7 @@ class OffsetStore:
         return group_id in self._committed or any(group_id in offsets for offsets in self._pending.values())
 
     def groups(self) -> Iterator[str]:
-        return iter(list(self._committed))
+        return iter({*self._committed, *(group_id for offsets in self._pending.values() for group_id in offsets)})
 
     def pending_partitions(self, group_id: str) -> set[TopicPartition]:
         """Partitions whose offset an open transaction is about to change."""

@@ -327,3 +327,10 @@ def test_the_machine_forgets_nothing_but_its_timers_when_it_stops(lab: GroupLab)
     lab.stable_group(2)
     assert lab.machine.stop() == []
     assert GROUP in lab.machine.groups
+
+
+def test_a_protocol_that_is_named_twice_counts_once(lab: GroupLab) -> None:
+    joined = lab.join(version=3, protocols=(("range", b"first"), ("range", b"second")))
+    lab.pass_time(1)
+    assert joined.code is ErrorCode.NONE
+    assert joined.response.protocol_name == "range"

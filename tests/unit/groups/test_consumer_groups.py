@@ -3,6 +3,7 @@
 import pytest
 from consumer_lab import REBALANCE_MS, ConsumerLab, LabConsumer, settle, topic_id
 
+from sskafka.groups.consumer_requests import ConsumerRequests
 from sskafka.groups.timeline import EventKind
 from sskafka.model.errors import ErrorCode
 
@@ -223,3 +224,34 @@ def test_how_long_a_rebalance_took_is_told(lab: ConsumerLab) -> None:
     settle(alice, bob)
     completed = [event for event in lab.consumers.timeline if event.kind is EventKind.REBALANCE_COMPLETED]
     assert [event.duration_ms for event in completed] == [0, 700]
+
+
+def test_heartbeats_that_say_nothing_new_do_not_look_at_everybody(
+    lab: ConsumerLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large group has as many heartbeats as members: each must cost the same, however many there are."""
+    alice, bob = LabConsumer(lab, "alice"), LabConsumer(lab, "bob", regex="ord.*")
+    alice.join()
+    bob.join()
+    settle(alice, bob)
+    looks: list[object] = []
+    monkeypatch.setattr(ConsumerRequests, "_resolve_patterns", lambda *given: looks.append(given))
+    settle(alice, bob)
+    assert not looks
+    lab.set_topics({"orders": 6})
+    alice.beat()
+    assert len(looks) == 1
+
+
+def test_subscribed_topics_follow_members_and_patterns() -> None:
+    lab = ConsumerLab({"orders": 4, "parcels": 1})
+    alice, bob = LabConsumer(lab, "alice"), LabConsumer(lab, "bob", regex="par.*")
+    alice.join()
+    assert lab.consumers.subscribed_topics == {"orders"}
+    bob.join()
+    assert lab.consumers.subscribed_topics == {"orders", "parcels"}
+    alice.say(subscribed_topic_names=["parcels"])
+    assert lab.consumers.subscribed_topics == {"parcels"}
+    bob.leave()
+    alice.leave()
+    assert lab.consumers.subscribed_topics == frozenset()

@@ -1,7 +1,7 @@
 """Offsets: whose word counts, what transactions do to them, when they are forgotten."""
 
 import pytest
-from group_lab import GROUP, GroupLab
+from group_lab import GROUP, Asked, GroupLab
 
 from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.group import Committer
@@ -216,3 +216,27 @@ def test_what_a_transaction_is_about_to_change_does_not_expire(lab: GroupLab) ->
     lab.commit(6, producer=PRODUCER)
     lab.pass_time(DAY_MS + 120_000)
     assert lab.committed() == 5
+
+
+@pytest.mark.parametrize("is_deleted_by", ["group", "topic"])
+def test_what_is_deleted_does_not_come_back_with_a_transaction(lab: GroupLab, is_deleted_by: str) -> None:
+    lab.commit(5)
+    lab.commit(8, producer=PRODUCER)
+    lab.commit(9, producer=PRODUCER, partition=1)
+    if is_deleted_by == "group":
+        lab.ask(lambda asker: lab.machine.delete_group(GROUP, asker))
+    else:
+        lab.take(lab.machine.topics_deleted(["t"]))
+    lab.end_transaction(PRODUCER, True)
+    assert [lab.committed(0), lab.committed(1)] == [None, None]
+    lab.fail_over()
+    assert [lab.committed(0), lab.committed(1)] == [None, None]
+
+
+def test_offsets_that_go_all_at_once_may_be_more_than_a_batch_holds(lab: GroupLab) -> None:
+    """A decision that cannot be written would be made again and again, and disturb every group of the shard."""
+    lab.commit(5)
+    decision = lab.machine.topics_deleted(["t"])
+    assert decision.is_divisible
+    assert lab.machine._expire(lab.time.now_ms()).is_divisible
+    assert lab.machine.delete_group(GROUP, Asked()).is_divisible
