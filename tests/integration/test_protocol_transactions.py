@@ -180,6 +180,17 @@ def test_a_hanging_transaction_can_be_aborted_by_its_partition(start_broker: Sta
         assert stable_end(connection, "orders") == 2
 
 
+def test_leaders_add_partitions_where_they_do_not_verify(start_broker: StartBroker) -> None:
+    broker = start_broker({**SMALL, "transaction.partition.verification.enable": "false"})
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic("orders")
+        producer = WireProducer(connection, "pay", SECOND).initialize()
+        producer.write("orders", b"v")
+        assert [item.topic for item in described(connection, "pay").topics] == ["orders"]
+        assert producer.end() is ErrorCode.NONE
+        wait_until(lambda: stable_end(connection, "orders") == 2, "the marker is written")
+
+
 def test_who_wants_no_answer_cannot_open_a_transaction(connection: Connection, bootstrap: str, topic: str) -> None:
     connection.create_topic(topic)
     producer = WireProducer(connection, topic, FIRST).initialize()

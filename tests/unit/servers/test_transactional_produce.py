@@ -132,7 +132,15 @@ def test_partitions_that_are_not_here_are_the_appends_matter(world: World) -> No
 
 def test_nothing_is_asked_where_transactions_are_not_verified(world: World) -> None:
     world.log.producers.verifies_transactions = False
-    assert not world.request(1)
+    assert not world.request(1, version=ADDS_FROM - 1)
+
+
+def test_what_the_leader_adds_it_adds_without_verifying_too(world: World) -> None:
+    """Nobody else tells the coordinator of the partition: its marker would never come."""
+    world.log.producers.verifies_transactions = False
+    assert world.request(1)
+    world.answer()
+    assert world.carried_out == [(1, {})]
 
 
 def test_a_transaction_that_is_just_being_completed_is_waited_for(world: World) -> None:

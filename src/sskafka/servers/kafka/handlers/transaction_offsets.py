@@ -90,7 +90,8 @@ class TransactionOffsetHandler:
         producer = TransactionalProducer(message.producer_id, message.producer_epoch)
         partition = self._partition_of(message.group_id)
         producers = partition.log.producers
-        if producers.verifies_transactions and not producers.has_open_transaction(*producer):
+        is_asked = producers.verifies_transactions or version >= ADDS_FROM
+        if is_asked and not producers.has_open_transaction(*producer):
             await self._verify(partition, message.transactional_id, producer, version)
         asker = FutureAsker()
         committer = Committer(message.member_id, message.group_instance_id, message.generation_id)

@@ -82,7 +82,7 @@ class TransactionalProduce:
         """True when the request was parked here; otherwise it can be carried out now."""
         assert produce.transactional_id is not None
         queue = self._queues.get(produce.transactional_id)
-        if queue is None and not self._unverified(produce):
+        if queue is None and not self._unverified(produce, request.version):
             return False
         waiting = Waiting(request, request.park(), _copied(produce))
         if queue is None:
@@ -92,7 +92,7 @@ class TransactionalProduce:
             queue.append(waiting)
         return True
 
-    def _unverified(self, produce: ProduceRequestView) -> list[_Unverified]:
+    def _unverified(self, produce: ProduceRequestView, version: int) -> list[_Unverified]:
         found: list[_Unverified] = []
         for topic, entries in produce.topics:
             for index, records in entries:
@@ -100,13 +100,13 @@ class TransactionalProduce:
                 if partition is None or records is None or len(records) < HEADER_BYTES:
                     continue  # the append will say what is wrong
                 header = read_header(records)
-                if _opens_transaction(partition, header):
+                if _opens_transaction(partition, header, adds=version >= ADDS_FROM):
                     found.append(_Unverified(topic, partition, header))
         return found
 
     def _ask(self, waiting: Waiting) -> None:
         produce = waiting.produce
-        unverified = self._unverified(produce)
+        unverified = self._unverified(produce, waiting.request.version)
         if not unverified:
             self._go_on(waiting, {})
             return
@@ -175,11 +175,12 @@ def is_passing(error: ErrorCode) -> bool:
     return error in {ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.CONCURRENT_TRANSACTIONS}
 
 
-def _opens_transaction(partition: Partition, header: BatchHeader) -> bool:
+def _opens_transaction(partition: Partition, header: BatchHeader, adds: bool) -> bool:
+    """Where it is the leader that adds partitions, the coordinator must be asked, verified or not."""
     if not header.attributes & TRANSACTIONAL or header.producer_id < 0 or not partition.is_leader:
         return False
     producers = partition.log.producers
-    if not producers.verifies_transactions:
+    if not adds and not producers.verifies_transactions:
         return False
     return not producers.has_open_transaction(header.producer_id, header.producer_epoch)
 
