@@ -1,6 +1,6 @@
 """Settings that Apache Kafka does not have."""
 
-from sskafka.model.setting import AtLeast, Between, Importance, OneOf, Setting, Type, Update, planned
+from sskafka.model.setting import AtLeast, Between, Importance, OneOf, Setting, Type, Update
 
 STRING, LIST, BOOLEAN, INT = Type.STRING, Type.LIST, Type.BOOLEAN, Type.INT
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
