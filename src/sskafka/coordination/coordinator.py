@@ -43,6 +43,11 @@ class Coordinator(Generic[M]):
         if shard is not None:
             shard.write(operation, asker)
 
+    def change(self, key: str, operation: Callable[[M, int], Decision], asker: Asker) -> None:
+        shard = self._shard_of(key, asker)
+        if shard is not None:
+            shard.change(operation, asker)
+
     def read(self, key: str, question: Callable[[M, int], Any], asker: Asker) -> None:
         shard = self._shard_of(key, asker)
         if shard is not None:

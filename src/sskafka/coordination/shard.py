@@ -106,6 +106,13 @@ class Shard(Generic[M]):
         else:
             self._take(decision)
 
+    def change(self, operation: Callable[[M, int], Decision], asker: Asker) -> None:
+        """As `write`, for what changes the machine as it is decided: not tried where it would have to be undone."""
+        if self.state is ShardState.ACTIVE and self.log.is_leader and not self.log.is_writable:
+            asker.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        else:
+            self.write(operation, asker)
+
     def read(self, question: Callable[[M, int], Any], asker: Asker) -> None:
         """As `write`, for what changes nothing."""
         self.write(lambda machine, now_ms: Decision(answers=[Answer(asker, question(machine, now_ms))]), asker)

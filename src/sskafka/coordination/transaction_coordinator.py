@@ -7,7 +7,7 @@ from the handlers (`initialize`, `enrol`, `end`: awaited) and from the leaders o
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Any, Protocol
 
-from sskafka.coordination.askers import NOBODY, FutureAsker
+from sskafka.coordination.askers import FutureAsker
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.internal_topics import TRANSACTION_STATE
 from sskafka.coordination.shard import Place, ShardRuntime
@@ -92,7 +92,7 @@ class TransactionCoordinator:
         client_version: int,
     ) -> Verdict:
         asker = FutureAsker()
-        self._shards.write(
+        self._shards.change(
             transactional_id,
             lambda machine, now_ms: machine.enrol(
                 transactional_id, producer, partitions, client_version, asker, now_ms
@@ -126,7 +126,9 @@ class TransactionCoordinator:
         spare_id: int | None,
     ) -> Verdict:
         asker = FutureAsker()
-        self._shards.write(transactional_id, lambda machine, now_ms: operation(machine, spare_id, asker, now_ms), asker)
+        self._shards.change(
+            transactional_id, lambda machine, now_ms: operation(machine, spare_id, asker, now_ms), asker
+        )
         verdict: Verdict = await asker.future
         return verdict
 
@@ -144,7 +146,7 @@ class TransactionCoordinator:
             verified(dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST))
         elif adds:
             asker = _ForLeader(partitions, verified)
-            self._shards.write(
+            self._shards.change(
                 transactional_id,
                 lambda machine, now_ms: machine.enrol(
                     transactional_id, producer, partitions, BUMPING_VERSION, asker, now_ms
@@ -161,11 +163,11 @@ class TransactionCoordinator:
     # -- what the senders of markers say
 
     def completed(self, machine: TransactionMachine, prepared: Prepared) -> None:
-        """Nobody waits for that: where it cannot be written, the next coordinator completes the transaction."""
-        self._shards.write(
+        """Where it cannot be written, the next sweep, or the next coordinator, completes the transaction."""
+        self._shards.change(
             prepared.transaction.transactional_id,
             lambda current, now_ms: current.complete(prepared, now_ms) if current is machine else Decision(),
-            NOBODY,
+            _Completing(machine, prepared),
         )
 
     # -- what administrators ask
@@ -186,6 +188,22 @@ class TransactionCoordinator:
     def __iter__(self) -> Iterator[TransactionMetadata]:
         for shard in self._shards.active_shards():
             yield from shard.machine
+
+
+class _Completing:
+    """Waits for no answer, but must know when nobody sends the markers any more."""
+
+    __slots__ = ("_machine", "_prepared")
+
+    def __init__(self, machine: TransactionMachine, prepared: Prepared) -> None:
+        self._machine = machine
+        self._prepared = prepared
+
+    def answer(self, response: Any) -> None:
+        pass
+
+    def refuse(self, error: ErrorCode) -> None:
+        self._machine.markers_failed(self._prepared)
 
 
 class _ForLeader:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from sskafka.model.errors import ErrorCode
 from sskafka.transactions.metadata import (
     BUMPING_VERSION,
+    EPOCH_MAX,
     LAST_USABLE_EPOCH,
     NO_PRODUCER_ID,
     ProducerIdentity,
@@ -72,7 +73,7 @@ def decide(known: TransactionMetadata | None, asked: Ending, spare_id: int | Non
 def _decide_bumping(known: TransactionMetadata, asked: Ending, spare_id: int | None, now_ms: int) -> Verdict:
     if _is_repeated(known, asked.producer):
         return _repeated(known, asked)
-    if known.state.is_preparing and asked.producer == known.identity_when_complete:
+    if known.state.is_preparing and asked.producer in {known.identity, known.identity_when_complete}:
         return CONCURRENT  # the next transaction's end, while this one is not over yet
     if asked.producer.producer_id != known.producer_id:
         return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -86,8 +87,12 @@ def _decide_bumping(known: TransactionMetadata, asked: Ending, spare_id: int | N
 
 
 def _is_repeated(known: TransactionMetadata, producer: ProducerIdentity) -> bool:
-    """The end that made the stored state, asked for again."""
+    """The end that made the stored state, asked for again.
+
+    In the last epoch of all, only a fence leaves a transaction that nobody takes over: it can skip no number there."""
     if known.state in {_S.EMPTY, _S.ONGOING} or not known.bumps_epochs:
+        return False
+    if known.producer_epoch == EPOCH_MAX and known.next_producer_id == NO_PRODUCER_ID:
         return False
     if producer == (known.producer_id, known.producer_epoch - 1):
         return True

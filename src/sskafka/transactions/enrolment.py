@@ -52,7 +52,7 @@ def identity_error(known: TransactionMetadata | None, producer: ProducerIdentity
     """Why `producer` may not add to the transaction now."""
     if known is None or known.state is TransactionState.DEAD:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    if known.state.is_preparing and producer == known.identity_when_complete:
+    if known.state.is_preparing and producer in {known.identity, known.identity_when_complete}:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if producer.producer_id != known.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING

@@ -119,6 +119,21 @@ def test_while_too_few_replicas_are_in_sync_nothing_changes_and_nothing_is_loade
     assert lab.shard.state is ShardState.ACTIVE
 
 
+def test_what_changes_the_machine_as_it_is_decided_is_not_tried_while_nothing_can_be_written(lab: ShardLab) -> None:
+    """Otherwise all that is under way would begin anew with every try: markers would be written again and again."""
+    lab.log.is_writable, lab.log.append_error = False, NotEnoughReplicasError("one is not enough")
+    machine, asked = lab.shard.machine, Asked()
+    lab.shard.change(lambda machine, _: machine.add("a", 1, asked), asked)
+    assert asked.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    lab.turn(50)
+    assert lab.shard.machine is machine
+    lab.log.is_writable, lab.log.append_error = True, None
+    again = Asked()
+    lab.shard.change(lambda machine, _: machine.add("a", 1, again), again)
+    lab.turn()
+    assert again.response == 1
+
+
 def test_a_machine_that_breaks_is_loaded_anew(lab: ShardLab) -> None:
     lab.add("a", 1)
     lab.turn()

@@ -144,3 +144,22 @@ def test_the_last_epoch_ends_with_a_new_producer_id() -> None:
 
 def test_an_unknown_id_has_nothing_to_end() -> None:
     assert decide(None, commit(), None, NOW).error is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
+
+@pytest.mark.parametrize("state", [S.PREPARE_ABORT, S.COMPLETE_ABORT])
+@pytest.mark.parametrize("asked", [abort(LAST_USABLE_EPOCH, 2), commit(LAST_USABLE_EPOCH, 2)])
+def test_a_fence_in_the_last_epoch_is_no_repeated_end(state: S, asked: Ending) -> None:
+    """The fence has no number left to skip; the producer must not go on with an epoch that has no successor."""
+    changed = fenced(known(S.ONGOING, LAST_USABLE_EPOCH, version=2), NOW)
+    assert changed.producer_epoch == EPOCH_MAX
+    if state is S.COMPLETE_ABORT:
+        changed = completed(changed, NOW)
+    assert decide(changed, asked, 99, NOW).error is FENCED
+
+
+def test_who_claims_the_epoch_of_the_markers_has_to_wait() -> None:
+    preparing = decide(known(S.ONGOING, LAST_USABLE_EPOCH, version=2), commit(LAST_USABLE_EPOCH, 2), 99, NOW).changed
+    assert preparing is not None
+    assert preparing.producer_epoch == EPOCH_MAX
+    verdict = decide(preparing, commit(EPOCH_MAX, 2), 100, NOW)
+    assert (verdict.error, verdict.changed) == (CONCURRENT, None)

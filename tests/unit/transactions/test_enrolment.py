@@ -68,3 +68,10 @@ def test_a_late_record_is_found_out() -> None:
     assert verify(known(S.ONGOING, A), ME, A) is ErrorCode.NONE
     assert verify(known(S.ONGOING, A), ME, B) is ErrorCode.TRANSACTION_ABORTABLE
     assert verify(known(S.COMPLETE_COMMIT), ME, A) is ErrorCode.TRANSACTION_ABORTABLE
+
+
+def test_nobody_adds_to_a_transaction_in_the_epoch_of_its_markers() -> None:
+    """No producer ever gets the last epoch, but anybody can claim it."""
+    preparing = known(S.PREPARE_COMMIT, A, next_producer_id=99)._replace(producer_epoch=EPOCH_MAX)
+    verdict = decide(preparing, ProducerIdentity(7, EPOCH_MAX), [B], 2, NOW)
+    assert (verdict.error, verdict.changed) == (ErrorCode.CONCURRENT_TRANSACTIONS, None)
