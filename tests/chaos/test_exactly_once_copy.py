@@ -37,7 +37,8 @@ SETTINGS = {
 class Copiers:
     """Processes that are started again whenever they end."""
 
-    def __init__(self, bootstrap: str, log: Path) -> None:
+    def __init__(self, script: str, bootstrap: str, log: Path) -> None:
+        self._script = Path(__file__).with_name(script)
         self._bootstrap = bootstrap
         self._log = log.open("wb")
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -62,14 +63,13 @@ class Copiers:
 
     def _start(self, place: int) -> "subprocess.Popen[bytes]":
         self.starts += 1
-        script = Path(__file__).with_name("transaction_copier.py")
-        command = [sys.executable, str(script), self._bootstrap, SOURCE, TARGET, f"copier-{place}"]
+        command = [sys.executable, str(self._script), self._bootstrap, SOURCE, TARGET, f"copier-{place}"]
         return subprocess.Popen(command, stdout=self._log, stderr=self._log)
 
 
 @contextmanager
-def copiers(cluster: ClusterProcesses, directory: Path) -> Iterator[Copiers]:
-    group = Copiers(cluster.bootstrap, directory / "copiers.log")
+def copiers(script: str, cluster: ClusterProcesses, directory: Path) -> Iterator[Copiers]:
+    group = Copiers(script, cluster.bootstrap, directory / "copiers.log")
     try:
         yield group
     finally:
@@ -77,14 +77,18 @@ def copiers(cluster: ClusterProcesses, directory: Path) -> Iterator[Copiers]:
         sys.stderr.write((directory / "copiers.log").read_text()[-5_000:])
 
 
-@pytest.mark.parametrize("seed", [1])
-def test_every_record_is_copied_once(start_cluster: StartCluster, tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("script", "seed"),
+    [("transaction_copier.py", 1), ("transaction_wire_copier.py", 2)],
+    ids=["first version", "second version"],
+)
+def test_every_record_is_copied_once(start_cluster: StartCluster, tmp_path: Path, script: str, seed: int) -> None:
     chance = random.Random(seed)
     cluster = start_cluster(3, SETTINGS)
     for topic in (SOURCE, TARGET):
         cluster.create_topic(topic, PARTITIONS, min_insync_replicas=2)
     fill(cluster.bootstrap)
-    with copiers(cluster, tmp_path) as group:
+    with copiers(script, cluster, tmp_path) as group:
         deadline = time.monotonic() + COPY_SECONDS_MAX
         group.revive()
         while (left := records_left(cluster.bootstrap)) > 0:
