@@ -221,8 +221,10 @@ class Log:
         for header in headers:
             if header.leader_epoch > self.epochs.latest_epoch:
                 self._assign_epoch(header.leader_epoch, header.base_offset)
-        self._tail.write(batches, headers, None, next_offset, now_ms)
-        self._advance(next_offset)
+        for part, of_part in self._tail.parts(batches, headers):
+            end_offset = of_part[-1].next_offset
+            self._tail.write(part, of_part, None, end_offset, now_ms)
+            self._advance(end_offset)
         return AppendInfo(base_offset, next_offset - 1, NO_TIMESTAMP, self.log_start_offset)
 
     def _check_gap(self, headers: list[BatchHeader], header: BatchHeader, expected_offset: int) -> None:

@@ -5,7 +5,7 @@ news for the producer state.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import CONTROL, LOG_OVERHEAD_BYTES, BatchHeader
@@ -94,6 +94,20 @@ class LogTail:
             if next_offset is not None:
                 next_offset = last_offset + 1
             position += size_bytes
+
+    def parts(self, batches: Buffer, headers: list[BatchHeader]) -> Iterator[tuple[Buffer, list[BatchHeader]]]:
+        """The batches in as many parts as segments are needed for them; each is to be written before the next is asked
+        for. A follower fetches what fills several segments of its leader."""
+        first = position = begin = 0
+        used_bytes = self._segments.active.size_bytes
+        for number, header in enumerate(headers):
+            size_bytes = header.length + LOG_OVERHEAD_BYTES
+            if used_bytes + size_bytes > self._segment_bytes and number > first:
+                yield memoryview(batches)[begin:position], headers[first:number]
+                first, begin, used_bytes = number, position, 0
+            used_bytes += size_bytes
+            position += size_bytes
+        yield memoryview(batches)[begin:position], headers[first:]
 
     def _note_producer(
         self, segment: Segment, batches: Buffer, position: int, header: BatchHeader, base_offset: int, now_ms: int

@@ -93,6 +93,17 @@ def test_counts_that_disagree_are_refused(disk: SimulatedDisk) -> None:
         reopen(disk).append_as_leader(produced, 0, NOW_MS)
 
 
+def test_what_a_follower_fetched_fills_as_many_segments_as_it_takes(disk: SimulatedDisk) -> None:
+    one = len(batch(b"x"))
+    log = reopen(disk, LogConfig(segment_bytes=3 * one))
+    log.append_as_follower(batch(b"x"))
+    fetched = b"".join(bytes(batch(b"x", base_offset=offset)) for offset in range(1, 9))
+    log.append_as_follower(fetched)
+    assert [segment.base_offset for segment in log.segments] == [0, 3, 6]
+    assert all(segment.size_bytes == 3 * one for segment in log.segments)
+    assert (log.log_end_offset, [offset for offset, _ in records(read_bytes(log, 0))]) == (9, list(range(9)))
+
+
 def test_clients_may_not_write_control_records(disk: SimulatedDisk) -> None:
     log = reopen(disk)
     with pytest.raises(InvalidRecordError, match="control"):
