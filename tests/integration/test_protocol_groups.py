@@ -304,6 +304,23 @@ def test_answers_wait_for_the_whole_group_and_keep_their_order(
         assert other.receive()[0] == listing
 
 
+def test_a_new_member_whose_connection_is_lost_leaves_no_ghost(
+    wire: Connection, group_broker: BrokerProcess, group: str
+) -> None:
+    first = join_fully(wire, group)
+    sync(wire, group, first)
+    with Connection(group_broker.bootstrap) as other:
+        member_id = join(other, group).member_id
+        protocols = [JoinGroupRequestProtocol("range", b"topics")]
+        other.send(JoinGroupRequest(group, 30_000, 30_000, member_id, None, "consumer", protocols), 9)
+        wait_until(lambda: members_of(wire, group) == {first.member_id, member_id}, "it waits to join")
+    wait_until(lambda: members_of(wire, group) == {first.member_id}, "it is forgotten")
+
+
+def members_of(wire: Connection, group: str) -> set[str]:
+    return {member.member_id for member in wire.call(DescribeGroupsRequest([group]), 5).groups[0].members}
+
+
 def test_a_group_id_is_needed(wire: Connection) -> None:
     assert join(wire, "").error_code == ErrorCode.INVALID_GROUP_ID
     assert wire.call(HeartbeatRequest("", 1, "m"), 4).error_code == ErrorCode.INVALID_GROUP_ID

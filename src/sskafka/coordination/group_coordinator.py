@@ -84,6 +84,10 @@ class GroupCoordinator:
         joining = Joining(request, version, client, asker)
         self._write(request.group_id, lambda machine, now_ms: machine.join(joining, now_ms), asker)
 
+    def abandon_join(self, group_id: str, asker: Asker) -> None:
+        """Whoever asked to join has gone away before there was an answer."""
+        self._write(group_id, lambda machine, now_ms: machine.classic.abandon_join(group_id, asker, now_ms), NOBODY)
+
     def sync(self, request: SyncGroupRequest, asker: Asker) -> None:
         self._write(request.group_id, lambda machine, now_ms: machine.sync(request, asker, now_ms), asker)
 

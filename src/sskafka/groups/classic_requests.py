@@ -223,6 +223,20 @@ class ClassicRequests:
         decision.records.append(group_record(group.group_id, group.to_value()))
         answer_join(member, response, decision)
 
+    def abandon_join(self, group_id: str, asker: Asker, now_ms: int) -> Decision:
+        """A new member whose connection was lost never learned its id: nobody will come back for its place.
+
+        Others are left to their sessions, which they may renew over another connection."""
+        decision = Decision(is_replayed=False)
+        group = self._find(group_id)
+        waiting = group.members.values() if group is not None else ()
+        member = next((member for member in waiting if member.awaiting_join is asker), None)
+        if group is not None and member is not None and member.is_new:
+            reason = "its connection was lost while it waited to join"
+            self._rebalance.remove(group, member, EventKind.LEFT, reason, decision, now_ms)
+            self._rebalance.after_removal(group, f"{member.client.client_id}: {reason}", decision, now_ms)
+        return decision
+
     # -- SyncGroup
 
     def sync(self, request: SyncGroupRequest, asker: Asker, now_ms: int) -> Decision:

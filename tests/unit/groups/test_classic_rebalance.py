@@ -160,6 +160,27 @@ def test_a_repeated_join_takes_the_place_of_the_first(lab: GroupLab) -> None:
     assert second.code is ErrorCode.NONE
 
 
+def test_a_new_member_that_goes_away_while_it_waits_leaves_no_ghost(lab: GroupLab) -> None:
+    leader, other = lab.stable_group(2)
+    new = lab.join_fully()
+    rejoined = lab.join(leader)
+    lab.ask(lambda _: lab.machine.classic.abandon_join(GROUP, new, lab.time.now_ms()))
+    assert set(lab.group.members) == {leader, other}
+    assert new.code is ErrorCode.UNKNOWN_MEMBER_ID
+    lab.join(other)
+    assert rejoined.code is ErrorCode.NONE
+
+
+def test_a_known_member_whose_connection_is_lost_may_come_back_over_another(lab: GroupLab) -> None:
+    leader, other = lab.stable_group(2)
+    waiting = lab.join(leader)
+    lab.ask(lambda _: lab.machine.classic.abandon_join(GROUP, waiting, lab.time.now_ms()))
+    assert leader in lab.group.members
+    again = lab.join(leader)
+    lab.join(other)
+    assert again.code is ErrorCode.NONE
+
+
 def test_a_leader_that_never_assigns_is_dropped_and_the_rest_go_on(lab: GroupLab) -> None:
     joins = [lab.join_fully(), lab.join_fully()]
     lab.pass_time(1)

@@ -52,10 +52,11 @@ class RequestAsker:
     def refuse(self, error: ErrorCode) -> None:
         self.answer(self._refusal(error))
 
-    def response_or_park(self) -> Response | None:
-        """What the handler returns."""
+    def response_or_park(self, abandoned: Callable[[], None] | None = None) -> Response | None:
+        """What the handler returns; `abandoned` is called when the client goes away before it is answered."""
         if self._response is None:
             self._slot = self._request.park()
+            self._slot.on_abandoned = abandoned
         return self._response
 
 
@@ -63,15 +64,18 @@ def asked_api(
     key: int,
     handle: Callable[[MessageT, Request, Asker], None],
     refused: Callable[[MessageT, ErrorCode], Message],
+    abandoned: Callable[[MessageT, Asker], None] | None = None,
 ) -> Handler:
-    """The handler of an API; `refused` makes the answer that says no more than an error code."""
+    """The handler of an API; `refused` makes the answer that says no more than an error code.
+
+    `abandoned` is told of clients that went away while they waited."""
     schema = API_BY_KEY[key]
 
     def handler(request: Request) -> Response | None:
         message = decode(schema.request_class(), request.version, request.frame, request.position, allow_trailing=True)
         asker = RequestAsker(key, request, lambda error: refused(message, error))
         handle(message, request, asker)
-        return asker.response_or_park()
+        return asker.response_or_park(None if abandoned is None else lambda: abandoned(message, asker))
 
     return handler
 

@@ -41,7 +41,7 @@ class GroupHandlers:
 
     def register(self, registry: Registry) -> None:
         add = registry.add
-        add(ApiKey.JOIN_GROUP, asked_api(ApiKey.JOIN_GROUP, self.join, _join_refused))
+        add(ApiKey.JOIN_GROUP, asked_api(ApiKey.JOIN_GROUP, self.join, _join_refused, self.join_abandoned))
         add(ApiKey.SYNC_GROUP, asked_api(ApiKey.SYNC_GROUP, self.sync, _sync_refused))
         add(ApiKey.HEARTBEAT, asked_api(ApiKey.HEARTBEAT, self.heartbeat, _heartbeat_refused))
         add(ApiKey.LEAVE_GROUP, asked_api(ApiKey.LEAVE_GROUP, self.leave, _leave_refused))
@@ -56,6 +56,9 @@ class GroupHandlers:
     def join(self, message: JoinGroupRequest, request: Request, asker: Asker) -> None:
         if may_on_group(request, Operation.READ, message.group_id, asker):
             self._groups.join(message, request.version, client_of(request), asker)
+
+    def join_abandoned(self, message: JoinGroupRequest, asker: Asker) -> None:
+        self._groups.abandon_join(message.group_id, asker)
 
     def sync(self, message: SyncGroupRequest, request: Request, asker: Asker) -> None:
         if may_on_group(request, Operation.READ, message.group_id, asker):
