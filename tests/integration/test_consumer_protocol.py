@@ -1,4 +1,4 @@
-"""Consumer groups of the newer protocol (KIP-848) as librdkafka speaks it, and groups that change protocol on the way."""
+"""Consumer groups of the newer protocol (KIP-848) as librdkafka speaks it, and groups that change their protocol."""
 
 import subprocess
 import sys

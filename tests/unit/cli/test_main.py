@@ -4,9 +4,9 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from sskafka.cli.commands import COMMANDS, app
 from sskafka.cli.connecting import client_properties
 from sskafka.cli.failures import CommandError, explain
-from sskafka.cli.commands import COMMANDS, app
 from sskafka.cli.output import print_table
 from sskafka.cli.pairs import key_values
 from sskafka.client.errors import BrokerUnavailableError, UnknownTopicError
