@@ -149,9 +149,13 @@ class ProducerState:
             del self._verifications[verification.producer_id]
 
     def verified(self, verification: Verification) -> bool:
-        """The coordinator says that the transaction is open. False when its end was written here meanwhile."""
+        """The coordinator says that the transaction is open. False when its end was written here meanwhile.
+
+        Who asked twice may find that the first answer has let it be opened."""
         verification.is_verified = self._verifications.get(verification.producer_id) is verification
-        return verification.is_verified
+        return verification.is_verified or self.has_open_transaction(
+            verification.producer_id, verification.producer_epoch
+        )
 
     def _check_verified(self, header: BatchHeader) -> None:
         if not self.verifies_transactions or self.has_open_transaction(header.producer_id, header.producer_epoch):

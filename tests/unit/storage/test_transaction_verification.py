@@ -61,6 +61,16 @@ def test_an_end_between_question_and_answer_counts(log: Log) -> None:
         write(log)
 
 
+def test_who_asked_twice_finds_it_opened_by_the_first_answer(log: Log) -> None:
+    first = log.producers.begin_verification(ME, 0, 0)
+    second = log.producers.begin_verification(ME, 0, 0)
+    assert log.producers.verified(first)
+    write(log)
+    assert log.producers.verified(second)
+    end(log)
+    assert not log.producers.verified(second)
+
+
 def test_the_word_counts_for_one_epoch_alone(log: Log) -> None:
     verify(log)
     with pytest.raises(InvalidTransactionStateError):
