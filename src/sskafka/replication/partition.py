@@ -437,6 +437,7 @@ class Partition:
         if not self.log.log_start_offset < leader_log_start_offset <= self.high_watermark:
             return False
         self.log.increment_log_start_offset(leader_log_start_offset)
+        self._log_was_cut(self.log.log_end_offset)
         return True
 
     def truncate_to(self, offset: int) -> None:
@@ -457,6 +458,7 @@ class Partition:
         self.watermarks.start_at(offset)
 
     def _log_was_cut(self, log_end_offset: int) -> None:
+        """At its end or at its start: transactions may have lost their last records, or their first."""
         self.watermarks.truncate_to(log_end_offset)
         self._first_unstable_offset = self.log.first_unstable_offset(self.high_watermark)
 
@@ -528,12 +530,14 @@ class Partition:
         """DeleteRecords: the log begins later from now on."""
         self.log.increment_log_start_offset(log_start_offset)
         self.watermarks.start_at(log_start_offset)
+        self._log_was_cut(self.log.log_end_offset)
         self._tell_log_start()
 
     def retire_segments(self, now_ms: int) -> int:
         """What retention no longer keeps goes; gives the number of segments."""
         gone = self.log.retire_segments(now_ms, self.high_watermark)
         if gone:
+            self._log_was_cut(self.log.log_end_offset)
             self._tell_log_start()
         return gone
 

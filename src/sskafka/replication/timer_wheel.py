@@ -4,9 +4,13 @@ Timers are kept in buckets of one tick; one callback of the loop serves the whol
 is empty. Cancelling forgets the callback at once, so a bucket holds no reference to what was parked.
 """
 
+import logging
 from collections.abc import Callable
+from heapq import heappop, heappush
 
 from sskafka.model.clock import Clock
+
+_log = logging.getLogger(__name__)
 
 TICK_MS = 5
 
@@ -20,24 +24,38 @@ class Timer:
     def cancel(self) -> None:
         self.callback = None
 
+    def fire(self) -> None:
+        callback, self.callback = self.callback, None
+        if callback is not None:
+            try:
+                callback()
+            except Exception:  # one that fails must not keep the others from going off
+                _log.exception("a timer failed")
+
 
 class TimerWheel:
     def __init__(self, clock: Clock, call_later: Callable[[float, Callable[[], None]], object]) -> None:
         self._clock = clock
         self._call_later = call_later
         self._buckets: dict[int, list[Timer]] = {}
+        self._ticks: list[int] = []  # a heap: those that have a bucket
         self._armed_tick: int | None = None
 
     def schedule(self, delay_ms: int, callback: Callable[[], None]) -> Timer:
         """Call back no earlier than `delay_ms` from now, at most a tick and a turn of the loop later."""
         timer = Timer(callback)
         tick = int(self._clock.monotonic_ms() + delay_ms) // TICK_MS + 1
-        self._buckets.setdefault(tick, []).append(timer)
-        if self._armed_tick is None or tick < self._armed_tick:
-            self._arm(tick)
+        bucket = self._buckets.get(tick)
+        if bucket is None:
+            bucket = self._buckets[tick] = []
+            heappush(self._ticks, tick)
+        bucket.append(timer)
+        self._be_called_at(tick)
         return timer
 
-    def _arm(self, tick: int) -> None:
+    def _be_called_at(self, tick: int) -> None:
+        if self._armed_tick is not None and self._armed_tick <= tick:
+            return
         self._armed_tick = tick
         delay_ms = tick * TICK_MS - self._clock.monotonic_ms()
         self._call_later(max(0.0, delay_ms / 1000), lambda: self._fire(tick))
@@ -47,10 +65,8 @@ class TimerWheel:
             return  # an earlier timer came in between and armed anew
         self._armed_tick = None
         now_tick = int(self._clock.monotonic_ms()) // TICK_MS
-        for tick in sorted(tick for tick in self._buckets if tick <= now_tick):
-            for timer in self._buckets.pop(tick):
-                if timer.callback is not None:
-                    callback, timer.callback = timer.callback, None
-                    callback()
-        if self._buckets and self._armed_tick is None:
-            self._arm(min(self._buckets))
+        while self._ticks and self._ticks[0] <= now_tick:
+            for timer in self._buckets.pop(heappop(self._ticks)):
+                timer.fire()
+        if self._ticks:
+            self._be_called_at(self._ticks[0])

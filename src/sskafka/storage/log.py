@@ -319,10 +319,12 @@ class Log:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
-        """Where the first transaction begins whose outcome is not known below the high watermark.
+        """Where the first transaction begins, in what is left of the log, whose outcome is not known below the high
+        watermark.
 
-        To be asked whenever the high watermark moves."""
-        return self.producers.first_unstable_offset(high_watermark)
+        To be asked whenever the high watermark or the start of the log moves."""
+        first_offset = self.producers.first_unstable_offset(high_watermark)
+        return None if first_offset is None else max(first_offset, self.log_start_offset)
 
     @property
     def last_stable_offset(self) -> int:

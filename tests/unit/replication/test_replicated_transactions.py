@@ -74,3 +74,41 @@ def test_the_next_leader_knows_who_has_a_transaction_open(cluster: ReplicaCluste
     cluster.time.run_for(500)
     for broker_id in (LEADER, FOLLOWER, OTHER):
         assert read_committed(cluster.partition(broker_id)) == (3, [(ME, 0)])
+
+
+def test_readers_are_not_held_back_before_the_start_of_the_log(cluster: ReplicaCluster) -> None:
+    """Who is sent to an offset that is gone asks where to go on, and is sent there again."""
+    write(cluster, ME, 0)
+    write(cluster, ME, 1)
+    write(cluster, YOU, 0)
+    cluster.time.run_for(500)
+    cluster.partition(LEADER).start_at(1)
+    cluster.time.run_for(500)
+    for broker_id in (LEADER, FOLLOWER, OTHER):
+        assert cluster.partition(broker_id).log.log_start_offset == 1
+        assert cluster.partition(broker_id).last_stable_offset == 1
+    end(cluster, ME, commit=False)
+    cluster.time.run_for(500)
+    for broker_id in (LEADER, FOLLOWER, OTHER):
+        assert cluster.partition(broker_id).last_stable_offset == 2
+    end(cluster, YOU, commit=True)
+    cluster.time.run_for(500)
+    for broker_id in (LEADER, FOLLOWER, OTHER):
+        assert cluster.partition(broker_id).last_stable_offset == 5
+
+
+def test_a_follower_that_lost_a_marker_by_truncation_holds_readers_back_again(cluster: ReplicaCluster) -> None:
+    """The old leader has a marker that nobody else has; the next one has to write it anew."""
+    write(cluster, ME, 0)
+    cluster.time.run_for(500)
+    cluster.controller.move_leader(0, FOLLOWER)
+    cluster.time.run_for(500)
+    follower = cluster.partition(OTHER)
+    ending = marker(ME, 0, commit=True)
+    ending[0:8] = (1).to_bytes(8, "big")
+    follower.log.append_as_follower(memoryview(ending))
+    assert follower.log.last_stable_offset == 2
+    follower.truncate_to(1)
+    assert follower.log.last_stable_offset == 0
+    assert read_committed(follower) == (0, [])
+    assert follower.log.producers.has_open_transaction(ME, 0)

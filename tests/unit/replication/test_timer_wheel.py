@@ -76,3 +76,26 @@ def test_a_callback_may_schedule_another() -> None:
     wheel.schedule(10, lambda: wheel.schedule(10, lambda: fired.append("second")) and None)
     clock.advance(100)
     assert fired == ["second"]
+
+
+def test_a_timer_set_by_another_one_does_not_hold_up_those_before_it() -> None:
+    clock, wheel, fired = make()
+    wheel.schedule(50, lambda: wheel.schedule(10_000, lambda: fired.append("far")))  # type: ignore[arg-type, return-value]
+    wheel.schedule(200, lambda: fired.append("near"))
+    clock.advance(200 + 2 * TICK_MS)
+    assert fired == ["near"]
+    clock.advance(10_000)
+    assert fired == ["near", "far"]
+
+
+def test_a_timer_that_fails_does_not_keep_others_from_going_off() -> None:
+    clock, wheel, fired = make()
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    wheel.schedule(50, fail)
+    wheel.schedule(50, lambda: fired.append("same tick"))
+    wheel.schedule(100, lambda: fired.append("later"))
+    clock.advance(200)
+    assert fired == ["same tick", "later"]
