@@ -28,7 +28,8 @@ class ConsumerLab(GroupLab):
         self.topics = {name: Topic(topic_id(name), count) for name, count in counts.items()}
 
     def topics_changed(self) -> None:
-        self.take(self.machine.topics_changed(self.time.now_ms()))
+        for group_id in self.machine.consumer_group_ids():
+            self.take(self.machine.topics_changed(group_id, self.time.now_ms()))
 
     @property
     def consumers(self) -> ConsumerGroup:
@@ -58,6 +59,7 @@ class LabConsumer:
         assignor: str | None = None,
     ) -> None:
         self.lab = lab
+        self.group_id = GROUP
         self.member_id = member_id
         self.topics = list(topics) or ([] if regex else ["orders"])
         self.regex = regex
@@ -71,7 +73,7 @@ class LabConsumer:
         self.epoch, self.owned = 0, NOTHING
         return self._send(
             ConsumerGroupHeartbeatRequest(
-                GROUP,
+                self.group_id,
                 self.member_id,
                 0,
                 instance_id=self.instance_id,
@@ -88,16 +90,16 @@ class LabConsumer:
         owned = [TopicPartitions(topic, indexes) for topic, indexes in by_topic(self.owned)]
         return self._send(
             ConsumerGroupHeartbeatRequest(
-                GROUP, self.member_id, self.epoch, instance_id=self.instance_id, topic_partitions=owned
+                self.group_id, self.member_id, self.epoch, instance_id=self.instance_id, topic_partitions=owned
             )
         )
 
     def say(self, **fields: object) -> Asked:
-        return self._send(ConsumerGroupHeartbeatRequest(GROUP, self.member_id, self.epoch, **fields))  # type: ignore[arg-type]
+        return self._send(ConsumerGroupHeartbeatRequest(self.group_id, self.member_id, self.epoch, **fields))  # type: ignore[arg-type]
 
     def leave(self, epoch: int = -1) -> Asked:
         self.owned = NOTHING
-        request = ConsumerGroupHeartbeatRequest(GROUP, self.member_id, epoch, instance_id=self.instance_id)
+        request = ConsumerGroupHeartbeatRequest(self.group_id, self.member_id, epoch, instance_id=self.instance_id)
         return self.lab.heartbeat(request)
 
     def _send(self, request: ConsumerGroupHeartbeatRequest) -> Asked:

@@ -6,6 +6,7 @@ elsewhere. Nothing here waits.
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from sskafka.coordination.askers import NOBODY
@@ -67,13 +68,18 @@ class GroupCoordinator:
         before, self._image = self._image, image
         if _are_topics_changed(delta, before, image):
             self._topics = None
-            for shard in self.shards.active_shards():
-                shard.write(lambda machine, now_ms: machine.topics_changed(now_ms), NOBODY)
+            self._assign_anew()
         self.shards.metadata_changed(delta, image)
-        deleted = [topic.name for topic in delta.topics_deleted.values() if topic.name not in image.topics_by_name]
+        deleted = [topic.name for topic in delta.topics_deleted.values()]
         if deleted:
             for shard in self.shards.active_shards():
                 shard.write(lambda machine, now_ms: machine.topics_deleted(deleted), NOBODY)
+
+    def _assign_anew(self) -> None:
+        """Each group for itself: together they might write more than a batch can hold."""
+        for shard in self.shards.active_shards():
+            for group_id in shard.machine.consumer_group_ids():
+                shard.write(partial(_topics_changed, group_id), NOBODY)
 
     def stop(self) -> None:
         self.shards.stop()
@@ -232,6 +238,10 @@ class GroupCoordinator:
     def _read(self, group_id: str, question: Callable[[GroupMachine, int], Any], asker: Asker) -> None:
         """The empty name is no group's, but some have asked about it for ages: they are told that it has nothing."""
         self.shards.read(group_id, question, asker)
+
+
+def _topics_changed(group_id: str, machine: GroupMachine, now_ms: int) -> Decision:
+    return machine.topics_changed(group_id, now_ms)
 
 
 def _are_topics_changed(delta: MetadataDelta, before: ClusterImage, image: ClusterImage) -> bool:

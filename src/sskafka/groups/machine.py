@@ -156,13 +156,13 @@ class GroupMachine:
     def topics_deleted(self, names: Iterable[str]) -> Decision:
         return self.offset_requests.delete_topics(set(names))
 
-    def topics_changed(self, now_ms: int) -> Decision:
-        """Groups that read topics which came, went or grew get a new assignment."""
-        decision = Decision(is_replayed=False)
-        for group in self.groups.values():
-            if isinstance(group, ConsumerGroup):
-                decision.records += self.consumer.topics_changed(group, now_ms).records
-        return decision
+    def topics_changed(self, group_id: str, now_ms: int) -> Decision:
+        """A consumer group that reads topics which came, went or grew gets a new assignment."""
+        group = self.find_consumer(group_id)
+        return Decision() if group is None else self.consumer.topics_changed(group, now_ms)
+
+    def consumer_group_ids(self) -> list[str]:
+        return [group_id for group_id, group in self.groups.items() if isinstance(group, ConsumerGroup)]
 
     # -- classic groups
 

@@ -1,0 +1,90 @@
+"""What the coordinator of groups makes of news about topics."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+from consumer_lab import ConsumerLab, LabConsumer, topic_id
+
+from sskafka.coordination.coordinator import Coordinator
+from sskafka.coordination.group_coordinator import GroupCoordinator
+from sskafka.coordination.shard import ShardRuntime
+from sskafka.groups.group_settings import GroupSettings
+from sskafka.groups.machine import GroupMachine
+from sskafka.metadata.delta import MetadataDelta
+from sskafka.metadata.image import ClusterImage, TopicImage
+from sskafka.metadata.partition_image import PartitionImage
+from sskafka.model.coordination import Asker, Decision
+from sskafka.replication.replica_manager import ReplicaManager
+
+
+class LabShards:
+    """One shard, which is the lab's machine."""
+
+    def __init__(self, lab: ConsumerLab) -> None:
+        self.lab = lab
+        self.decisions: list[Decision] = []
+
+    @property
+    def machine(self) -> GroupMachine:
+        return self.lab.machine
+
+    def active_shards(self) -> Iterator["LabShards"]:
+        yield self
+
+    def write(self, operation: Callable[[GroupMachine, int], Decision], asker: Asker) -> None:
+        decision = operation(self.machine, self.lab.time.now_ms())
+        self.decisions.append(decision)
+        self.lab.take(decision)
+
+    def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        pass
+
+
+def image_of(**topics: tuple[bytes, int]) -> ClusterImage:
+    image = ClusterImage()
+    for name, (number, count) in topics.items():
+        partitions = {index: PartitionImage((1,), (1,), 1, 0, 0) for index in range(count)}
+        topic = image.topics_by_name[name] = TopicImage(name, number, partitions)
+        image.topics_by_id[topic.topic_id] = topic
+    return image
+
+
+@pytest.fixture
+def lab() -> ConsumerLab:
+    return ConsumerLab()
+
+
+@pytest.fixture
+def shards(lab: ConsumerLab) -> LabShards:
+    return LabShards(lab)
+
+
+@pytest.fixture
+def groups(shards: LabShards) -> GroupCoordinator:
+    made = GroupCoordinator(cast(ReplicaManager, None), GroupSettings(), cast(ShardRuntime, None))
+    made.shards = cast(Coordinator[GroupMachine], cast(Any, shards))
+    return made
+
+
+def test_offsets_do_not_outlive_a_topic_that_is_made_anew_at_once(lab: ConsumerLab, groups: GroupCoordinator) -> None:
+    """Both may come in one piece of news: who goes on in the new topic must not go on where it left off in the old."""
+    before = image_of(t=(b"1" * 16, 1))
+    groups.metadata_changed(MetadataDelta.of_everything(before), before)
+    lab.commit(5)
+    after = image_of(t=(b"2" * 16, 1))
+    delta = MetadataDelta(topics_created={b"2" * 16}, topics_deleted=dict(before.topics_by_id))
+    groups.metadata_changed(delta, after)
+    assert lab.committed() is None
+
+
+def test_each_group_is_assigned_anew_for_itself(lab: ConsumerLab, groups: GroupCoordinator, shards: LabShards) -> None:
+    for name in ("a", "b", "c"):
+        consumer = LabConsumer(lab, name)
+        consumer.group_id = name
+        consumer.join()
+    lab.set_topics({"orders": 6})
+    image = image_of(orders=(topic_id("orders"), 6))
+    groups.metadata_changed(MetadataDelta.of_everything(image), image)
+    assert len(shards.decisions) == 3
+    assert all(decision.records for decision in shards.decisions)
