@@ -4,8 +4,10 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.errors import ErrorCode
+from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.authorization import AllowAll, Operation, ResourceType
 from sskafka.servers.kafka.handlers.configs import ConfigHandlers
@@ -95,3 +97,15 @@ def test_there_are_no_producer_ids() -> None:
         return (await handlers.init_producer_id(InitProducerIdRequest(transactional_id=None), asked)).error_code
 
     assert asyncio.run(ask()) == FULL
+
+
+@pytest.mark.parametrize("code", [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.STALE_BROKER_EPOCH])
+def test_producers_wait_for_a_controller(code: ErrorCode) -> None:
+    """Older clients give up for good at anything else."""
+
+    async def allocate() -> range:
+        raise KafkaError(code, "no controller")
+
+    with pytest.raises(KafkaError) as refused:
+        asyncio.run(ProducerIds(allocate).next_id())
+    assert refused.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

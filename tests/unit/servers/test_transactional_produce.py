@@ -36,10 +36,14 @@ class World:
         self.later: list[tuple[int, Callable[[], None]]] = []
         self.soon_calls: list[Callable[[], None]] = []
         self.partition = SimpleNamespace(topic_partition=ORDERS, log=self.log, is_leader=True)
+        self.others: dict[tuple[str, int], Any] = {}
+        self.forbidden: set[str] = set()
         self.produce = TransactionalProduce(self, self, self, RetryPauses(20, 50), self._carry_out)  # type: ignore[arg-type]
 
     def maybe_find(self, topic: str, index: int) -> Any:
-        return self.partition if (topic, index) == ORDERS else None
+        if (topic, index) == ORDERS:
+            return self.partition
+        return self.others.get((topic, index))
 
     def ask(self, question: Question) -> None:
         self.questions.append(question)
@@ -52,9 +56,9 @@ class World:
 
     def _carry_out(self, waiting: Waiting, refusals: Refusals) -> None:
         """As the handler does: append what was not refused."""
-        ((_, ((_, records),)),) = waiting.produce.topics
-        assert records is not None
         if not refusals:
+            ((_, ((_, records),)),) = waiting.produce.topics
+            assert records is not None
             self.log.append_as_leader(records, 0, NOW_MS)
         self.carried_out.append((waiting.request.correlation_id, refusals))
 
@@ -62,13 +66,27 @@ class World:
         """Whether the request had to wait; its buffer is used again afterwards."""
         buffer = batch(b"v", producer_id=7, producer_epoch=0, base_sequence=sequence, transactional=True)
         view = ProduceRequestView("pay", -1, 1_000, [(topic, [(0, memoryview(buffer))])])
-        request: Any = SimpleNamespace(
-            version=version, correlation_id=number, park=lambda: None, connection=SimpleNamespace(closed=False)
-        )
-        self.last = request
+        request = self.last = self._asked(number, version)
         must_wait = self.produce.must_wait(request, view)
         buffer[:] = bytes(len(buffer))
         return must_wait
+
+    def _asked(self, number: int, version: int) -> Any:
+        return SimpleNamespace(
+            version=version,
+            correlation_id=number,
+            park=lambda: None,
+            connection=SimpleNamespace(closed=False),
+            may_on_topic=lambda operation, topic: topic not in self.forbidden,
+        )
+
+    def request_of_several(self, *producer_ids: int) -> None:
+        entries = [
+            (index, memoryview(batch(b"v", producer_id=number, producer_epoch=0, base_sequence=0, transactional=True)))
+            for index, number in enumerate(producer_ids)
+        ]
+        view = ProduceRequestView("pay", -1, 1_000, [("orders", entries)])
+        self.produce.must_wait(self._asked(1, ADDS_FROM), view)
 
     def answer(self, error: ErrorCode = ErrorCode.NONE) -> None:
         question = self.questions.pop(0)
@@ -171,3 +189,28 @@ def test_every_client_hears_what_it_knows(world: World, error: ErrorCode, versio
     world.request(1, version=version)
     world.answer(error)
     assert world.carried_out == [(1, {("orders", 0): told})]
+
+
+def test_batches_of_several_producers_open_no_transaction(world: World) -> None:
+    """The coordinator would be asked about one of them only; the other's transaction nobody would ever end."""
+    log = reopen(SimulatedDisk())
+    log.producers.verifies_transactions = True
+    second = TopicPartition("orders", 1)
+    world.others[second] = SimpleNamespace(topic_partition=second, log=log, is_leader=True)
+    world.request_of_several(7, 8)
+    assert not world.questions
+    error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert world.carried_out == [(1, {("orders", 0): error, ("orders", 1): error})]
+    world.request_of_several(7, 7)
+    assert list(world.questions[0].partitions) == [ORDERS, second]
+
+
+def test_what_may_not_be_written_does_not_come_into_the_transaction(world: World) -> None:
+    """Its marker would be written to a partition that the producer has no right to."""
+    world.forbidden.add("orders")
+    assert not world.request(1)
+    assert not world.questions
+    offsets = TopicPartition("__consumer_offsets", 0)
+    world.others[offsets] = SimpleNamespace(topic_partition=offsets, log=world.log, is_leader=True)
+    assert not world.request(2, topic="__consumer_offsets")
+    assert not world.questions

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from sskafka.model.errors import ErrorCode
+from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.error_mapping import error_code_of
@@ -20,6 +20,12 @@ from sskafka.wire.messages.describe_producers import (
 )
 from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
+CONTROLLER_AWAY = {
+    ErrorCode.NOT_CONTROLLER,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.STALE_BROKER_EPOCH,
+    ErrorCode.BROKER_ID_NOT_REGISTERED,
+}
 FIRST_EPOCH = 0
 NOTHING = -1
 
@@ -42,9 +48,18 @@ class ProducerIds:
         async with self._allocating:
             producer_id = next(self._block, None)
             if producer_id is None:
-                self._block = iter(await self._allocate_block())
+                self._block = iter(await self._next_block())
                 producer_id = next(self._block)
             return producer_id
+
+    async def _next_block(self) -> range:
+        """While there is no controller, producers hear the one code that all of them take for a reason to wait."""
+        try:
+            return await self._allocate_block()
+        except KafkaError as error:
+            if error.code in CONTROLLER_AWAY:
+                raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, error.message) from error
+            raise
 
 
 class ProducerHandlers:

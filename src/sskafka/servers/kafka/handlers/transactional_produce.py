@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 from sskafka.coordination.transaction_verifier import Outcome, Question, TransactionVerifier
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import INTERNAL_TOPICS, TopicPartition
 from sskafka.records.batch import HEADER_BYTES, TRANSACTIONAL, BatchHeader, read_header
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.connection import ResponseSlot
 from sskafka.servers.kafka.handlers.transaction_refusals import refusal_for_client
 from sskafka.servers.kafka.request import Request
@@ -82,7 +83,7 @@ class TransactionalProduce:
         """True when the request was parked here; otherwise it can be carried out now."""
         assert produce.transactional_id is not None
         queue = self._queues.get(produce.transactional_id)
-        if queue is None and not self._unverified(produce, request.version):
+        if queue is None and not self._unverified(produce, request):
             return False
         waiting = Waiting(request, request.park(), _copied(produce))
         if queue is None:
@@ -92,23 +93,24 @@ class TransactionalProduce:
             queue.append(waiting)
         return True
 
-    def _unverified(self, produce: ProduceRequestView, version: int) -> list[_Unverified]:
+    def _unverified(self, produce: ProduceRequestView, request: Request) -> list[_Unverified]:
         found: list[_Unverified] = []
+        adds = request.version >= ADDS_FROM
         for topic, entries in produce.topics:
             for index, records in entries:
                 partition = self._replicas.maybe_find(topic, index)
                 if partition is None or records is None or len(records) < HEADER_BYTES:
                     continue  # the append will say what is wrong
                 header = read_header(records)
-                if _opens_transaction(partition, header, adds=version >= ADDS_FROM):
+                if _opens_transaction(partition, header, adds) and _may_write(request, partition):
                     found.append(_Unverified(topic, partition, header))
         return found
 
     def _ask(self, waiting: Waiting) -> None:
         produce = waiting.produce
-        unverified = self._unverified(produce, waiting.request.version)
-        if not unverified:
-            self._go_on(waiting, {})
+        unverified = self._unverified(produce, waiting.request)
+        if len({(header.producer_id, header.producer_epoch) for _, _, header in unverified}) != 1:
+            self._go_on(waiting, _of_several_producers(unverified))
             return
         adds = waiting.request.version >= ADDS_FROM
         verifications: dict[TopicPartition, tuple[Topic, Partition, Verification]] = {}
@@ -183,6 +185,18 @@ def _opens_transaction(partition: Partition, header: BatchHeader, adds: bool) ->
     if not adds and not producers.verifies_transactions:
         return False
     return not producers.has_open_transaction(header.producer_id, header.producer_epoch)
+
+
+def _may_write(request: Request, partition: Partition) -> bool:
+    """What the append will refuse must not come into the transaction: its marker would be written all the same."""
+    name = partition.topic_partition.topic
+    return name not in INTERNAL_TOPICS and request.may_on_topic(Operation.WRITE, name)
+
+
+def _of_several_producers(unverified: list[_Unverified]) -> Refusals:
+    """The coordinator's word counts for one producer; another's batch would open a transaction that nobody ends."""
+    error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    return {(topic, partition.topic_partition.partition): error for topic, partition, _ in unverified}
 
 
 def _copied(produce: ProduceRequestView) -> ProduceRequestView:
