@@ -17,8 +17,8 @@ $(STAMP): pyproject.toml constraints.txt client/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,spark,test]' -r client/requirements.txt
 	touch $@
 
-run: $(STAMP) ## Start a broker, produce and consume, and stay up
-	$(BIN)/sskafka demo
+run: $(STAMP) ## Three brokers, a stream of clicks, and Spark that finds sessions in it, live
+	$(BIN)/sskafka demo $(DEMO_OPTIONS)
 
 lint: $(STAMP) ## Check style and formatting
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""`sskafka start` without a file, and `sskafka demo`, as processes."""
+"""`sskafka start` without a file, as a process."""
 
 import os
 import signal
@@ -54,13 +54,3 @@ def test_start_without_a_file(tmp_path: Path, stop: signal.Signals, exit_code: i
         assert "Traceback" not in talk
         assert not (home / "broker.pid").exists()
         assert (home / "data" / ".kafka_cleanshutdown").exists()
-
-
-@pytest.mark.usefixtures("_ours")
-def test_the_demo_produces_and_consumes() -> None:
-    ended = subprocess.run(
-        [SSKAFKA, "demo", "--once", "--port", "0"], capture_output=True, text=True, check=True, timeout=TIMEOUT_S
-    )
-    assert ended.stdout.count("produced") == 6
-    assert ended.stdout.count("consumed") == 6
-    assert ended.stderr == ""

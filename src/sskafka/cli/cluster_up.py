@@ -7,7 +7,7 @@ all of them cleanly; a second signal kills those that are left.
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -80,7 +80,7 @@ def up(
     wishes = {KAFKA: Wish(kafka_port), HTTP: Wish(http_port, is_open=http), ADR: Wish(adr_port, is_open=adr)}
     ports = wanted_ports(cluster, wishes)
     settings = _settings_for_all(overrides)
-    raise typer.Exit(asyncio.run(_run(cluster, ports, settings, lab)))
+    raise typer.Exit(asyncio.run(run_cluster(cluster, ports, settings, lab=lab)))
 
 
 def _settings_for_all(overrides: list[str] | None) -> dict[str, str]:
@@ -94,7 +94,24 @@ def _brokers(count: int) -> str:
     return "1 broker" if count == 1 else f"{count} brokers"
 
 
-async def _run(cluster: LocalCluster, ports: Sequence[Ports], settings: dict[str, str], lab: bool) -> int:
+Guest = Callable[[Sequence[Member], "asyncio.Future[signal.Signals]"], Coroutine[Any, Any, None]]
+"""What runs beside the brokers once they are ready. It is to end when a signal has come; they stop after it."""
+
+
+async def print_ready_line(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
+    print(_ready_line(members), flush=True)
+    await asyncio.wait([stopped])
+
+
+async def run_cluster(
+    cluster: LocalCluster,
+    ports: Sequence[Ports],
+    settings: dict[str, str],
+    *,
+    lab: bool = False,
+    guest: Guest = print_ready_line,
+) -> int:
+    """Runs the brokers until a signal comes or the guest leaves: the exit code."""
     supervisor = Supervisor(StopSignals())
     try:
         with bound_sockets(cluster.homes, ports) as doors_of_all:
@@ -104,7 +121,7 @@ async def _run(cluster: LocalCluster, ports: Sequence[Ports], settings: dict[str
             for home, doors in zip(cluster.homes, doors_of_all, strict=True):
                 supervisor.watch(await BrokerProcess.start(home, doors))
         talk(f"starting {_brokers(len(cluster.homes))} in {cluster.directory}")
-        return await supervisor.run([_member(*pair) for pair in zip(cluster.node_ids, ports, strict=True)])
+        return await supervisor.run([_member(*pair) for pair in zip(cluster.node_ids, ports, strict=True)], guest)
     finally:
         await supervisor.kill()
 
@@ -147,7 +164,7 @@ class Supervisor:
     def watch(self, broker: BrokerProcess) -> None:
         self._endings[asyncio.ensure_future(broker.ended())] = broker
 
-    async def run(self, members: Sequence[Member]) -> int:
+    async def run(self, members: Sequence[Member], guest: Guest) -> int:
         ready = asyncio.ensure_future(until_ready(members))
         try:
             await self._first_of(ready, self._signals.first)
@@ -155,8 +172,7 @@ class Supervisor:
             ready.cancel()
         if ready.done() and not ready.cancelled():
             ready.result()
-            print(_ready_line(members), flush=True)
-            await self._watch()
+            await self._watch(asyncio.ensure_future(guest(members, self._signals.first)))
         else:
             self._refuse_early_end()
         return await self._stop()
@@ -172,13 +188,18 @@ class Supervisor:
                 "what the log says; the other brokers are stopped",
             )
 
-    async def _watch(self) -> None:
-        """Until a signal comes or no broker is left."""
-        while self._endings and not self._signals.first.done():
-            await self._first_of(self._signals.first)
-            for broker in self._take_ended():
-                talk(f"{broker.ending()}; the others go on. Its log: {broker.home.log_file}")
-                talk(f"  start it again: sskafka start {broker.home.properties_file}")
+    async def _watch(self, guest: "asyncio.Future[None]") -> None:
+        """Until the guest has left, no broker is left, or a second signal comes."""
+        try:
+            while self._endings and not guest.done() and not self._signals.second.done():
+                await self._first_of(guest, self._signals.second)
+                for broker in self._take_ended():
+                    talk(f"{broker.ending()}; the others go on. Its log: {broker.home.log_file}")
+                    talk(f"  start it again: sskafka start {broker.home.properties_file}")
+        finally:
+            guest.cancel()
+        if not guest.cancelled() and guest.done():
+            guest.result()
 
     def _take_ended(self) -> list[BrokerProcess]:
         return [self._endings.pop(ending) for ending in list(self._endings) if ending.done()]
@@ -196,6 +217,8 @@ class Supervisor:
             talk(broker.ending() if broker.has_ended else f"broker {broker.node_id} did not end and is killed")
         if unclean:
             return 1
+        if not self._signals.first.done():
+            return 0
         return _INTERRUPTED if self._signals.first.result() is signal.SIGINT else 0
 
     async def _until_all_ended(self) -> None:

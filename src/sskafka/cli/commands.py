@@ -35,7 +35,7 @@ COMMANDS = {
     "challenge": LazyCommand("sskafka.cli.challenge", "Test a program that is to be a Kafka broker, stage by stage."),
     "perf": LazyCommand("sskafka.cli.perf", "Measure throughput and latency, also over a grid of clusters."),
     "pipeline": LazyCommand("sskafka.cli.pipeline", "Run data pipelines on Spark and look after them."),
-    "demo": LazyCommand("sskafka.cli.demo", "Start a broker, produce and consume, and stay up for you to try."),
+    "demo": LazyCommand("sskafka.cli.demo", "Three brokers, a stream of clicks and a Spark pipeline, live."),
 }
 
 

@@ -1,115 +1,239 @@
-"""`sskafka demo`: a broker, a topic, records there and back, and then a broker to play with."""
+"""`sskafka demo`: three brokers, made-up clicks, and Spark that turns them into sessions before your eyes.
+
+    clicks ─> topic `clicks` ─> Spark: the shipped pipeline `sessions` ─┬─> Parquet
+                                                                        └─> topic `sessions` ─> the table on screen
+
+Brokers are child processes; Spark is a thread of this one with its JVM below it; clicks and table are tasks. Ctrl+C
+ends them from the right to the left, and everything of a temporary directory goes with them.
+"""
 
 import asyncio
-import errno
 import signal
-from contextlib import AsyncExitStack
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sskafka.broker import Broker
+from sskafka.cli.cluster_doors import ADR, ANY_PORT, HOST, HTTP, KAFKA, Door, Wish
+from sskafka.cli.cluster_homes import find_cluster, wanted_ports
+from sskafka.cli.cluster_readiness import Member
+from sskafka.cli.cluster_up import run_cluster
+from sskafka.cli.demo_screen import Screen
+from sskafka.cli.failures import CommandError
 from sskafka.cli.output import talk
-from sskafka.cli.start import configure_logging, handle_stop_signals, until_stopped
-from sskafka.client.admin import Admin, NewTopic
-from sskafka.client.cluster import Cluster
-from sskafka.client.consumer import Consumer
-from sskafka.client.producer import Producer
-from sskafka.model.errors import KafkaError
-from sskafka.model.ids import TopicPartition
-from sskafka.model.settings import Settings
-from sskafka.servers.event_loop import new_event_loop
+
+if TYPE_CHECKING:
+    from sskafka.pipelines.files.model import Pipeline
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-TOPIC = "greetings"
-PARTITIONS = 3
-_GREETINGS = (("en", "Hello"), ("de", "Hallo"), ("fr", "Bonjour"), ("es", "Hola"), ("it", "Ciao"), ("pl", "Cześć"))
+BROKERS = 3
+USERS = 200
+TICK_S = 0.1
+POLL_MS = 500
+SEED = 2011
+SETTINGS = {
+    "default.replication.factor": "3",
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+}
 
 
 @app.command()
 def demo(
-    port: Annotated[
-        int, typer.Option("--port", "-p", help="Kafka port; another one is taken when it is in use.")
-    ] = 9092,
-    once: Annotated[bool, typer.Option("--once", help="Leave instead of staying up.")] = False,
+    rate: Annotated[int, typer.Option("--rate", min=1, help="Clicks a second.")] = 50,
+    results: Annotated[int, typer.Option("--results", min=0, help="Leave after so many sessions; 0: stay.")] = 0,
+    directory: Annotated[
+        Path | None, typer.Option("--dir", help="Keeps everything there; a temporary place otherwise.")
+    ] = None,
+    kafka_port: Annotated[
+        int | None, typer.Option("--kafka-port", min=0, help="Of broker 1; 9092 and on, or any free ones.")
+    ] = None,
+    http_port: Annotated[
+        int | None, typer.Option("--http-port", min=0, help="Of broker 1; 8001 and on, or any free ones.")
+    ] = None,
 ) -> None:
-    """Start a broker, produce and consume, and stay up for you to try."""
-    configure_logging("warning")
-    with TemporaryDirectory(prefix="sskafka-demo-") as directory, asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(_demo(Path(directory), port, once))
+    """Start three brokers, a stream of clicks and a Spark pipeline that finds sessions in it, and show them."""
+    _refuse_without_spark()
+    with ExitStack() as stack:
+        home = directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sskafka-demo-")))
+        cluster = find_cluster(home / "cluster", BROKERS, BROKERS)
+        wishes = {
+            KAFKA: Wish(_first_port(KAFKA, kafka_port)),
+            HTTP: Wish(_first_port(HTTP, http_port)),
+            ADR: Wish(is_open=False),
+        }
+        guest = Demo(home.resolve(), rate, results)
+        code = asyncio.run(run_cluster(cluster, wanted_ports(cluster, wishes), SETTINGS, guest=guest.run))
+    raise typer.Exit(code)
 
 
-async def _demo(directory: Path, port: int, once: bool) -> None:
-    stop: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
-    handle_stop_signals(stop)
-    async with AsyncExitStack() as stack:
-        broker = await _start(directory, port)
-        stack.push_async_callback(broker.stop)
-        print(f"A broker serves Kafka clients at {broker.bootstrap_servers}")
-        await _greet(broker.bootstrap_servers)
-        if once:
-            return
-        _invite(broker.bootstrap_servers)
-        await until_stopped(broker, stop)
-        talk("stopping; the data of this demo goes with it")
+def _refuse_without_spark() -> None:
+    from importlib.util import find_spec  # noqa: PLC0415  not for --help
+
+    for module in ("pyspark", "pyarrow", "yaml"):
+        if find_spec(module) is None:
+            raise CommandError(f"the demo needs {module}", "pip install 'sskafka[spark]'")
 
 
-async def _start(directory: Path, port: int) -> Broker:
-    broker = Broker(_settings(directory, port))
-    try:
-        await broker.start()
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise
-        talk(f"port {port} is taken; another one will do")
-        broker = Broker(_settings(directory, 0))
-        await broker.start()
-    return broker
+def _first_port(door: Door, wanted: int | None) -> int:
+    """As asked for; otherwise the usual ports where all of them are free, and any where not."""
+    if wanted is not None:
+        return wanted
+    for number in range(BROKERS):
+        port = door.default_first_port + number
+        with socket.socket() as probe:
+            if probe.connect_ex((HOST, port)) == 0:
+                talk(f"port {port} is taken; other ones will do")
+                return ANY_PORT
+    return door.default_first_port
 
 
-def _settings(directory: Path, port: int) -> Settings:
-    chosen = {"node.id": "1", "listeners": f"PLAINTEXT://localhost:{port}", "log.dirs": str(directory)}
-    return Settings.resolve(overrides=chosen)
+class Demo:
+    """What runs beside the brokers."""
+
+    def __init__(self, home: Path, rate: int, results: int) -> None:
+        self._home = home
+        self._rate = rate
+        self._results = results
+        self._began = time.monotonic()
+        self._screen = Screen(self._tell)
+
+    def _tell(self, text: str) -> None:
+        talk(f"[{time.monotonic() - self._began:5.1f} s] {text}")
+
+    async def run(self, members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
+        bootstrap = ",".join(str(member.address) for member in members)
+        self._tell(f"{len(members)} brokers are ready")
+        pipeline = await self._prepared(bootstrap)
+        spark = SparkThread(pipeline, bootstrap, self._tell, self._screen)
+        self._screen.introduce(
+            bootstrap, [f"http://{member.http}/docs" for member in members if member.http], self._home
+        )
+        tasks: list[asyncio.Future[Any]] = [
+            asyncio.ensure_future(work)
+            for work in (self._click(bootstrap), self._show(bootstrap, pipeline), spark.ended())
+        ]
+        try:
+            await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._screen.close()
+            await self._end(tasks, spark)
+
+    async def _end(self, tasks: "list[asyncio.Future[Any]]", spark: "SparkThread") -> None:
+        """Spark ends after the micro-batch under way, while the brokers are there; what failed is raised."""
+        self._tell("stopping the pipeline; once more Ctrl+C ends everything at once")
+        failed = [task for task in tasks if task.done()]
+        for task in tasks[:-1]:
+            task.cancel()
+        spark.stop()
+        await asyncio.wait(tasks)
+        for task in (*failed, tasks[-1]):
+            task.result()
+
+    async def _prepared(self, bootstrap: str) -> "Pipeline":
+        from sskafka.pipelines.shipped import load_shipped  # noqa: PLC0415  needs the extra
+        from sskafka.pipelines.shipped.selfcheck import produce, topics_of  # noqa: PLC0415  see above
+
+        pipeline = load_shipped("sessions", self._home)
+        await produce(bootstrap, topics_of(pipeline), {})
+        return pipeline
+
+    async def _click(self, bootstrap: str) -> None:
+        """Time passes in the clicks as they say, not as it does here: an hour of theirs is some seconds."""
+        from datetime import UTC, datetime  # noqa: PLC0415  not for --help
+        from itertools import islice  # noqa: PLC0415  see above
+
+        from sskafka.client.cluster import Cluster  # noqa: PLC0415  see above
+        from sskafka.client.producer import Producer  # noqa: PLC0415  see above
+        from sskafka.pipelines.shipped.selfcheck import send  # noqa: PLC0415  see above
+        from sskafka.pipelines.shipped.sessions import click_stream  # noqa: PLC0415  see above
+
+        clicks = click_stream(SEED, USERS, datetime.now(UTC).replace(microsecond=0))
+        async with Cluster(bootstrap) as cluster, Producer(cluster) as producer:
+            due = 0.0
+            while True:
+                due += self._rate * TICK_S
+                for click in islice(clicks, int(due)):
+                    await send(producer, "clicks", click.message())
+                self._screen.clicks += int(due)
+                due -= int(due)
+                await asyncio.sleep(TICK_S)
+
+    async def _show(self, bootstrap: str, pipeline: "Pipeline") -> None:
+        """The results, from their topic as any consumer would read them; ends when there are enough."""
+        import json  # noqa: PLC0415  not for --help
+
+        from sskafka.client.async_consumer import AsyncConsumer  # noqa: PLC0415  see above
+        from sskafka.client.errors import UnknownTopicError  # noqa: PLC0415  see above
+        from sskafka.pipelines.files.model import TopicSink  # noqa: PLC0415  see above
+        from sskafka.pipelines.shipped.sessions import session_of  # noqa: PLC0415  see above
+
+        topic = next(sink.topic for sink in pipeline.sinks if isinstance(sink, TopicSink))
+        async with AsyncConsumer(bootstrap, isolation_level="read_committed") as consumer:
+            while not consumer.subscriptions:  # the pipeline makes the topic
+                try:
+                    await consumer.subscribe(topic)
+                except UnknownTopicError:
+                    await asyncio.sleep(TICK_S)
+            while not self._results or self._screen.sessions < self._results:
+                records = await consumer.poll(timeout_ms=POLL_MS)
+                self._screen.show([session_of(json.loads(record.value)) for record in records if record.value])
 
 
-async def _greet(bootstrap: str) -> None:
-    async with Cluster(bootstrap) as cluster:
-        for outcome in (await Admin(cluster).create_topics([NewTopic(TOPIC, PARTITIONS)])).values():
-            if isinstance(outcome, KafkaError):
-                raise outcome
-        print(f"Topic {TOPIC} has {PARTITIONS} partitions; a record's key decides which one it goes to:")
-        async with Producer(cluster) as producer:
-            for language, greeting in _GREETINGS:
-                delivery = await (await producer.send(TOPIC, greeting.encode(), key=language.encode()))
-                place = f"partition {delivery.partition.partition}, offset {delivery.offset}"
-                print(f"  produced {language}={greeting:<8} to {place}")
-        await _read_back(cluster)
+class SparkThread:
+    """The pipeline runs in a thread that nobody has to wait for: a second Ctrl+C leaves it behind."""
 
+    def __init__(self, pipeline: "Pipeline", bootstrap: str, tell: Any, screen: Screen) -> None:
+        self._pipeline = pipeline
+        self._bootstrap = bootstrap
+        self._tell = tell
+        self._screen = screen
+        self._stop = threading.Event()
+        loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[None] = loop.create_future()
+        threading.Thread(target=self._work, args=(loop,), name="demo-pipeline", daemon=True).start()
 
-async def _read_back(cluster: Cluster) -> None:
-    print("Read back:")
-    async with Consumer(cluster) as consumer:
-        consumer.assign({TopicPartition(TOPIC, partition): 0 for partition in range(PARTITIONS)})
-        count = 0
-        while count < len(_GREETINGS):
-            for record in await consumer.poll():
-                key, value = (record.key or b"").decode(), (record.value or b"").decode()
-                print(f"  consumed {key}={value:<8} from partition {record.partition}, offset {record.offset}")
-                count += 1
+    async def ended(self) -> None:
+        await asyncio.shield(self._ended)
 
+    def stop(self) -> None:
+        self._stop.set()
 
-def _invite(bootstrap: str) -> None:
-    print(
-        f"""
-The broker stays up until Ctrl+C. In another terminal, with any Kafka client or with these:
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        failure: BaseException | None = None
+        try:
+            self._run()
+        except BaseException as error:  # told by the loop, whatever it is
+            failure = error
+        loop.call_soon_threadsafe(self._settle, failure)
 
-  export SSKAFKA_BOOTSTRAP={bootstrap}
-  sskafka topic describe {TOPIC}
-  echo 'pt:Olá' | sskafka topic produce {TOPIC} -K :
-  sskafka topic consume {TOPIC} -f '%p %o %k %v\\n'
-""",
-        flush=True,
-    )
+    def _settle(self, failure: BaseException | None) -> None:
+        if failure is None:
+            self._ended.set_result(None)
+        else:
+            self._ended.set_exception(failure)
+
+    def _run(self) -> None:
+        from sskafka.pipelines.runner.run import RunSettings, run_pipeline  # noqa: PLC0415  not for --help
+        from sskafka.pipelines.session import stop_session  # noqa: PLC0415  see above
+
+        settings = RunSettings(self._bootstrap, conf={"spark.ui.enabled": "true"})
+        try:
+            run_pipeline(self._pipeline, settings, tell=self._tell, on_progress=self._on_progress, stop=self._stop)
+        finally:
+            stop_session()
+
+    def _on_progress(self, queries: Sequence[Any]) -> None:
+        from pyspark.sql import SparkSession  # noqa: PLC0415  it runs
+
+        session = SparkSession.getActiveSession()
+        if session is not None:
+            self._screen.spark_address = session.sparkContext.uiWebUrl or ""
+        self._screen.progress = queries

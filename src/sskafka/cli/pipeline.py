@@ -77,7 +77,7 @@ def list_(
     from sskafka.pipelines.shipped import shipped_files  # noqa: PLC0415  see above
 
     found = [file for place in places or (Path(), Path("pipelines")) for file in sorted(place.glob("*.yaml"))]
-    files = [file for file in found if looks_like_pipeline(file)]
+    files = found if places else [file for file in found if looks_like_pipeline(file)]
     rows = []
     for file in (*files, *shipped_files()):
         try:
@@ -94,7 +94,7 @@ def list_(
 
 
 def looks_like_pipeline(file: Path) -> bool:
-    """YAML is for many things; broken pipelines are listed, with what is wrong."""
+    """YAML is for many things, and some of them lie in the directory that one happens to be in."""
     text = file.read_text(encoding="utf-8", errors="replace")
     return any(f"\n{field}:" in f"\n{text}" for field in ("sources", "sinks"))
 

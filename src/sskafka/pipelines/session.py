@@ -4,6 +4,7 @@ pyspark is imported here and below only when a session is asked for.
 """
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Tell = Callable[[str], None]
+
+STOP_TIMEOUT_S = 20
 
 DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
@@ -81,6 +84,30 @@ def start_session(settings: SessionSettings, tell: Tell = lambda _: None) -> "Sp
     session = _build(settings)
     tell(f"Spark {session.version} is ready after {time.monotonic() - began:.1f} s")
     return session
+
+
+def stop_session() -> None:
+    """Stops Spark, and returns when its process is gone; nothing to do where none was started here."""
+    if "pyspark" not in sys.modules:
+        return
+    from pyspark import SparkContext  # noqa: PLC0415  it is there
+    from pyspark.sql import SparkSession  # noqa: PLC0415  see above
+
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    session = SparkSession.getActiveSession()
+    if session is not None:
+        session.stop()
+    gateway.shutdown()
+    process = gateway.proc  # pyspark started it, and would end it only when Python ends
+    process.stdin.close()
+    try:
+        process.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    SparkContext._gateway = SparkContext._jvm = None
 
 
 def check_conf(conf: Mapping[str, str]) -> None:

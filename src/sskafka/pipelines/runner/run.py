@@ -124,6 +124,9 @@ class _Run:
         from sskafka.pipelines.runner.queries import start_queries  # noqa: PLC0415  Spark is there now
 
         self._tell_event(EventType.STARTED, file=str(self._pipeline.path))
+        if self._stop.is_set():  # while Spark started
+            return self._finish([], on_progress)
+        tell("starting the queries")
         try:
             queries = start_queries(self._spark, self._pipeline, self._bootstrap)
         except Exception as error:

@@ -1,0 +1,101 @@
+"""What the demo shows: addresses, numbers and the newest sessions; a table in its place on a terminal, else lines."""
+
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sskafka.cli.output import talk
+
+if TYPE_CHECKING:
+    from sskafka.pipelines.runner.progress import QueryProgress
+    from sskafka.pipelines.shipped.sessions import Session
+
+ROWS = 12
+HEADERS = ("USER", "STARTED", "MINUTES", "CLICKS", "PAGES", "FIRST", "LAST")
+
+
+class Screen:
+    """Filled by several: clicks and sessions come from the event loop, progress from the thread of Spark."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self.clicks = 0
+        self.sessions = 0
+        self.progress: Sequence[QueryProgress] = ()
+        self._tell = tell
+        self._spark_address = ""
+        self._newest: deque[Session] = deque(maxlen=ROWS)
+        self._live: Any = None
+        self.is_terminal = sys.stdout.isatty()
+
+    def introduce(self, bootstrap: str, pages: Sequence[str], home: Path) -> None:
+        talk(f"  Kafka clients: {bootstrap}")
+        talk(f"  HTTP:          {' '.join(pages)}")
+        talk(f"  files:         {home}/sessions (Parquet), {home}/cluster (brokers)")
+        talk(f"  look inside:   sskafka topic consume sessions -b {bootstrap.partition(',')[0]}")
+        talk(f"                 sskafka pipeline status -b {bootstrap.partition(',')[0]}")
+        talk("clicks flow; the first sessions are over some seconds after Spark has started. Ctrl+C ends the demo")
+
+    @property
+    def spark_address(self) -> str:
+        return self._spark_address
+
+    @spark_address.setter
+    def spark_address(self, address: str) -> None:
+        if address and not self._spark_address:
+            self._tell(f"Spark's page: {address}")
+        self._spark_address = address
+
+    def show(self, sessions: "Sequence[Session]") -> None:
+        """New ones; on a terminal the numbers are drawn again also where there are none."""
+        self.sessions += len(sessions)
+        self._newest.extend(sessions)
+        if self.is_terminal:
+            self._draw()
+        elif sessions:
+            self._print(sessions)
+
+    def close(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def status(self) -> str:
+        lag = max((query.lag for query in self.progress), default=0)
+        watermark = max((query.watermark for query in self.progress), default="") or "-"
+        return f"{self.clicks} clicks, {self.sessions} sessions, lag {lag}, watermark {watermark}"
+
+    def _print(self, sessions: "Sequence[Session]") -> None:
+        talk(self.status())
+        for session in sessions[-ROWS:]:
+            print("  ".join(cells(session)), flush=True)
+
+    def _draw(self) -> None:
+        from rich.console import Group  # noqa: PLC0415  only for people
+        from rich.live import Live  # noqa: PLC0415  see above
+        from rich.table import Table  # noqa: PLC0415  see above
+
+        if not self.sessions:
+            return
+        table = Table(*HEADERS, title="the newest sessions", title_justify="left")
+        for session in reversed(self._newest):
+            table.add_row(*cells(session))
+        shown = Group(table, self.status(), f"Spark: {self._spark_address}   Ctrl+C ends the demo")
+        if self._live is None:
+            self._live = Live(shown, auto_refresh=False)
+            self._live.start()
+        self._live.update(shown, refresh=True)
+
+
+def cells(session: "Session") -> tuple[str, ...]:
+    minutes = (session.ended - session.started).total_seconds() / 60
+    return (
+        session.user,
+        f"{session.started:%Y-%m-%d %H:%M:%S}",
+        f"{minutes:.0f}",
+        str(session.clicks),
+        str(session.pages),
+        session.first_page,
+        session.last_page,
+    )
