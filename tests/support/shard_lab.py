@@ -5,6 +5,7 @@ from collections.abc import Callable
 from group_lab import Asked
 from virtual_time import VirtualTime
 
+from sskafka.coordination.loading_turns import LoadingTurns
 from sskafka.coordination.shard import Place, Shard, ShardRuntime
 from sskafka.model.coordination import Answer, Asker, Decision, StateRecord, TransactionalProducer
 from sskafka.model.errors import ErrorCode
@@ -137,7 +138,8 @@ class ShardLab:
         self.time = VirtualTime()
         self.log = MemoryLog()
         wheel = TimerWheel(self.time, self.time.call_later)
-        self.runtime = ShardRuntime(self.time, wheel, LoopWork(self.time.call_later), commit_timeout_ms)
+        work = LoopWork(self.time.call_later)
+        self.runtime = ShardRuntime(self.time, wheel, work, commit_timeout_ms, LoadingTurns(work))
         self.shard = self.begin()
 
     def begin(self) -> Shard[Sums]:

@@ -67,6 +67,8 @@ class ShardRuntime(NamedTuple):
     wheel: TimerWheel
     background: Background
     commit_timeout_ms: int
+    loading: Background
+    """Where logs are loaded, see loading_turns.py."""
 
 
 class Shard(Generic[M]):
@@ -275,7 +277,7 @@ class Shard(Generic[M]):
         runtime = self._runtime
         self.state = ShardState.LOADING
         self.machine = self._make_machine(Place(self.partition, self.leader_epoch, self._timers))
-        self._loader = ShardLoader(self.log, self.machine, runtime.clock, runtime.background, self._loaded)
+        self._loader = ShardLoader(self.log, self.machine, runtime.clock, runtime.loading, self._loaded)
         self._loader.start()
 
     def _loaded(self, error: BaseException | None) -> None:

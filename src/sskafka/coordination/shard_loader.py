@@ -91,7 +91,7 @@ class ShardLoader:
                 self._done(error)
                 return
             self._batches = self._replayed(read[0])
-            self._turn()
+            self._background.soon(self._turn)
 
         self._background.in_thread(lambda: read.append(part.read()), done)
 

@@ -43,11 +43,13 @@ class GroupServices:
 
     def _make(self) -> "GroupCoordinator":
         from sskafka.coordination.group_coordinator import GroupCoordinator  # noqa: PLC0415
+        from sskafka.coordination.loading_turns import LoadingTurns  # noqa: PLC0415
         from sskafka.coordination.shard import ShardRuntime  # noqa: PLC0415
         from sskafka.groups.group_settings import GroupSettings  # noqa: PLC0415
 
         replicas, settings, clock, wheel, background = self._surroundings
-        runtime = ShardRuntime(clock, wheel, background, settings["offsets.commit.timeout.ms"])
+        timeout_ms = settings["offsets.commit.timeout.ms"]
+        runtime = ShardRuntime(clock, wheel, background, timeout_ms, LoadingTurns(background))
         return GroupCoordinator(replicas, GroupSettings.of(settings), runtime)
 
     # -- the APIs

@@ -55,6 +55,7 @@ class TransactionServices:
 
     def _make(self) -> "TransactionService":
         from sskafka.coordination.broker_links import BrokerLinks  # noqa: PLC0415
+        from sskafka.coordination.loading_turns import LoadingTurns  # noqa: PLC0415
         from sskafka.coordination.shard import ShardRuntime  # noqa: PLC0415
         from sskafka.coordination.transaction_service import (  # noqa: PLC0415
             TransactionPorts,
@@ -67,7 +68,7 @@ class TransactionServices:
             replicas,
             groups.coordinator,
             settings,
-            ShardRuntime(clock, wheel, background, settings["request.timeout.ms"]),
+            ShardRuntime(clock, wheel, background, settings["request.timeout.ms"], LoadingTurns(background)),
             BrokerLinks(transport, soon),
             TransactionPorts(image, next_producer_id, lambda error: error_code_of(error)[0]),
         )
