@@ -231,3 +231,16 @@ def test_recovery_completes_what_was_decided_and_aborts_the_rest() -> None:
     assert undecided.transactional_id not in cluster.open
     query.run()
     assert sorted(cluster.topic) == expected()
+
+
+def test_a_batch_without_rows_decides_nothing_but_the_first_of_a_run_settles_the_last_one() -> None:
+    cluster = Cluster(crash_after=True, crash_at=SLOTS + 2)
+    query = Query(cluster)
+    with pytest.raises(DriverCrashError):
+        query.run()
+    cluster.crash_at = -1
+    query.committer().commit(Batch(QUERY, "0000000a-uuid", 0), [])
+    assert sorted(cluster.topic) == expected(1)
+    decided = len(cluster.decisions)
+    query.committer().commit(Batch(QUERY, "0000000a-uuid", 1), [])
+    assert len(cluster.decisions) == decided

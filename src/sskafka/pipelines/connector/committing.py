@@ -89,6 +89,8 @@ class Committer:
         self._prefix = prefix
 
     def commit(self, batch: Batch, transactions: Sequence[Transaction]) -> None:
+        if not transactions and self._is_driving(batch.run):
+            return  # nothing was written, so there is nothing to decide
         last, driver = self._become_driver(batch.run)
         if last is not None and last.query_id == batch.query_id and batch.number <= last.batch:
             self._drop_repeated(batch, last, driver, transactions)
@@ -117,6 +119,11 @@ class Committer:
                 self._coordinator.end(transaction, commit=False)
             except KafkaError as error:
                 logger.info("%s needs no abort: %s", transaction.transactional_id, error)
+
+    def _is_driving(self, run: str) -> bool:
+        """Whether this run made the last decision, and so has settled what was before it."""
+        last = self._log.read()
+        return last is not None and last.run == run and last.is_committed
 
     def _become_driver(self, run: str) -> tuple[Decision | None, Transaction]:
         """The last decision, read while nobody else can make one, and the driver's identity."""
