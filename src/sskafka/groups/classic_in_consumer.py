@@ -47,7 +47,7 @@ class ClassicInConsumer:
         if request.protocol_type != CONSUMER_PROTOCOL or not _common_protocols(group, joining):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if request.member_id == UNKNOWN_MEMBER and request.group_instance_id is None:
-            member_id = f"{joining.client.client_id}-{new_uuid}"
+            member_id = joining.new_member_id(new_uuid)
             if joining.version >= MEMBER_ID_REQUIRED_FROM:
                 refusal = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
                 return Decision(answers=[Answer(joining.asker, refusal)])
@@ -64,7 +64,7 @@ class ClassicInConsumer:
             if known is not None and known != request.member_id:
                 raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
             return request.member_id
-        return f"{request.group_instance_id}-{new_uuid}"
+        return joining.new_member_id(new_uuid)
 
     def _joined(self, group: ConsumerGroup, joining: Joining, member_id: str, topics: Topics, now_ms: int) -> Decision:
         name, metadata = joining.protocols[0]

@@ -37,6 +37,7 @@ from sskafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 MEMBER_ID_REQUIRED_FROM = 4
 SKIPS_ASSIGNMENT_FROM = 9
 REASON_LENGTH_MAX = 255
+NAME_LENGTH_MAX = 255
 NO_REASON = "no reason given"
 
 
@@ -62,6 +63,12 @@ class Joining(NamedTuple):
     @property
     def reason(self) -> str:
         return (self.request.reason or NO_REASON)[:REASON_LENGTH_MAX]
+
+    def new_member_id(self, uuid: str) -> str:
+        """Begins with what people know the member by, as far as a record has room for it."""
+        instance_id = self.request.group_instance_id
+        name = instance_id if instance_id is not None else self.client.client_id
+        return f"{name[:NAME_LENGTH_MAX]}-{uuid}"
 
 
 class ClassicRequests:
@@ -116,8 +123,7 @@ class ClassicRequests:
 
     def _join_new(self, group: ClassicGroup, joining: Joining, decision: Decision, now_ms: int) -> None:
         instance_id = joining.request.group_instance_id
-        prefix = instance_id if instance_id is not None else joining.client.client_id
-        member_id = f"{prefix}-{self._new_uuid()}"
+        member_id = joining.new_member_id(self._new_uuid())
         if instance_id is not None:
             if instance_id in group.static_members:
                 self._replace_static(group, joining, member_id, decision, now_ms)

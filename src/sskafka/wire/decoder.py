@@ -13,8 +13,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from sskafka.wire.errors import MalformedMessageError
+from sskafka.wire.fields import TEXT_BYTES_MAX
 from sskafka.wire.layout import Element, Field, Layout, layout_of, size_bytes_min
-from sskafka.wire.schema import BYTES, STRING, UUID, Primitive
+from sskafka.wire.schema import BYTES, STRING, UUID, Kind, Primitive
 from sskafka.wire.source import SourceWriter
 from sskafka.wire.varint import decode_uvarint, skip_tagged_fields
 
@@ -25,6 +26,10 @@ def _refuse_null(field: str) -> None:
 
 def _refuse_length(field: str, length: int, left: int) -> None:
     raise MalformedMessageError(f"{field} claims {length} bytes or elements, {left} bytes are left")
+
+
+def _refuse_text(length: int) -> None:
+    raise MalformedMessageError(f"a string of {length} bytes, at most {TEXT_BYTES_MAX} are allowed")
 
 
 def _refuse_tag_size(field: str) -> None:
@@ -39,18 +44,21 @@ _GLOBALS = {
     "unpack_int32": struct.Struct(">i").unpack_from,
     "refuse_null": _refuse_null,
     "refuse_length": _refuse_length,
+    "refuse_text": _refuse_text,
     "refuse_tag_size": _refuse_tag_size,
 }
 
 
 def write_decoder(cls: type[Any], version: int, flexible: bool) -> SourceWriter:
-    return _DecoderWriter(version, flexible).write(cls)
+    return _DecoderWriter(version, flexible, cls.SCHEMA.kind is Kind.REQUEST).write(cls)
 
 
 class _DecoderWriter:
-    def __init__(self, version: int, flexible: bool) -> None:
+    def __init__(self, version: int, flexible: bool, limits_text: bool) -> None:
+        """`limits_text`: what strangers send must fit into the records that it may end up in, as in older versions."""
         self._version = version
         self._flexible = flexible
+        self._limits_text = limits_text
         self._out = SourceWriter(_GLOBALS)
 
     def write(self, cls: type[Any]) -> SourceWriter:
@@ -120,6 +128,8 @@ class _DecoderWriter:
             with self._out.block("else:"):
                 self._out.line(f"{length}, position = uvarint(buffer, position)")
                 self._out.line(f"{length} -= 1")
+                if short and self._limits_text:
+                    self._out.line(f"if {length} > {TEXT_BYTES_MAX}: refuse_text({length})")
         else:
             self._out.line(f"{length}, = unpack_int{16 if short else 32}(buffer, position)")
             self._out.line(f"position += {2 if short else 4}")

@@ -9,6 +9,8 @@ from struct import Struct
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.varint import decode_uvarint, encode_uvarint
 
+TEXT_BYTES_MAX = 2**15 - 1
+"""Of a string in either form."""
 NO_TAGS = b"\0"
 NULL_STRING = b"\xff\xff"
 
@@ -28,6 +30,8 @@ def read_compact_string(buffer: memoryview, position: int) -> tuple[str | None, 
     length, position = decode_uvarint(buffer, position)
     if length == 0:
         return None, position
+    if length > TEXT_BYTES_MAX + 1:
+        raise MalformedMessageError(f"a string of {length - 1} bytes, at most {TEXT_BYTES_MAX} are allowed")
     return _read_text(buffer, position, length - 1)
 
 

@@ -355,3 +355,12 @@ def test_a_protocol_that_is_named_twice_counts_once(lab: GroupLab) -> None:
     lab.pass_time(1)
     assert joined.code is ErrorCode.NONE
     assert joined.response.protocol_name == "range"
+
+
+def test_a_client_with_a_very_long_name_can_be_written_down(lab: GroupLab) -> None:
+    joined = lab.join_fully(client_id="c" * 32_767)
+    lab.pass_time(1)
+    member = joined.response.member_id
+    assert lab.sync(member, 1, {member: b"all"}).code is ErrorCode.NONE
+    lab.fail_over()
+    assert lab.group.members[member].client.client_id == "c" * 32_767

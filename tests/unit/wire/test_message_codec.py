@@ -12,6 +12,7 @@ from sskafka.wire.codec import (
     decode_from,
     encode,
 )
+from sskafka.wire.messages.offset_commit import OffsetCommitRequest
 from sskafka.wire.schema import (
     Bytes,
     Float64,
@@ -223,3 +224,11 @@ def test_classes_outside_the_notation_are_refused() -> None:
         decode(Untyped, 0, b"")
     with pytest.raises(TypeError, match=r"WithoutDefault\.number has no default"):
         decode(WithoutDefault, 0, b"")
+
+
+def test_strings_of_requests_are_no_longer_than_their_old_form_could_be() -> None:
+    """They may end up in records that have no room for more."""
+    longest = OffsetCommitRequest(group_id="g" * 32_767)
+    assert decode(OffsetCommitRequest, 9, encode(longest, 9)) == longest
+    with pytest.raises(MalformedMessageError, match="32768 bytes"):
+        decode(OffsetCommitRequest, 9, encode(OffsetCommitRequest(group_id="g" * 32_768), 9))

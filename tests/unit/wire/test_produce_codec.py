@@ -174,3 +174,9 @@ def test_clients_are_told_who_leads_from_version_10_on(version: int) -> None:
         ]
     assert response_of(version, frame) == expected
     assert frame.endswith(encode(expected, version))
+
+
+def test_a_transactional_id_is_no_longer_than_its_old_form_could_be() -> None:
+    asked = messages.ProduceRequest(transactional_id="t" * 32_768, acks=-1, timeout_ms=1_000)
+    with pytest.raises(MalformedMessageError, match="32768 bytes"):
+        decode_produce_request(memoryview(encode(asked, 12)), 0, 12)
