@@ -53,3 +53,12 @@ def test_a_plain_error_is_told_as_it_is() -> None:
     text = "[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found. SQLSTATE: 42P01; line 1 pos 14;\n'Project [*]"
     assert explained(Exception(text)).startswith("[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found.")
     assert explained(ValueError()) == "ValueError"
+
+
+def test_rows_of_a_batch_that_only_moves_the_watermark_are_expected_too() -> None:
+    totals = QueryTotals("parquet")
+    idle = {"batchId": 1, "numInputRows": 0, "sink": {"numOutputRows": -1}}
+    closing = {**idle, "observedMetrics": {"expectation_nothing_lost": {"unmet": 2}}}
+    for report in (idle, closing, closing, {**idle, "batchId": 2}):
+        totals.add(report)
+    assert totals.progress.unmet == {"nothing_lost": 2}

@@ -1,4 +1,8 @@
-"""What runs leave in files, tables and topics, read without Spark."""
+"""What runs leave in files, tables and topics, read without Spark.
+
+Parquet files count as they lie there, so this is for runs that ended by themselves: a kill may leave files that Spark
+has not committed, and only its own reader leaves those out.
+"""
 
 import json
 from collections.abc import Iterator
