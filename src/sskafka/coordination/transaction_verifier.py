@@ -4,6 +4,7 @@ Older clients add partitions themselves, so the question only verifies; newer on
 question adds them (`adds`). Questions to one broker gather behind the one under way.
 """
 
+import logging
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ from sskafka.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
+
+_log = logging.getLogger(__name__)
 
 Outcome = dict[TopicPartition, ErrorCode]
 Verified = Callable[[Outcome], None]
@@ -110,8 +113,15 @@ class _Queue:
         if isinstance(outcome, AddPartitionsToTxnResponse) and outcome.error_code:
             missing = ErrorCode(outcome.error_code)
         for name, question in asked.items():
-            question.verified({item: answers.get((name, *item), missing) for item in question.partitions})
+            _tell(question, {item: answers.get((name, *item), missing) for item in question.partitions})
         self._send()
+
+
+def _tell(question: Question, outcome: Outcome) -> None:
+    try:
+        question.verified(outcome)
+    except Exception:  # one who cannot go on must not keep those behind it from their answers
+        _log.exception("%s could not go on with what its coordinator said", question.transactional_id)
 
 
 def _transaction(question: Question) -> AddPartitionsToTxnTransaction:

@@ -67,9 +67,11 @@ class LeaderConnection:
         try:
             connection = await self._connected()
             outcome = await connection.request(request, response_class)
-        except (ClientError, OSError) as error:
+        except Exception as error:  # whatever it is: who asked may have more to ask, and waits for the answer
             outcome = error
             self._hang_up()
+            if not isinstance(error, ClientError | OSError):
+                log.exception("a request to another broker failed in a way nobody planned for")
         if not self._is_closed:
             answered(outcome)
 

@@ -126,3 +126,19 @@ def test_a_refusal_of_the_whole_request_is_one_of_each_partition() -> None:
     world.question("pay", A)
     world.sent[0][1](AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
     assert world.heard == [{A: ErrorCode.CLUSTER_AUTHORIZATION_FAILED}]
+
+
+def test_one_who_cannot_go_on_does_not_hold_up_the_others() -> None:
+    world = World(THERE)
+
+    def fail(outcome: Outcome) -> None:
+        raise ZeroDivisionError
+
+    world.verifier.ask(Question("broken", ME, [A], True, fail))
+    world.question("pay", A)
+    request, answered = world.sent.pop()
+    world.question("later", B)
+    answered(response(request, ErrorCode.NONE))
+    assert world.heard == [{A: ErrorCode.NONE}]
+    ((request, _),) = world.sent
+    assert [item.transactional_id for item in request.transactions] == ["later"]
