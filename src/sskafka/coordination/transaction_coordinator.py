@@ -144,6 +144,8 @@ class TransactionCoordinator:
     ) -> None:
         if not transactional_id:
             verified(dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST))
+        elif adds and not self._knows(partitions):
+            verified(dict.fromkeys(partitions, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         elif adds:
             asker = _ForLeader(partitions, verified)
             self._shards.change(
@@ -159,6 +161,12 @@ class TransactionCoordinator:
                 lambda machine, _: machine.verify(transactional_id, producer, partitions),
                 _ForLeader(partitions, verified),
             )
+
+    def _knows(self, partitions: Collection[TopicPartition]) -> bool:
+        """A leader may have heard of a topic first. What this broker does not know when the transaction ends is taken
+        for deleted and gets no marker, so it must know what it takes on."""
+        image = self._image()
+        return all(image.partition(*item) is not None for item in partitions)
 
     # -- what the senders of markers say
 

@@ -1,0 +1,56 @@
+"""What the coordinator of transactions tells the leaders of partitions."""
+
+from typing import Any, cast
+
+from sskafka.coordination.coordinator import Coordinator
+from sskafka.coordination.shard import ShardRuntime
+from sskafka.coordination.transaction_coordinator import TransactionCoordinator
+from sskafka.metadata.image import ClusterImage, TopicImage
+from sskafka.metadata.partition_image import PartitionImage
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import TopicPartition
+from sskafka.model.settings import Settings
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.transactions.machine import TransactionMachine
+from sskafka.transactions.metadata import ProducerIdentity
+
+A, NEW = TopicPartition("a", 0), TopicPartition("new", 0)
+ME = ProducerIdentity(7, 3)
+
+
+class Asked:
+    """Stands for the shards: notes that they were asked."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def change(self, key: str, operation: object, asker: object) -> None:
+        self.names.append(key)
+
+    read = change
+
+
+async def no_ids() -> int:
+    raise AssertionError("no id is needed")
+
+
+def test_a_partition_that_the_coordinator_has_not_heard_of_is_not_taken_on() -> None:
+    """At the end of the transaction it would be taken for deleted, get no marker, and hold up readers for ever."""
+    image = ClusterImage()
+    image.topics_by_name["a"] = TopicImage("a", b"1" * 16, {0: PartitionImage((1,), (1,), 1, 0, 0)})
+    coordinator = TransactionCoordinator(
+        cast(ReplicaManager, None),
+        Settings.resolve(overrides={"node.id": "1"}),
+        cast(ShardRuntime, None),
+        lambda: image,
+        no_ids,
+    )
+    shards = Asked()
+    coordinator._shards = cast(Coordinator[TransactionMachine], cast(Any, shards))
+    heard: list[dict[TopicPartition, ErrorCode]] = []
+    coordinator.answer_leader("pay", ME, [A, NEW], True, heard.append)
+    assert heard == [dict.fromkeys([A, NEW], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
+    assert not shards.names
+    coordinator.answer_leader("pay", ME, [A], True, heard.append)
+    coordinator.answer_leader("pay", ME, [A, NEW], False, heard.append)
+    assert shards.names == ["pay", "pay"], "what is only verified has been added before"
