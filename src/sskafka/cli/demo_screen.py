@@ -49,6 +49,7 @@ class Screen:
 
     def show(self, sessions: "Sequence[Session]") -> None:
         """New ones; on a terminal the numbers are drawn again also where there are none."""
+        sessions = sorted(sessions, key=lambda session: session.ended)
         self.sessions += len(sessions)
         self._newest.extend(sessions)
         if self.is_terminal:

@@ -1,0 +1,85 @@
+"""What runs beside the brokers of a local cluster: they stop after it, however it ends."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sskafka.cli.cluster_doors import ADR, ANY_PORT, HTTP, KAFKA, Wish
+from sskafka.cli.cluster_homes import find_cluster, wanted_ports
+from sskafka.cli.cluster_readiness import Member
+from sskafka.cli.cluster_up import Guest, run_cluster
+
+WISHES = {KAFKA: Wish(ANY_PORT), HTTP: Wish(is_open=False), ADR: Wish(is_open=False)}
+
+
+def stay_with(directory: Path, guest: Guest) -> Coroutine[Any, Any, int]:
+    cluster = find_cluster(directory, 1, 1)
+    return run_cluster(cluster, wanted_ports(cluster, WISHES), {}, guest=guest)
+
+
+def has_ended(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def pid_of_broker(directory: Path) -> int:
+    return int((directory / "broker-1" / "broker.pid").read_text())
+
+
+def test_a_guest_that_leaves_ends_the_cluster(tmp_path: Path) -> None:
+    pids: list[int] = []
+
+    async def guest(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
+        assert [member.node_id for member in members] == [1]
+        pids.append(pid_of_broker(tmp_path))
+        assert not has_ended(pids[0])
+
+    assert asyncio.run(stay_with(tmp_path, guest)) == 0
+    assert has_ended(pids[0])
+
+
+def test_a_guest_that_fails_leaves_no_broker(tmp_path: Path) -> None:
+    pids: list[int] = []
+
+    async def guest(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
+        pids.append(pid_of_broker(tmp_path))
+        raise RuntimeError("no Spark today")
+
+    with pytest.raises(RuntimeError, match="no Spark today"):
+        asyncio.run(stay_with(tmp_path, guest))
+    assert has_ended(pids[0])
+
+
+def test_brokers_wait_for_a_guest_that_has_heard_the_signal(tmp_path: Path) -> None:
+    pids: list[int] = []
+
+    async def guest(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
+        pids.append(pid_of_broker(tmp_path))
+        signal.raise_signal(signal.SIGINT)
+        assert await stopped is signal.SIGINT
+        assert not has_ended(pids[0])
+
+    assert asyncio.run(stay_with(tmp_path, guest)) == 130
+    assert has_ended(pids[0])
+
+
+def test_a_second_signal_waits_for_nobody(tmp_path: Path) -> None:
+    pids: list[int] = []
+
+    async def guest(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
+        pids.append(pid_of_broker(tmp_path))
+        signal.raise_signal(signal.SIGTERM)
+        await stopped
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.Event().wait()
+
+    assert asyncio.run(stay_with(tmp_path, guest)) == 1
+    assert has_ended(pids[0])
