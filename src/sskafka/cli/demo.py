@@ -8,6 +8,7 @@ ends them from the right to the left, and everything of a temporary directory go
 """
 
 import asyncio
+import json
 import signal
 import socket
 import tempfile
@@ -15,6 +16,9 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +31,10 @@ from sskafka.cli.cluster_up import run_cluster
 from sskafka.cli.demo_screen import Screen
 from sskafka.cli.failures import CommandError
 from sskafka.cli.output import talk
+from sskafka.client.async_consumer import AsyncConsumer
+from sskafka.client.cluster import Cluster
+from sskafka.client.errors import UnknownTopicError
+from sskafka.client.producer import Producer
 
 if TYPE_CHECKING:
     from sskafka.pipelines.files.model import Pipeline
@@ -75,8 +83,6 @@ def demo(
 
 
 def _refuse_without_spark() -> None:
-    from importlib.util import find_spec  # noqa: PLC0415  not for --help
-
     for module in ("pyspark", "pyarrow", "yaml"):
         if find_spec(module) is None:
             raise CommandError(f"the demo needs {module}", "pip install 'sskafka[spark]'")
@@ -118,7 +124,7 @@ class Demo:
         )
         tasks: list[asyncio.Future[Any]] = [
             asyncio.ensure_future(work)
-            for work in (self._click(bootstrap), self._show(bootstrap, pipeline), spark.ended())
+            for work in (self._click(bootstrap, pipeline), self._show(bootstrap, pipeline), spark.ended())
         ]
         try:
             await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
@@ -129,12 +135,12 @@ class Demo:
     async def _end(self, tasks: "list[asyncio.Future[Any]]", spark: "SparkThread") -> None:
         """Spark ends after the micro-batch under way, while the brokers are there; what failed is raised."""
         self._tell("stopping the pipeline; once more Ctrl+C ends everything at once")
-        failed = [task for task in tasks if task.done()]
+        ended_before = [task for task in tasks if task.done()]
         for task in tasks[:-1]:
             task.cancel()
         spark.stop()
         await asyncio.wait(tasks)
-        for task in (*failed, tasks[-1]):
+        for task in (*ended_before, tasks[-1]):
             task.result()
 
     async def _prepared(self, bootstrap: str) -> "Pipeline":
@@ -145,34 +151,26 @@ class Demo:
         await produce(bootstrap, topics_of(pipeline), {})
         return pipeline
 
-    async def _click(self, bootstrap: str) -> None:
+    async def _click(self, bootstrap: str, pipeline: "Pipeline") -> None:
         """Time passes in the clicks as they say, not as it does here: an hour of theirs is some seconds."""
-        from datetime import UTC, datetime  # noqa: PLC0415  not for --help
-        from itertools import islice  # noqa: PLC0415  see above
-
-        from sskafka.client.cluster import Cluster  # noqa: PLC0415  see above
-        from sskafka.client.producer import Producer  # noqa: PLC0415  see above
-        from sskafka.pipelines.shipped.selfcheck import send  # noqa: PLC0415  see above
+        from sskafka.pipelines.shipped.selfcheck import send, topics_of  # noqa: PLC0415  needs the extra
         from sskafka.pipelines.shipped.sessions import click_stream  # noqa: PLC0415  see above
 
+        topic = topics_of(pipeline)["clicks"]
         clicks = click_stream(SEED, USERS, datetime.now(UTC).replace(microsecond=0))
         async with Cluster(bootstrap) as cluster, Producer(cluster) as producer:
             due = 0.0
             while True:
                 due += self._rate * TICK_S
                 for click in islice(clicks, int(due)):
-                    await send(producer, "clicks", click.message())
+                    await send(producer, topic, click.message())
                 self._screen.clicks += int(due)
                 due -= int(due)
                 await asyncio.sleep(TICK_S)
 
     async def _show(self, bootstrap: str, pipeline: "Pipeline") -> None:
         """The results, from their topic as any consumer would read them; ends when there are enough."""
-        import json  # noqa: PLC0415  not for --help
-
-        from sskafka.client.async_consumer import AsyncConsumer  # noqa: PLC0415  see above
-        from sskafka.client.errors import UnknownTopicError  # noqa: PLC0415  see above
-        from sskafka.pipelines.files.model import TopicSink  # noqa: PLC0415  see above
+        from sskafka.pipelines.files.model import TopicSink  # noqa: PLC0415  needs the extra
         from sskafka.pipelines.shipped.sessions import session_of  # noqa: PLC0415  see above
 
         topic = next(sink.topic for sink in pipeline.sinks if isinstance(sink, TopicSink))
@@ -221,7 +219,7 @@ class SparkThread:
             self._ended.set_exception(failure)
 
     def _run(self) -> None:
-        from sskafka.pipelines.runner.run import RunSettings, run_pipeline  # noqa: PLC0415  not for --help
+        from sskafka.pipelines.runner.run import RunSettings, run_pipeline  # noqa: PLC0415  needs the extra
         from sskafka.pipelines.session import stop_session  # noqa: PLC0415  see above
 
         settings = RunSettings(self._bootstrap, conf={"spark.ui.enabled": "true"})

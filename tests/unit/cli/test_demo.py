@@ -1,11 +1,11 @@
 """The demo before anything is started: its ports, and what it needs."""
 
-import importlib.util
 import socket
 
 import pytest
 from typer.testing import CliRunner
 
+from sskafka.cli import demo
 from sskafka.cli.cluster_doors import ANY_PORT, HOST, HTTP, KAFKA
 from sskafka.cli.commands import app
 from sskafka.cli.demo import BROKERS, _first_port
@@ -26,7 +26,7 @@ def test_ports_that_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_spark_the_demo_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(demo, "find_spec", lambda name: None)
     result = CliRunner().invoke(app, ["demo"])
     assert result.exit_code == 1
     assert "the demo needs pyspark" in result.output
