@@ -35,7 +35,7 @@ def write_report(pipeline: Pipeline) -> str:
     rows = rows_of(pipeline)
     target = delta_path(pipeline).parent / REPORT_FILE
     target.write_text("\n".join(report(rows)), encoding="utf-8")
-    return f"{len(runs_of(rows))} runs with {len(rows)} rows: {target}"
+    return f"{len(rows)} rows of {len(runs_of(rows))} run(s) are compared in {target}"
 
 
 def runs_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -55,7 +55,7 @@ def report(rows: Sequence[Row]) -> Iterator[str]:
     yield from _table(("run", "started", "version", "machine", "record", "acks", "codec", *_RATIOS), _run_lines(runs))
     if len(runs) > 1:
         yield "<h2>Runs compared</h2>"
-        yield draw_panels(list(_panels(runs)), "throughput of each run, by cell of its largest cluster")
+        yield draw_panels(list(_panels(runs)), "throughput over partitions, each run on its largest cluster")
     for phase in PHASES:
         yield f"<h2>{phase.title()}, records/s</h2>"
         yield from _table(("brokers x replication x partitions", *runs), _cell_lines(runs, phase))
