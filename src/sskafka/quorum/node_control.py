@@ -159,7 +159,7 @@ class NodeControl:
 
     def applied(self, next_offset: int) -> None:
         """The data loop has done what the metadata before `next_offset` asks of it."""
-        if self._lifecycle is not None:
+        if self._lifecycle is not None and not self.thread.loop.is_closed():  # metadata may come while all stops
             self.thread.loop.call_soon_threadsafe(self._lifecycle.applied, next_offset)
 
     async def leave(self) -> None:

@@ -504,7 +504,8 @@ class Log:
 
     def _is_as_closed(self) -> bool:
         """Nothing happened since it was opened after a clean stop."""
-        return self.recovery_point == self.log_end_offset and self._snapshots.offsets[-1:] == [self.log_end_offset]
+        has_snapshot = self._snapshots.offsets[-1:] == [self.log_end_offset]
+        return self.recovery_point == self.log_end_offset and has_snapshot and not self._tail.awaits_sync
 
     def abandon(self) -> None:
         """Lets go of the files without a word to the disk: the log is deleted, or its directory offline."""

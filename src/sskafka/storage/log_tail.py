@@ -215,6 +215,11 @@ class LogTail:
         segment.recent.clear(end_offset - 1)
         return segment
 
+    @property
+    def awaits_sync(self) -> bool:
+        """A segment was begun or sealed since the last flush."""
+        return self._has_unsynced_names or bool(self._unsynced)
+
     def files_to_sync(self) -> list[Syncable]:
         """All that was written since the last flush."""
         files: list[Syncable] = []

@@ -1,5 +1,7 @@
 """A log as its leader and its readers use it."""
 
+from random import Random
+
 import pytest
 from logs import NOW_MS, append, batch, marker, read_bytes, read_records, records, reopen
 from simulated_disk import SimulatedDisk
@@ -102,6 +104,18 @@ def test_what_a_follower_fetched_fills_as_many_segments_as_it_takes(disk: Simula
     assert [segment.base_offset for segment in log.segments] == [0, 3, 6]
     assert all(segment.size_bytes == 3 * one for segment in log.segments)
     assert (log.log_end_offset, [offset for offset, _ in records(read_bytes(log, 0))]) == (9, list(range(9)))
+
+
+def test_a_segment_begun_before_a_clean_stop_has_a_durable_name(disk: SimulatedDisk) -> None:
+    append(reopen(disk), b"a")
+    log = reopen(disk)  # after a kill: everything is synced, but there is a segment to begin
+    log.maybe_roll(NOW_MS + 10**12)
+    log.close()
+    log = reopen(disk, was_clean_stop=True, recovery_point=1)
+    append(log, b"b")
+    log.flush()
+    disk.crash(Random(1))
+    assert reopen(disk, recovery_point=2).log_end_offset == 2
 
 
 def test_clients_may_not_write_control_records(disk: SimulatedDisk) -> None:
