@@ -34,7 +34,11 @@ class ClusterSession:
 
     def __init__(self, bootstrap: str, config: ConnectionConfig) -> None:
         self._runner = asyncio.Runner()
-        self.cluster = self._runner.run(_connected(bootstrap, config))
+        try:
+            self.cluster = self._runner.run(_connected(bootstrap, config))
+        except BaseException:
+            self._runner.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -53,7 +57,11 @@ class ClusterSession:
 async def _connected(bootstrap: str, config: ConnectionConfig) -> Cluster:
     """A cluster that answered once: where nobody listens a query fails at once instead of trying for a minute."""
     cluster = Cluster(bootstrap, config)
-    await cluster.refresh()
+    try:
+        await cluster.refresh()
+    except BaseException:
+        await cluster.close()
+        raise
     return cluster
 
 
