@@ -88,20 +88,20 @@ class GroupCoordinator:
 
     def join(self, request: JoinGroupRequest, version: int, client: Client, asker: Asker) -> None:
         joining = Joining(request, version, client, asker)
-        self._write(request.group_id, lambda machine, now_ms: machine.join(joining, now_ms), asker)
+        self._change(request.group_id, lambda machine, now_ms: machine.join(joining, now_ms), asker)
 
     def abandon_join(self, group_id: str, asker: Asker) -> None:
         """Whoever asked to join has gone away before there was an answer."""
         self._write(group_id, lambda machine, now_ms: machine.classic.abandon_join(group_id, asker, now_ms), NOBODY)
 
     def sync(self, request: SyncGroupRequest, asker: Asker) -> None:
-        self._write(request.group_id, lambda machine, now_ms: machine.sync(request, asker, now_ms), asker)
+        self._change(request.group_id, lambda machine, now_ms: machine.sync(request, asker, now_ms), asker)
 
     def heartbeat(self, request: HeartbeatRequest, asker: Asker) -> None:
         self._write(request.group_id, lambda machine, now_ms: machine.heartbeat(request, asker), asker)
 
     def leave(self, request: LeaveGroupRequest, version: int, asker: Asker) -> None:
-        self._write(request.group_id, lambda machine, now_ms: machine.leave(request, version, asker, now_ms), asker)
+        self._change(request.group_id, lambda machine, now_ms: machine.leave(request, version, asker, now_ms), asker)
 
     # -- consumer groups
 
@@ -234,6 +234,13 @@ class GroupCoordinator:
             asker.refuse(ErrorCode.INVALID_GROUP_ID)
         else:
             self.shards.write(group_id, operation, asker)
+
+    def _change(self, group_id: str, operation: Callable[[GroupMachine, int], Decision], asker: Asker) -> None:
+        """For what moves a classic group on: its members wait until the outcome can be written."""
+        if not group_id:
+            asker.refuse(ErrorCode.INVALID_GROUP_ID)
+        else:
+            self.shards.change(group_id, operation, asker)
 
     def _read(self, group_id: str, question: Callable[[GroupMachine, int], Any], asker: Asker) -> None:
         """The empty name is no group's, but some have asked about it for ages: they are told that it has nothing."""

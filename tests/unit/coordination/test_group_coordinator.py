@@ -5,17 +5,43 @@ from typing import Any, cast
 
 import pytest
 from consumer_lab import ConsumerLab, LabConsumer, topic_id
+from group_lab import Asked
+from shard_lab import ShardLab
 
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.group_coordinator import GroupCoordinator
-from sskafka.coordination.shard import ShardRuntime
+from sskafka.coordination.shard import Place, Shard, ShardRuntime
+from sskafka.groups.classic_member import Client
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.machine import GroupMachine
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partition_image import PartitionImage
 from sskafka.model.coordination import Asker, Decision
+from sskafka.model.errors import ErrorCode
+from sskafka.replication.errors import NotEnoughReplicasError
 from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from sskafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+
+class OneShard:
+    """Stands for the shards of a broker: one for every group, on a log in memory."""
+
+    def __init__(self) -> None:
+        self.lab = ShardLab()
+        self.shard: Shard[GroupMachine] = Shard(0, self.lab.log, _machine, self.lab.runtime)
+        self.lab.turn(20)
+
+    def change(self, key: str, operation: Callable[[GroupMachine, int], Decision], asker: Asker) -> None:
+        self.shard.change(operation, asker)
+
+    def write(self, key: str, operation: Callable[[GroupMachine, int], Decision], asker: Asker) -> None:
+        self.shard.write(operation, asker)
+
+
+def _machine(place: Place) -> GroupMachine:
+    return GroupMachine(GroupSettings(initial_rebalance_delay_ms=0), place.timers, lambda: "uuid")
 
 
 class LabShards:
@@ -88,3 +114,27 @@ def test_each_group_is_assigned_anew_for_itself(lab: ConsumerLab, groups: GroupC
     groups.metadata_changed(MetadataDelta.of_everything(image), image)
     assert len(shards.decisions) == 3
     assert all(decision.records for decision in shards.decisions)
+
+
+def test_a_group_waits_for_replicas_instead_of_being_loaded_anew(groups: GroupCoordinator) -> None:
+    """Everybody else's rebalances on the same shard would begin anew with every try."""
+    shards = OneShard()
+    groups.shards = cast(Coordinator[GroupMachine], cast(Any, shards))
+    joining = JoinGroupRequest("g", 10_000, 30_000, protocol_type="consumer")
+    joining.protocols = [JoinGroupRequestProtocol("range", b"topics")]
+    joined = Asked()
+    groups.join(joining, 3, Client("client"), joined)
+    shards.lab.turn(50)
+    member, machine = joined.response.member_id, shards.shard.machine
+    log = shards.lab.log
+    log.is_writable, log.append_error = False, NotEnoughReplicasError("one is not enough")
+    assignments = [SyncGroupRequestAssignment(member, b"all")]
+    refused, again = Asked(), Asked()
+    groups.sync(SyncGroupRequest("g", 1, member, assignments=assignments), refused)
+    shards.lab.turn(50)
+    assert refused.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert shards.shard.machine is machine
+    log.is_writable, log.append_error = True, None
+    groups.sync(SyncGroupRequest("g", 1, member, assignments=assignments), again)
+    shards.lab.turn(50)
+    assert again.response.assignment == b"all"
