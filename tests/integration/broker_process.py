@@ -135,6 +135,7 @@ class BrokerProcess:
             "node.id": 1,
             "listeners": "PLAINTEXT://127.0.0.1:0",
             "log.dirs": self.data_directory,
+            "log.retention.ms": -1,  # many tests write records with timestamps of long ago
             **self.settings,
         }
 

@@ -3,9 +3,9 @@
 Works with any broker that speaks Kafka's protocol; the timeline and the fetched positions of readers only with ours.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.connection import Connection
@@ -32,6 +32,8 @@ from sskafka.wire.messages.offset_commit import (
     OffsetCommitResponse,
 )
 from sskafka.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+
+T = TypeVar("T")
 
 _INT16 = Struct(">h")
 _NAMES_UNTIL = 7  # versions in which one group is asked about, and topics go by name
@@ -93,13 +95,15 @@ async def list_groups(cluster: Cluster) -> list[ListedGroup]:
 
 async def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
     """Raises KafkaError GROUP_ID_NOT_FOUND when there is none."""
-    coordinator = await _coordinator_id(cluster, group_id)
-    connection = await cluster.connection_to(coordinator)
-    try:
-        described = await _describe_consumer(connection, group_id, coordinator)
-    except UnsupportedApiError:
-        described = None
-    return described or await _describe_classic(connection, group_id, coordinator)
+
+    async def attempt(connection: Connection, coordinator: int) -> GroupDescription:
+        try:
+            described = await _describe_consumer(connection, group_id, coordinator)
+        except UnsupportedApiError:
+            described = None
+        return described or await _describe_classic(connection, group_id, coordinator)
+
+    return await _asking(cluster, group_id, attempt)
 
 
 async def _describe_consumer(connection: Connection, group_id: str, coordinator: int) -> GroupDescription | None:
@@ -158,11 +162,18 @@ def _assigned(assignment: bytes) -> tuple[TopicPartition, ...]:
 
 async def committed_offsets(cluster: Cluster, group_id: str) -> dict[TopicPartition, Committed]:
     """All that the group has committed."""
-    connection = await _coordinator(cluster, group_id)
-    version = connection.version_for(OffsetFetchRequest, at_most=_NAMES_UNTIL)
-    request = OffsetFetchRequest(group_id=group_id, topics=None)
-    response = await connection.request(request, OffsetFetchResponse, version=version)
-    raise_for(response.error_code, f"the offsets of {group_id!r}")
+
+    async def attempt(connection: Connection, _: int) -> dict[TopicPartition, Committed]:
+        version = connection.version_for(OffsetFetchRequest, at_most=_NAMES_UNTIL)
+        request = OffsetFetchRequest(group_id=group_id, topics=None)
+        response = await connection.request(request, OffsetFetchResponse, version=version)
+        raise_for(response.error_code, f"the offsets of {group_id!r}")
+        return _committed(response)
+
+    return await _asking(cluster, group_id, attempt)
+
+
+def _committed(response: OffsetFetchResponse) -> dict[TopicPartition, Committed]:
     found = {}
     for topic in response.topics:
         for partition in topic.partitions:
@@ -176,33 +187,41 @@ async def committed_offsets(cluster: Cluster, group_id: str) -> dict[TopicPartit
 
 async def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
     """As an administrator: the group must have no members."""
-    connection = await _coordinator(cluster, group_id)
     topics: dict[str, OffsetCommitRequestTopic] = {}
     for (topic, index), offset in offsets.items():
         part = topics.setdefault(topic, OffsetCommitRequestTopic(name=topic))
         part.partitions.append(OffsetCommitRequestPartition(index, offset, committed_metadata=""))
-    version = connection.version_for(OffsetCommitRequest, at_most=_COMMIT_BY_NAME_UNTIL)
-    request = OffsetCommitRequest(group_id=group_id, topics=list(topics.values()))
-    response = await connection.request(request, OffsetCommitResponse, version=version)
-    for answered in response.topics:
-        for partition in answered.partitions:
-            raise_for(partition.error_code, f"the offset of {answered.name}-{partition.partition_index}")
+
+    async def attempt(connection: Connection, _: int) -> None:
+        version = connection.version_for(OffsetCommitRequest, at_most=_COMMIT_BY_NAME_UNTIL)
+        request = OffsetCommitRequest(group_id=group_id, topics=list(topics.values()))
+        response = await connection.request(request, OffsetCommitResponse, version=version)
+        for answered in response.topics:
+            for partition in answered.partitions:
+                raise_for(partition.error_code, f"the offset of {answered.name}-{partition.partition_index}")
+
+    await _asking(cluster, group_id, attempt)
 
 
 async def delete_group(cluster: Cluster, group_id: str) -> None:
-    connection = await _coordinator(cluster, group_id)
-    response = await connection.request(DeleteGroupsRequest([group_id]), DeleteGroupsResponse)
-    code = response.results[0].error_code
-    if code == ErrorCode.NON_EMPTY_GROUP:
-        raise broker_error(code, f"group {group_id!r} has members")
-    raise_for(code, f"group {group_id!r}")
+    async def attempt(connection: Connection, _: int) -> None:
+        response = await connection.request(DeleteGroupsRequest([group_id]), DeleteGroupsResponse)
+        code = response.results[0].error_code
+        if code == ErrorCode.NON_EMPTY_GROUP:
+            raise broker_error(code, f"group {group_id!r} has members")
+        raise_for(code, f"group {group_id!r}")
+
+    await _asking(cluster, group_id, attempt)
 
 
 async def group_timeline(cluster: Cluster, group_id: str) -> list[TimelineEvent]:
-    connection = await _coordinator(cluster, group_id)
-    response = await connection.request(DescribeGroupTimelineRequest(group_id), DescribeGroupTimelineResponse)
-    raise_for(response.error_code, f"group {group_id!r}")
-    return list(response.events)
+    async def attempt(connection: Connection, _: int) -> list[TimelineEvent]:
+        request = DescribeGroupTimelineRequest(group_id)
+        response = await connection.request(request, DescribeGroupTimelineResponse)
+        raise_for(response.error_code, f"group {group_id!r}")
+        return list(response.events)
+
+    return await _asking(cluster, group_id, attempt)
 
 
 async def fetched_positions(cluster: Cluster, topics: Iterable[str] | None = None) -> list[ReaderPosition]:
@@ -221,9 +240,11 @@ async def fetched_positions(cluster: Cluster, topics: Iterable[str] | None = Non
     return [newest[key] for key in sorted(newest)]
 
 
-async def _coordinator(cluster: Cluster, group_id: str) -> Connection:
-    return await cluster.connection_to(await _coordinator_id(cluster, group_id))
+async def _asking(cluster: Cluster, group_id: str, attempt: Callable[[Connection, int], Awaitable[T]]) -> T:
+    """Asks the coordinator, and again where that is being loaded or has just moved."""
 
+    async def ask() -> T:
+        coordinator = await find_coordinator(cluster, CoordinatorType.GROUP, group_id)
+        return await attempt(await cluster.connection_to(coordinator), coordinator)
 
-async def _coordinator_id(cluster: Cluster, group_id: str) -> int:
-    return await cluster.retrying(lambda: find_coordinator(cluster, CoordinatorType.GROUP, group_id))
+    return await cluster.retrying(ask)
