@@ -108,7 +108,7 @@ def test_states_of_transactions(data: Path, java: JavaTools) -> None:
 def test_cluster_metadata_and_its_snapshots(data: Path, java: JavaTools) -> None:
     logs, snapshots = data.glob("__cluster_metadata-0/*.log"), list(data.glob("__cluster_metadata-0/*.checkpoint"))
     assert_same(java, [*logs, *snapshots, data / "bootstrap.checkpoint"], "--cluster-metadata-decoder")
-    assert len(snapshots) > 1
+    assert snapshots, "how many there are is a matter of time"
 
 
 def test_states_of_share_groups(tmp_path: Path, java: JavaTools) -> None:
