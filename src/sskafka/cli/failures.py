@@ -83,5 +83,5 @@ def explain(error: Exception) -> Explanation | None:
 
 
 def _os_error_text(error: OSError) -> str:
-    reason = error.strerror or str(error)
+    reason = error.strerror or str(error) or type(error).__name__
     return f"{error.filename}: {reason}" if error.filename else reason

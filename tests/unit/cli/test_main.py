@@ -89,3 +89,7 @@ def test_pairs() -> None:
 def test_tables_are_aligned_without_blanks_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("NAME", "N"), [("orders", 1), ("x", None), ("list", (1, 2))])
     assert capsys.readouterr().out == "NAME    N\norders  1\nx       -\nlist    [1 2]\n"
+
+
+def test_an_error_without_words_is_named() -> None:
+    assert explain(TimeoutError()) == ("TimeoutError", "")
