@@ -46,7 +46,9 @@ class Reader(Protocol):
 
 
 class ConsumerReader:
-    __slots__ = ("_from_any_replica", "_rack_id", "_read_committed", "_replicas", "_request")
+    """Where a client reads is noted once a request, however often that is attempted."""
+
+    __slots__ = ("_asked_ms", "_from_any_replica", "_rack_id", "_read_committed", "_reader_id", "_replicas", "_request")
 
     def __init__(
         self, replicas: ReplicaManager, request: Request, fetch: FetchRequestView, chooses_replica: bool
@@ -56,6 +58,8 @@ class ConsumerReader:
         self._read_committed = fetch.isolation_level == READ_COMMITTED
         self._from_any_replica = request.version >= READ_FROM_ANY_REPLICA_FROM
         self._rack_id = fetch.rack_id if chooses_replica else ""
+        self._reader_id = request.client_id
+        self._asked_ms = replicas.monotonic_ms()
 
     def read(self, target: Target, room: int, min_one: bool) -> FetchedPartition:
         try:
@@ -75,16 +79,15 @@ class ConsumerReader:
             )
         except Exception as error:  # each partition fails for itself
             return failed(self._replicas, target, error)
-        client_id = self._request.client_id
-        if client_id:
-            partition.readers.note(client_id, target.fetch_offset, self._replicas.monotonic_ms())
+        if self._reader_id:
+            partition.readers.note(self._reader_id, target.fetch_offset, self._asked_ms)
         return _fetched(target.index, found)
 
     def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
         return fetched.error_code != 0 or fetched.tags is not None or fetched.preferred_read_replica >= 0
 
     def attempted(self, results: ReadResults) -> None:
-        pass
+        self._reader_id = None
 
     def count(self, target: Target, fetched: FetchedPartition) -> None:
         counters = self._replicas.counters_of(target.topic)

@@ -30,12 +30,6 @@ class ReaderHandlers:
     def _readers_of(self, partition: Partition) -> Iterator[ReaderPosition]:
         now_ms = self._replicas.monotonic_ms()
         topic, index = partition.topic_partition
-        for client_id, position in partition.readers.items():
-            yield ReaderPosition(
-                client_id,
-                topic,
-                index,
-                position.fetch_offset,
-                partition.high_watermark,
-                max(0, int(now_ms - position.fetched_ms)),
-            )
+        for client_id, (fetch_offset, asked_ms) in partition.readers.items():
+            age_ms = max(0, int(now_ms - asked_ms))
+            yield ReaderPosition(client_id, topic, index, fetch_offset, partition.high_watermark, age_ms)
