@@ -5,23 +5,12 @@ GROUP_SEEDS=5000 pytest -n 2 tests/simulation/test_group_...         more of the
 GROUP_SEED=123 pytest tests/simulation/test_group_simulation.py      one, exactly as it was
 """
 
-import os
-
 import pytest
 from group_run import run_seed
-
-SEEDS_PER_TEST = 10
-
-
-def _seed_groups() -> list[range]:
-    if "GROUP_SEED" in os.environ:
-        seed = int(os.environ["GROUP_SEED"])
-        return [range(seed, seed + 1)]
-    count = int(os.environ.get("GROUP_SEEDS", "60"))
-    return [range(first, min(first + SEEDS_PER_TEST, count)) for first in range(0, count, SEEDS_PER_TEST)]
+from seeds import name_of, seed_groups
 
 
-@pytest.mark.parametrize("seeds", _seed_groups(), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", seed_groups("GROUP_", 60, 10), ids=name_of)
 def test_invariants_hold(seeds: range) -> None:
     for seed in seeds:
         run_seed(seed)

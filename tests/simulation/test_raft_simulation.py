@@ -5,23 +5,12 @@ SEEDS=10000 pytest -n 2 tests/simulation  more of them
 SEED=123 pytest tests/simulation          one, exactly as it was; the failure shows its last events
 """
 
-import os
-
 import pytest
 from raft_run import run_seed
-
-SEEDS_PER_TEST = 20
-
-
-def _seed_groups() -> list[range]:
-    if "SEED" in os.environ:
-        seed = int(os.environ["SEED"])
-        return [range(seed, seed + 1)]
-    count = int(os.environ.get("SEEDS", "500"))
-    return [range(first, min(first + SEEDS_PER_TEST, count)) for first in range(0, count, SEEDS_PER_TEST)]
+from seeds import name_of, seed_groups
 
 
-@pytest.mark.parametrize("seeds", _seed_groups(), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", seed_groups("", 500, 20), ids=name_of)
 def test_invariants_hold(seeds: range) -> None:
     for seed in seeds:
         run_seed(seed)

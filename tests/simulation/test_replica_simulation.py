@@ -5,23 +5,12 @@ REPLICA_SEEDS=2000 pytest -n 2 tests/simulation/test_replica_...       more of t
 REPLICA_SEED=123 pytest tests/simulation/test_replica_simulation.py    one, exactly as it was
 """
 
-import os
-
 import pytest
 from replica_run import run_seed
-
-SEEDS_PER_TEST = 5
-
-
-def _seed_groups() -> list[range]:
-    if "REPLICA_SEED" in os.environ:
-        seed = int(os.environ["REPLICA_SEED"])
-        return [range(seed, seed + 1)]
-    count = int(os.environ.get("REPLICA_SEEDS", "60"))
-    return [range(first, min(first + SEEDS_PER_TEST, count)) for first in range(0, count, SEEDS_PER_TEST)]
+from seeds import name_of, seed_groups
 
 
-@pytest.mark.parametrize("seeds", _seed_groups(), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", seed_groups("REPLICA_", 60, 5), ids=name_of)
 def test_invariants_hold(seeds: range) -> None:
     for seed in seeds:
         run_seed(seed)

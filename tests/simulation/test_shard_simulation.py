@@ -5,29 +5,19 @@ SHARD_SEEDS=2000 pytest -n 2 tests/simulation/test_shard_...         more of the
 SHARD_SEED=123 pytest tests/simulation/test_shard_simulation.py      one, exactly as it was
 """
 
-import os
 from collections import deque
 from collections.abc import Callable
 
 import pytest
+from seeds import name_of, seed_groups
 from shard_run import run_seed
 
 from sskafka.coordination import shard as shard_module
 from sskafka.coordination.shard import Shard, ShardState
 from sskafka.model.coordination import Asker
 
-SEEDS_PER_TEST = 5
 
-
-def _seed_groups() -> list[range]:
-    if "SHARD_SEED" in os.environ:
-        seed = int(os.environ["SHARD_SEED"])
-        return [range(seed, seed + 1)]
-    count = int(os.environ.get("SHARD_SEEDS", "10"))
-    return [range(first, min(first + SEEDS_PER_TEST, count)) for first in range(0, count, SEEDS_PER_TEST)]
-
-
-@pytest.mark.parametrize("seeds", _seed_groups(), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", seed_groups("SHARD_", 10, 5), ids=name_of)
 def test_invariants_hold(seeds: range) -> None:
     for seed in seeds:
         run_seed(seed)

@@ -5,23 +5,12 @@ TRANSACTION_SEEDS=5000 pytest -n 2 tests/simulation/test_transaction_...     mor
 TRANSACTION_SEED=123 pytest tests/simulation/test_transaction_simulation.py  one, exactly as it was
 """
 
-import os
-
 import pytest
+from seeds import name_of, seed_groups
 from transaction_run import run_seed
 
-SEEDS_PER_TEST = 10
 
-
-def _seed_groups() -> list[range]:
-    if "TRANSACTION_SEED" in os.environ:
-        seed = int(os.environ["TRANSACTION_SEED"])
-        return [range(seed, seed + 1)]
-    count = int(os.environ.get("TRANSACTION_SEEDS", "40"))
-    return [range(first, min(first + SEEDS_PER_TEST, count)) for first in range(0, count, SEEDS_PER_TEST)]
-
-
-@pytest.mark.parametrize("seeds", _seed_groups(), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", seed_groups("TRANSACTION_", 40, 10), ids=name_of)
 def test_invariants_hold(seeds: range) -> None:
     for seed in seeds:
         run_seed(seed)

@@ -80,9 +80,6 @@ class OffsetStore:
         """Not to be changed."""
         return self._committed.get(group_id, {})
 
-    def has_offsets(self, group_id: str) -> bool:
-        return group_id in self._committed or any(group_id in offsets for offsets in self._pending.values())
-
     def groups(self) -> Iterator[str]:
         return iter({*self._committed, *(group_id for offsets in self._pending.values() for group_id in offsets)})
 
