@@ -5,7 +5,7 @@ Kafka's frames differ a little from what the codecs' own libraries write by defa
     gzip    a gzip stream
     snappy  xerial framing: [82 'SNAPPY' 0][version 1][compatible 1] then ([int32 size][raw snappy block])...
             librdkafka also sends one bare raw block; both are read, xerial is written
-    lz4     an LZ4 frame whose blocks are independent of each other: the Java client refuses linked ones
+    lz4     an LZ4 frame (lz4_frame.py)
     zstd    a zstd frame
 
 What comes out is bounded by the caller: a small batch may unfold to gigabytes.
@@ -19,20 +19,15 @@ import cramjam
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import CorruptBatchError
+from sskafka.records.lz4_frame import frame_pieces, plain_blocks, read_frame_header
 
 DECOMPRESSED_BYTES_MAX = 256 * 1024 * 1024
 
 _INT32 = Struct(">i")
-_LZ4_BLOCK_SIZE = Struct("<I")
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK_BYTES = 32 * 1024
-
-_LZ4_HEADER = b"\x04\x22\x4d\x18\x60\x40\x82"  # magic; version 1, independent blocks; blocks of 64 KB; header checksum
-_LZ4_BLOCK_BYTES = 64 * 1024
-_LZ4_STORED = 0x80000000  # this block did not shrink and is kept as it is
-_LZ4_END = bytes(4)
 
 _CAPACITY_MIN = 64 * 1024
 _CAPACITY_GROWTH = 4
@@ -79,7 +74,7 @@ def compress(codec: Compression, data: Buffer) -> Buffer:
         case Compression.SNAPPY:
             return b"".join(_snappy_pieces(data))
         case Compression.LZ4:
-            return b"".join(_lz4_pieces(data))
+            return b"".join(frame_pieces(data))
         case Compression.ZSTD:
             return memoryview(cramjam.zstd.compress(data, level=3))
 
@@ -95,7 +90,7 @@ def decompress(codec: Compression, data: Buffer, max_bytes: int = DECOMPRESSED_B
             case Compression.SNAPPY:
                 return _decompress_snappy(data, max_bytes)
             case Compression.LZ4:
-                return _decompress_growing(cramjam.lz4.decompress_into, codec, data, max_bytes)
+                return _decompress_lz4(data, max_bytes)
             case Compression.ZSTD:
                 return _decompress_growing(cramjam.zstd.decompress_into, codec, data, max_bytes)
     except cramjam.DecompressionError as error:
@@ -117,6 +112,19 @@ def _decompress_growing(
         if capacity == max_bytes:
             raise DecompressedTooLargeError(codec, max_bytes)
         capacity = min(capacity * _CAPACITY_GROWTH, max_bytes)
+
+
+def _decompress_lz4(data: Buffer, max_bytes: int) -> Buffer:
+    view = memoryview(data)
+    header = read_frame_header(view)
+    if not header.has_own_blocks:
+        return _decompress_growing(cramjam.lz4.decompress_into, Compression.LZ4, data, max_bytes)
+    unfolded = bytearray()
+    for block in plain_blocks(view, header):
+        if len(unfolded) + len(block) > max_bytes:
+            raise DecompressedTooLargeError(Compression.LZ4, max_bytes)
+        unfolded += block
+    return unfolded
 
 
 def _snappy_pieces(data: Buffer) -> Iterator[Buffer]:
@@ -155,18 +163,3 @@ def _decompress_snappy_block(block: memoryview, max_bytes: int) -> Buffer:
     if cramjam.snappy.decompress_raw_len(block) > max_bytes:
         raise DecompressedTooLargeError(Compression.SNAPPY, max_bytes)
     return memoryview(cramjam.snappy.decompress_raw(block))
-
-
-def _lz4_pieces(data: Buffer) -> Iterator[Buffer]:
-    yield _LZ4_HEADER
-    view = memoryview(data)
-    for start in range(0, len(view), _LZ4_BLOCK_BYTES):
-        plain = view[start : start + _LZ4_BLOCK_BYTES]
-        block = memoryview(cramjam.lz4.compress_block(plain, store_size=False))
-        if len(block) < len(plain):
-            yield _LZ4_BLOCK_SIZE.pack(len(block))
-            yield block
-        else:
-            yield _LZ4_BLOCK_SIZE.pack(len(plain) | _LZ4_STORED)
-            yield plain
-    yield _LZ4_END
