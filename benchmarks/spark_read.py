@@ -1,18 +1,21 @@
 """Reading a topic with Spark: rows a second of our connector, beside Spark's own where its jars can be had.
 
-    python -m benchmarks.spark_read [--records 10000000] [--brokers 3] [--kafka] [--official-jars DIRECTORY]
+    python -m benchmarks.spark_read [--records 10000000] [--brokers 3] [--varied] [--kafka] [--official-jars DIRECTORY]
 
-Records of 100 bytes, in batches of about 900 KB, over 12 partitions, are read into Spark's no-op sink. The first, small
-read of each connector is not counted: it starts the workers. `alone` is the same reading and decoding in one Python
-process without Spark: what lies between the two is Spark's.
+Records of 100 bytes, in batches of about 900 KB, over 12 partitions, are read into Spark's no-op sink; with --varied
+they have keys and 60 to 140 bytes each, in batches of 16 KB, as a producer with default settings writes them. The first
+read of each connector is not counted: it starts the workers and lets the JVM compile. `alone` is the same reading and
+decoding in one Python process without Spark: what lies between the two is Spark's.
 """
 
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from random import Random
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.apache_kafka import resolve_kafka_libs
 from benchmarks.brokers import BrokerKind, apache_kafka_kind, sskafka_kind
@@ -34,28 +37,52 @@ if TYPE_CHECKING:
 
 TOPIC = "read"
 PARTITIONS = 12
-VALUE_BYTES = 100
-RECORDS_A_BATCH = 8_000
+WARM_UP_RECORDS = 1_000_000
 
 
-def fill(bootstrap: str, records: int) -> None:
+class Shape(NamedTuple):
+    """What the records look like."""
+
+    name: str
+    records_a_batch: int
+    row: Callable[[int, Random], Row]
+
+    @property
+    def turn(self) -> int:
+        """Records in one batch for every partition."""
+        return self.records_a_batch * PARTITIONS
+
+
+UNIFORM = Shape("100 B, batches of 900 KB", 8_000, lambda number, _: Row(None, b"%0100d" % number))
+VARIED = Shape(
+    "keys, 60-140 B, batches of 16 KB",
+    140,
+    lambda number, random: Row(b"user-%d" % (number % 5_000), b"v" * random.randint(60, 140)),
+)
+
+
+def fill(bootstrap: str, shape: Shape, records: int) -> None:
+    random = Random(1)
     with ClusterSession(bootstrap, ConnectionConfig()) as session:
         created = session.run(Admin(session.cluster).create_topics([NewTopic(TOPIC, PARTITIONS, 1)]))
         assert not isinstance(created[TOPIC], Exception), created
-        rows = [Row(None, b"%0*d" % (VALUE_BYTES, number)) for number in range(RECORDS_A_BATCH)]
-        (payload,) = payloads(rows, bytes_max=1 << 30)
-        batch = framed(
-            payload,
-            timestamp=session.cluster.clock.now_ms(),
-            producer_id=-1,
-            producer_epoch=-1,
-            base_sequence=-1,
-            codec=Compression.NONE,
-            transactional=False,
-        )
+        batch = _batch(session.cluster.clock.now_ms(), [shape.row(n, random) for n in range(shape.records_a_batch)])
         everywhere = {TopicPartition(TOPIC, number): batch for number in range(PARTITIONS)}
-        for _ in range(records // (RECORDS_A_BATCH * PARTITIONS)):
+        for _ in range(records // shape.turn):
             session.run(deliver(session.cluster, everywhere, None))
+
+
+def _batch(timestamp: int, rows: list[Row]) -> bytes:
+    (payload,) = payloads(rows, bytes_max=1 << 30)
+    return framed(
+        payload,
+        timestamp=timestamp,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        codec=Compression.NONE,
+        transactional=False,
+    )
 
 
 def read_alone(bootstrap: str, records: int) -> float:
@@ -79,37 +106,49 @@ def read_with_spark(spark: "SparkSession", connector: str, bootstrap: str, recor
 
 
 def measured(
-    kind: BrokerKind, arguments: argparse.Namespace, spark: "SparkSession", connectors: list[str]
-) -> Iterator[str]:
-    whole = RECORDS_A_BATCH * PARTITIONS
-    records = max(arguments.records // whole, 1) * whole
+    kind: BrokerKind, shape: Shape, arguments: argparse.Namespace, spark: "SparkSession", connectors: list[str]
+) -> Iterator[tuple[str, float]]:
+    """Connector and rows a second, round by round."""
+    records = max(arguments.records // shape.turn, 1) * shape.turn
     with tempfile.TemporaryDirectory() as directory, kind.running(Path(directory)) as broker:
-        fill(broker.bootstrap, records)
+        fill(broker.bootstrap, shape, records)
         for connector in connectors:
-            read_with_spark(spark, connector, broker.bootstrap, PARTITIONS * 100)
+            read_with_spark(spark, connector, broker.bootstrap, min(records, WARM_UP_RECORDS))
         for _ in range(arguments.rounds):
             for connector in connectors:
-                seconds = read_with_spark(spark, connector, broker.bootstrap, records)
-                yield f"{kind.name:14} {connector:8} {records / seconds:12,.0f} rows/s"
-        yield f"{kind.name:14} {'alone':8} {records / read_alone(broker.bootstrap, records):12,.0f} rows/s"
+                yield connector, records / read_with_spark(spark, connector, broker.bootstrap, records)
+        yield "alone", records / read_alone(broker.bootstrap, records)
+
+
+def table(broker: str, measurements: Iterable[tuple[str, float]]) -> Iterator[str]:
+    """A line a connector: its median, its range, and how it compares with Spark's own."""
+    rates: dict[str, list[float]] = {}
+    for connector, rate in measurements:
+        print(f"{broker:14} {connector:8} {rate:12,.0f} rows/s", flush=True)
+        rates.setdefault(connector, []).append(rate)
+    for connector, seen in rates.items():
+        ratio = f"{median(seen) / median(rates['kafka']):.2f}x" if "kafka" in rates else "-"
+        yield f"| {broker} | {connector} | {median(seen):,.0f} | {min(seen):,.0f}-{max(seen):,.0f} | {ratio} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--brokers", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--varied", action="store_true", help="records with keys and of different lengths")
     parser.add_argument("--kafka", action="store_true", help="Apache Kafka as well")
     parser.add_argument("--official-jars", type=Path, help="directory with spark-sql-kafka-0-10 and what it needs")
     arguments = parser.parse_args()
+    shape = VARIED if arguments.varied else UNIFORM
     jars = ",".join(map(str, arguments.official_jars.glob("*.jar"))) if arguments.official_jars else ""
     spark = start_session(SessionSettings("benchmark", conf={"spark.jars": jars} if jars else {}), print)
-    kinds = [sskafka_kind(), *([apache_kafka_kind(resolve_kafka_libs())] if arguments.kafka else [])]
-    for kind in kinds:
+    lines = [f"{shape.name}", "| broker | connector | rows/s | range | of Spark's own |", "|---|---|---|---|---|"]
+    for kind in [sskafka_kind(), *([apache_kafka_kind(resolve_kafka_libs())] if arguments.kafka else [])]:
         cluster = kind if arguments.brokers == 1 else ClusterKind(kind, arguments.brokers)
-        for line in measured(cluster, arguments, spark, ["sskafka", *(["kafka"] if jars else [])]):
-            print(line, flush=True)
+        lines += table(kind.name, measured(cluster, shape, arguments, spark, ["sskafka", *(["kafka"] if jars else [])]))
     spark.stop()
+    print("\n".join(lines))
 
 
 if __name__ == "__main__":
