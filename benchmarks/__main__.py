@@ -12,11 +12,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.apache_kafka import ROOT, UnavailableError, resolve_kafka_libs
+from benchmarks.apache_kafka import resolve_kafka_libs
 from benchmarks.brokers import Broker, BrokerKind, apache_kafka_kind, sskafka_kind
 from benchmarks.clusters import ClusterKind
 from benchmarks.generator import PROGRAM, LoadFailedError
 from benchmarks.machine import describe
+from benchmarks.maven import ROOT, UnavailableError
 from benchmarks.probe import NotReadyError
 from benchmarks.report import markdown, plain_text, tables
 from benchmarks.results import BrokerResult, as_json

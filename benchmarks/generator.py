@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.apache_kafka import ROOT
 from benchmarks.brokers import Broker
+from benchmarks.maven import ROOT
 from benchmarks.memory import WarmPages
 from benchmarks.processes import cpu_between, read_cpu, read_machine_cpu_seconds
 from benchmarks.scenarios import Extent, Load, Scenario

@@ -11,15 +11,27 @@ import sys
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 # The harness that starts brokers is shared with the benchmarks, beside the tests.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "spark"))
 
-from benchmarks.apache_kafka import KafkaLibs, UnavailableError, resolve_kafka_libs
+from benchmarks.apache_kafka import KafkaLibs, resolve_kafka_libs
 from benchmarks.brokers import Broker, BrokerKind, apache_kafka_kind, sskafka_kind
+from benchmarks.maven import UnavailableError
+from benchmarks.spark_kafka import resolve_spark_kafka_jars, spark_jars
 from programs import APACHE_KAFKA, SSKAFKA, JavaTools, Kcat
+from spark_fixtures import PY4J_LEAVES, bootstrap, brokers, new_topic, produce, session
+
+from sskafka.pipelines.session import SessionSettings, start_session, stop_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["bootstrap", "brokers", "new_topic", "produce", "session"]
 
 TEST_SECONDS_MAX = 300
 INSTALL_SECONDS_MAX = 120
@@ -32,6 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.interop)
             item.add_marker(pytest.mark.timeout(TEST_SECONDS_MAX))
+            if item.path.name.startswith("test_spark_"):
+                item.add_marker(pytest.mark.filterwarnings(*PY4J_LEAVES))
 
 
 @pytest.fixture(scope="session")
@@ -93,3 +107,19 @@ def kcat(kcat_program: str, broker: Broker) -> Kcat:
 @pytest.fixture
 def topic() -> str:
     return f"interop-{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def official_jars() -> str:
+    """The value of `spark.jars` that brings Spark's own Kafka connector."""
+    try:
+        return spark_jars(resolve_spark_kafka_jars())
+    except UnavailableError as reason:
+        pytest.skip(f"Spark's own Kafka connector is not available: {reason}")
+
+
+@pytest.fixture(scope="session")
+def spark(official_jars: str) -> Iterator["SparkSession"]:
+    """A session with both connectors; one serves all tests, because it takes long to start."""
+    yield start_session(SessionSettings("interop", "local[2]", {"spark.jars": official_jars}))
+    stop_session()

@@ -1,9 +1,12 @@
 # Programs from outside PyPI: kcat (Debian) and Apache Kafka's own tools and broker (Maven Central), against SSKafka and against Apache
 # Kafka itself, which proves the tests.
-.PHONY: apache-kafka interop
+.PHONY: apache-kafka spark-kafka interop
 
 apache-kafka: $(STAMP) ## Fetch Apache Kafka from Maven Central into build/, unless it is there
 	$(BIN)/python -c 'from benchmarks.apache_kafka import resolve_kafka_libs; resolve_kafka_libs()'
+
+spark-kafka: $(STAMP) ## Fetch Spark's own Kafka connector from Maven Central into build/, unless it is there
+	$(BIN)/python -c 'from benchmarks.spark_kafka import resolve_spark_kafka_jars; print(resolve_spark_kafka_jars())'
 
 interop: $(STAMP) ## Run the tests with kcat and Apache Kafka's tools (needs java, mvn; installs kcat when root)
 	$(BIN)/python -m pytest -q tests/interop $(PYTEST_OPTIONS)

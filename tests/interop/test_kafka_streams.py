@@ -12,7 +12,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
 
-from benchmarks.apache_kafka import ROOT, KafkaLibs, UnavailableError, resolve_kafka_libs
+from benchmarks.apache_kafka import KafkaLibs, resolve_kafka_libs
+from benchmarks.maven import ROOT, UnavailableError
 from cluster_fixtures import start_cluster
 from cluster_processes import StartCluster
 from confluent_kafka import Consumer, Producer, TopicPartition
