@@ -53,11 +53,20 @@ def read_rss_bytes(pid: int) -> int:
     return sum(_resident_pages(member) for member in _process_tree(pid)) * PAGE_BYTES
 
 
-def _process_tree(root: int) -> Iterator[int]:
+def children_of(pid: int) -> list[int]:
+    return _children_by_parent().get(pid, [])
+
+
+def _children_by_parent() -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal() and (fields := _stat_fields(entry / "stat")):
             children.setdefault(int(fields[PPID]), []).append(int(entry.name))
+    return children
+
+
+def _process_tree(root: int) -> Iterator[int]:
+    children = _children_by_parent()
     pending = [root]
     while pending:
         member = pending.pop()

@@ -5,23 +5,26 @@
 Records of 100 bytes, in batches of about 900 KB, over 12 partitions, are read into Spark's no-op sink; with --varied
 they have keys and 60 to 140 bytes each, in batches of 16 KB, as a producer with default settings writes them. The first
 read of each connector is not counted: it starts the workers and lets the JVM compile. `alone` is the same reading and
-decoding in one Python process without Spark: what lies between the two is Spark's.
+decoding in one Python process without Spark. CPU time is told by who spent it: brokers, Spark's JVM, Python workers.
 """
 
 import argparse
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from pathlib import Path
 from random import Random
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.apache_kafka import resolve_kafka_libs
-from benchmarks.brokers import BrokerKind, apache_kafka_kind, sskafka_kind
+from benchmarks.brokers import Broker, BrokerKind, apache_kafka_kind, sskafka_kind
 from benchmarks.clusters import ClusterKind
+from benchmarks.processes import children_of, read_cpu
 from sskafka.client.admin import Admin, NewTopic
 from sskafka.client.config import ConnectionConfig
+from sskafka.model.buffers import Buffer
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Row, framed, payloads
@@ -72,7 +75,7 @@ def fill(bootstrap: str, shape: Shape, records: int) -> None:
             session.run(deliver(session.cluster, everywhere, None))
 
 
-def _batch(timestamp: int, rows: list[Row]) -> bytes:
+def _batch(timestamp: int, rows: list[Row]) -> Buffer:
     (payload,) = payloads(rows, bytes_max=1 << 30)
     return framed(
         payload,
@@ -105,30 +108,59 @@ def read_with_spark(spark: "SparkSession", connector: str, bootstrap: str, recor
     return time.monotonic() - began
 
 
+class Cpu(NamedTuple):
+    """CPU seconds of everybody who has a part in reading."""
+
+    brokers: float
+    jvm: float
+    workers: float
+
+    @classmethod
+    def read(cls, broker: Broker, jvm_pid: int) -> "Cpu":
+        brokers = sum(read_cpu(pid).seconds for pid in (broker.pid, *broker.follower_pids))
+        workers = sum(read_cpu(pid).seconds for pid in children_of(jvm_pid))
+        return cls(brokers, read_cpu(jvm_pid).seconds - workers, workers)
+
+
+class Measurement(NamedTuple):
+    connector: str
+    rows_a_second: float
+    cpu_us_a_row: Cpu
+
+
 def measured(
     kind: BrokerKind, shape: Shape, arguments: argparse.Namespace, spark: "SparkSession", connectors: list[str]
-) -> Iterator[tuple[str, float]]:
-    """Connector and rows a second, round by round."""
+) -> Iterator[Measurement]:
+    """Round by round."""
     records = max(arguments.records // shape.turn, 1) * shape.turn
+    jvm_pid = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
     with tempfile.TemporaryDirectory() as directory, kind.running(Path(directory)) as broker:
         fill(broker.bootstrap, shape, records)
         for connector in connectors:
             read_with_spark(spark, connector, broker.bootstrap, min(records, WARM_UP_RECORDS))
-        for _ in range(arguments.rounds):
-            for connector in connectors:
-                yield connector, records / read_with_spark(spark, connector, broker.bootstrap, records)
-        yield "alone", records / read_alone(broker.bootstrap, records)
+        for _, connector in product(range(arguments.rounds), connectors):
+            before = Cpu.read(broker, jvm_pid)
+            seconds = read_with_spark(spark, connector, broker.bootstrap, records)
+            spent = zip(before, Cpu.read(broker, jvm_pid), strict=True)
+            yield Measurement(connector, records / seconds, Cpu(*((new - old) / records * 1e6 for old, new in spent)))
+        yield Measurement("alone", records / read_alone(broker.bootstrap, records), Cpu(0, 0, 0))
 
 
-def table(broker: str, measurements: Iterable[tuple[str, float]]) -> Iterator[str]:
-    """A line a connector: its median, its range, and how it compares with Spark's own."""
-    rates: dict[str, list[float]] = {}
-    for connector, rate in measurements:
-        print(f"{broker:14} {connector:8} {rate:12,.0f} rows/s", flush=True)
-        rates.setdefault(connector, []).append(rate)
-    for connector, seen in rates.items():
-        ratio = f"{median(seen) / median(rates['kafka']):.2f}x" if "kafka" in rates else "-"
-        yield f"| {broker} | {connector} | {median(seen):,.0f} | {min(seen):,.0f}-{max(seen):,.0f} | {ratio} |"
+def table(broker: str, measurements: Iterable[Measurement]) -> Iterator[str]:
+    """A line a connector: its median, its range, how it compares with Spark's own, and what the CPU did."""
+    seen: dict[str, list[Measurement]] = {}
+    for one in measurements:
+        print(f"{broker:14} {one.connector:8} {one.rows_a_second:12,.0f} rows/s", flush=True)
+        seen.setdefault(one.connector, []).append(one)
+    rates = {connector: [one.rows_a_second for one in some] for connector, some in seen.items()}
+    for connector, some in seen.items():
+        rate = rates[connector]
+        ratio = f"{median(rate) / median(rates['kafka']):.2f}x" if "kafka" in rates else "-"
+        cpu = " | ".join(f"{median(values):.2f}" for values in zip(*(one.cpu_us_a_row for one in some), strict=True))
+        yield f"| {broker} | {connector} | {median(rate):,.0f} | {min(rate):,.0f}-{max(rate):,.0f} | {ratio} | {cpu} |"
+
+
+TITLES = "| broker | connector | rows/s | range | of Spark's own | CPU us/row: brokers | JVM | Python |"
 
 
 def main() -> None:
@@ -143,7 +175,7 @@ def main() -> None:
     shape = VARIED if arguments.varied else UNIFORM
     jars = ",".join(map(str, arguments.official_jars.glob("*.jar"))) if arguments.official_jars else ""
     spark = start_session(SessionSettings("benchmark", conf={"spark.jars": jars} if jars else {}), print)
-    lines = [f"{shape.name}", "| broker | connector | rows/s | range | of Spark's own |", "|---|---|---|---|---|"]
+    lines = [shape.name, "", TITLES, "|---" * TITLES.count(" | ") + "|---|"]
     for kind in [sskafka_kind(), *([apache_kafka_kind(resolve_kafka_libs())] if arguments.kafka else [])]:
         cluster = kind if arguments.brokers == 1 else ClusterKind(kind, arguments.brokers)
         lines += table(kind.name, measured(cluster, shape, arguments, spark, ["sskafka", *(["kafka"] if jars else [])]))
