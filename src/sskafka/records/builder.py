@@ -173,7 +173,7 @@ def encode_record(
             key or b"",
             _NULL if value is None else encode_varint(len(value)),
             value or b"",
-            _encode_headers(headers) if headers else _NO_HEADERS,
+            encode_headers(headers) if headers else _NO_HEADERS,
         )
     )
     return encode_varint(len(body)) + body
@@ -187,7 +187,7 @@ def encoded_size_max(key: bytes | None, value: bytes | None, headers: Headers) -
     return size
 
 
-def _encode_headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+def encode_headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
     parts = [encode_varint(len(headers))]
     for name, value in headers:
         key = name.encode(errors=HEADER_KEY_ERRORS)

@@ -1,71 +1,153 @@
-"""Rows to record batches, in bulk: keys and values are glued together by one join a batch."""
+"""Columns to record batches, thousands of records at a time: the way of decode.py back.
+
+    lengths of keys and values ─ numpy ─> varints ─┐
+    keys, values ──────────────────────────────────┴─ Arrow joins row by row ─> the records, one behind the other
+
+No Python object is made for a record, unless it has headers.
+"""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from sskafka.model.buffers import Buffer
+from sskafka.pipelines.connector.binary_columns import Numbers, binary_column, bounds_and_bytes
 from sskafka.records.batch import MAGIC, TRANSACTIONAL, BatchHeader
-from sskafka.records.builder import encode_record, frame
+from sskafka.records.builder import encode_headers, frame
 from sskafka.records.compression import Compression, compress
 from sskafka.records.record import Headers
-from sskafka.records.varint import encode_varint
-
-Key: TypeAlias = bytes | None
 
 BATCH_BYTES_MAX = 900_000  # below max.message.bytes of a broker that nobody configured
 
-_NULL = encode_varint(-1)
-_VARINTS = [encode_varint(number) for number in range(1 << 14)]
-_TWO_ZEROS = b"\x00\x00"  # attributes, and no difference to the batch's timestamp
+_OVERHEAD_BYTES_MAX = 32
+_FIXED_BYTES = 2  # attributes, and no difference to the batch's timestamp: zeros
 _NO_HEADERS = b"\x00"
 
 
 class Row(NamedTuple):
-    key: Key
-    value: Key
+    key: bytes | None
+    value: bytes | None
     headers: Headers = ()
+
+
+class Columns(NamedTuple):
+    """Records that have no place yet."""
+
+    keys: pa.BinaryArray
+    values: pa.BinaryArray
+    headers: pa.BinaryArray
+    """As they stand at the end of a record."""
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Row]) -> "Columns":
+        keys, values, headers = zip(*rows, strict=True) if rows else ((), (), ())
+        return cls(pa.array(keys, pa.binary()), pa.array(values, pa.binary()), headers_column(headers))
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Columns]") -> "Columns":
+        return cls(*(pa.concat_arrays(column) for column in zip(*parts, strict=True)))
+
+    def take(self, places: Numbers) -> "Columns":
+        chosen = pa.array(places)
+        return Columns(*(column.take(chosen) for column in self))
+
+    def slice(self, start: int, end: int) -> "Columns":
+        return Columns(*(column.slice(start, end - start) for column in self))
+
+
+def headers_column(headers: Sequence[Headers]) -> pa.BinaryArray:
+    return pa.array([encode_headers(some) if some else _NO_HEADERS for some in headers], pa.binary())
+
+
+def no_headers(count: int) -> pa.BinaryArray:
+    return pa.repeat(pa.scalar(_NO_HEADERS, pa.binary()), count)
 
 
 class Payload(NamedTuple):
     """Records of one batch, encoded but not framed."""
 
-    records: bytes
+    records: Buffer
     record_count: int
 
 
 def payloads(rows: Sequence[Row], bytes_max: int = BATCH_BYTES_MAX) -> Iterator[Payload]:
-    """The rows in as few batches as fit below `bytes_max` each; a row above that is a batch of its own."""
-    start, size = 0, 0
-    for place, row in enumerate(rows):
-        row_bytes = len(row.key or b"") + len(row.value or b"") + 32 + sum(len(name) + 32 for name, _ in row.headers)
-        if size and size + row_bytes > bytes_max:
-            yield Payload(_records(rows[start:place]), place - start)
-            start, size = place, 0
-        size += row_bytes
-    if start < len(rows):
-        yield Payload(_records(rows[start:]), len(rows) - start)
+    return payloads_of(Columns.of_rows(rows), bytes_max)
 
 
-def _records(rows: Sequence[Row]) -> bytes:
-    parts: list[bytes] = []
-    for place, (key, value, headers) in enumerate(rows):
-        if headers:
-            parts.append(encode_record(place, 0, key, value, headers))
-            continue
-        offset = _varint(place)
-        key_length = _NULL if key is None else _varint(len(key))
-        value_length = _NULL if value is None else _varint(len(value))
-        body = (_TWO_ZEROS, offset, key_length, key or b"", value_length, value or b"", _NO_HEADERS)
-        parts.append(_varint(sum(map(len, body))))
-        parts += body
-    return b"".join(parts)
+def payloads_of(columns: Columns, bytes_max: int = BATCH_BYTES_MAX) -> Iterator[Payload]:
+    """The records in as few batches as fit below `bytes_max` each; one above that is a batch of its own."""
+    count = len(columns.keys)
+    ends = np.cumsum(_bytes_of(columns) + _OVERHEAD_BYTES_MAX)
+    start = 0
+    while start < count:
+        before = ends[start - 1] if start else 0
+        end = max(start + 1, int(np.searchsorted(ends, before + bytes_max, side="right")))
+        yield Payload(_records(columns.slice(start, end)), end - start)
+        start = end
 
 
-def _varint(number: int) -> bytes:
-    return _VARINTS[number] if number < 1 << 14 else encode_varint(number)
+def _records(columns: Columns) -> Buffer:
+    keys, values, headers = columns
+    places = _varints(np.arange(len(keys)))
+    key_lengths, value_lengths = _varints(_lengths(keys)), _varints(_lengths(values))
+    sizes = _FIXED_BYTES + places.sizes + key_lengths.sizes + value_lengths.sizes + _bytes_of(columns)
+    before_key = _side_by_side(_varints(sizes), _zeros(len(keys)), places, key_lengths)
+    pieces = (before_key.as_column(), keys, value_lengths.as_column(), values, headers)
+    joined = pc.binary_join_element_wise(*pieces, b"", null_handling="replace", null_replacement="")
+    return memoryview(joined.buffers()[2])[: joined.total_values_length]
+
+
+def _bytes_of(columns: Columns) -> Numbers:
+    """The bytes of key, value and headers of each record."""
+    keys, values, headers = (np.diff(bounds_and_bytes(column)[0]) for column in columns)
+    return keys + values + headers
+
+
+def _lengths(column: pa.BinaryArray) -> Numbers:
+    """-1 for a null."""
+    lengths = np.diff(bounds_and_bytes(column)[0])
+    if column.null_count:
+        lengths[column.is_null().to_numpy(zero_copy_only=False)] = -1
+    return lengths
+
+
+class _Bytes(NamedTuple):
+    """Up to so many bytes a record, and which of them are there."""
+
+    matrix: npt.NDArray[np.uint8]
+    present: npt.NDArray[np.bool_]
+
+    @property
+    def sizes(self) -> Numbers:
+        sizes: Numbers = self.present.sum(axis=1, dtype=np.int64)
+        return sizes
+
+    def as_column(self) -> pa.BinaryArray:
+        return binary_column(self.matrix, self.present)
+
+
+def _varints(numbers: Numbers) -> _Bytes:
+    folded = ((numbers << 1) ^ (numbers >> 63)).astype(np.uint64)
+    width = max(1, -(-int(folded.max()).bit_length() // 7))
+    rests = folded[:, np.newaxis] >> (np.arange(width, dtype=np.uint64) * np.uint64(7))
+    present = rests != 0
+    present[:, 0] = True
+    matrix = (rests & np.uint64(0x7F)).astype(np.uint8)
+    matrix[:, :-1] |= present[:, 1:].astype(np.uint8) << np.uint8(7)
+    return _Bytes(matrix, present)
+
+
+def _zeros(count: int) -> _Bytes:
+    shape = (count, _FIXED_BYTES)
+    return _Bytes(np.zeros(shape, dtype=np.uint8), np.ones(shape, dtype=np.bool_))
+
+
+def _side_by_side(*parts: _Bytes) -> _Bytes:
+    return _Bytes(np.hstack([part.matrix for part in parts]), np.hstack([part.present for part in parts]))
 
 
 def framed(
@@ -94,36 +176,3 @@ def framed(
         record_count=payload.record_count,
     )
     return frame(header, compress(codec, payload.records))
-
-
-_SEED = 0x9747B28C
-_MULTIPLIER = np.uint32(0x5BD1E995)
-
-
-def partitions_of_keys(keys: Sequence[bytes], partition_count: int) -> npt.NDArray[np.int64]:
-    """The partition of each key by Kafka's murmur2; keys of one length are hashed together."""
-    lengths = np.array([len(key) for key in keys], dtype=np.int64)
-    hashes = np.empty(len(keys), dtype=np.uint32)
-    for length in np.unique(lengths).tolist():
-        places = np.flatnonzero(lengths == length)
-        joined = b"".join(keys[place] for place in places.tolist())
-        hashes[places] = _murmur2_of_equal_length(joined, len(places), length)
-    return (hashes & np.uint32(0x7FFFFFFF)).astype(np.int64) % partition_count
-
-
-def _murmur2_of_equal_length(joined: bytes, count: int, length: int) -> npt.NDArray[np.uint32]:
-    """records.partitioner.murmur2, for `count` keys that stand one behind the other."""
-    matrix = np.frombuffer(joined, dtype=np.uint8).reshape(count, length)
-    hashed = np.full(count, (_SEED ^ length) & 0xFFFFFFFF, dtype=np.uint32)
-    whole = length & ~3
-    words = np.ascontiguousarray(matrix[:, :whole]).view("<u4")
-    for column in range(whole // 4):
-        mixed = words[:, column] * _MULTIPLIER
-        mixed = (mixed ^ (mixed >> np.uint32(24))) * _MULTIPLIER
-        hashed = (hashed * _MULTIPLIER) ^ mixed
-    if length > whole:
-        tail = np.zeros((count, 4), dtype=np.uint8)
-        tail[:, : length - whole] = matrix[:, whole:]
-        hashed = (hashed ^ tail.view("<u4")[:, 0]) * _MULTIPLIER
-    hashed = (hashed ^ (hashed >> np.uint32(13))) * _MULTIPLIER
-    return hashed ^ (hashed >> np.uint32(15))

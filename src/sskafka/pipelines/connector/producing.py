@@ -1,24 +1,36 @@
-"""How a task writes: rows are collected by partition, encoded in bulk and sent, one batch a partition at a time.
+"""How a task writes: columns are collected, told apart by partition, encoded in bulk and sent, a batch a partition at
+a time.
 
 Each batch carries the producer's id, epoch and sequence, so the broker drops what a retry sends twice. In a
 transaction the partitions are enrolled before their first batch.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sskafka.client.cluster import Cluster
-from sskafka.client.errors import UnknownTopicError, raise_for
+from sskafka.client.errors import raise_for
 from sskafka.client.transactions import Transaction, add_partitions
 from sskafka.model.buffers import Buffer
 from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector.binary_columns import Numbers, binary_or_nulls
 from sskafka.pipelines.connector.delivery import deliver
-from sskafka.pipelines.connector.encode import Payload, Row, framed, partitions_of_keys, payloads
+from sskafka.pipelines.connector.encode import (
+    Columns,
+    Payload,
+    framed,
+    headers_column,
+    no_headers,
+    payloads_of,
+)
 from sskafka.pipelines.connector.errors import ConnectorError
 from sskafka.pipelines.connector.options import SinkOptions
+from sskafka.pipelines.connector.partitioning import partition_numbers
 from sskafka.pipelines.connector.transactions import begin
 from sskafka.records.compression import Compression
 from sskafka.records.record import Headers
@@ -38,7 +50,7 @@ class TaskProducer:
         self._codec = Compression.named(options.compression)
         self._identity: Transaction | None = None
         self._sequences: dict[TopicPartition, int] = {}
-        self._rows: dict[TopicPartition, list[Row]] = {}
+        self._collected: dict[TopicPartition, list[Columns]] = {}
         self._collected_bytes = 0
         self._keyless = slot
         """Counts up with each Arrow batch: rows without a key go to one partition after the other."""
@@ -50,36 +62,28 @@ class TaskProducer:
         return self._identity if self._transactional_id is not None else None
 
     async def write(self, batch: pa.RecordBatch) -> None:
-        for topic, rows, chosen in _by_topic(batch, self._options.topic):
+        for topic, rows in _by_topic(batch, self._options.topic):
             view = await self._cluster.retrying(partial(self._cluster.topic, topic), topics=[topic])
-            self._collect(topic, rows, chosen, len(view.partitions))
+            numbers = partition_numbers(rows, topic, len(view.partitions), self._keyless)
+            self._collect(topic, _columns(rows), numbers)
         self.records += batch.num_rows
         self._collected_bytes += batch.nbytes
         self._keyless += 1
         if self._collected_bytes > _COLLECTED_BYTES_MAX:
             await self.flush()
 
-    def _collect(self, topic: str, rows: Sequence[Row], chosen: Sequence[int | None], partition_count: int) -> None:
-        numbers = list(chosen)
-        keyed = [place for place, row in enumerate(rows) if row.key is not None and numbers[place] is None]
-        if keyed:
-            hashed = partitions_of_keys([rows[place].key or b"" for place in keyed], partition_count)
-            for place, number in zip(keyed, hashed.tolist(), strict=True):
-                numbers[place] = number
-        sticky = self._keyless % partition_count
-        for row, number in zip(rows, numbers, strict=True):
-            partition = sticky if number is None else number
-            if not 0 <= partition < partition_count:
-                raise UnknownTopicError(f"a row names partition {partition}, but {topic!r} has {partition_count}")
-            self._rows.setdefault(TopicPartition(topic, partition), []).append(row)
+    def _collect(self, topic: str, columns: Columns, numbers: Numbers) -> None:
+        for number in np.unique(numbers).tolist():
+            chosen = columns.take(np.flatnonzero(numbers == number))
+            self._collected.setdefault(TopicPartition(topic, number), []).append(chosen)
 
     async def flush(self) -> None:
         """Returns when the brokers have everything."""
-        collected, self._rows, self._collected_bytes = self._rows, {}, 0
+        collected, self._collected, self._collected_bytes = self._collected, {}, 0
         if not collected:
             return
         identity = await self._prepare(collected)
-        waiting = {partition: deque(payloads(rows)) for partition, rows in collected.items()}
+        waiting = {partition: deque(payloads_of(Columns.joined(parts))) for partition, parts in collected.items()}
         while waiting:
             heads = {partition: self._framed(identity, partition, queue[0]) for partition, queue in waiting.items()}
             await deliver(self._cluster, heads, self._transactional_id)
@@ -121,34 +125,25 @@ class TaskProducer:
         )
 
 
-def _by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, list[Row], list[int | None]]]:
-    """The rows of an Arrow batch, by the topic they go to, with the partition that each names."""
-    names = batch.schema.names
-    keys = _bytes(batch, "key")
-    rows = [Row(*fields) for fields in zip(keys, _bytes(batch, "value"), _headers(batch), strict=True)]
-    partitions = batch.column("partition").to_pylist() if "partition" in names else [None] * batch.num_rows
+def _by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The rows of an Arrow batch, by the topic they go to."""
     if topic is not None:
-        yield topic, rows, partitions
+        yield topic, batch
         return
-    topics = batch.column("topic").to_pylist()
-    for name in dict.fromkeys(topics):
-        if name is None:
-            raise ConnectorError("a row has no topic: its topic column is null and the option topic is not set")
-        places = [place for place, of_row in enumerate(topics) if of_row == name]
-        yield name, [rows[place] for place in places], [partitions[place] for place in places]
+    topics = batch.column("topic")
+    if topics.null_count:
+        raise ConnectorError("a row has no topic: its topic column is null and the option topic is not set")
+    for name in topics.unique().to_pylist():
+        yield name, batch.filter(pc.equal(topics, name))
 
 
-def _bytes(batch: pa.RecordBatch, name: str) -> list[bytes | None]:
-    if name not in batch.schema.names:
-        return [None] * batch.num_rows
-    values: list[bytes | None] = batch.column(name).cast(pa.binary()).to_pylist()
-    return values
+def _columns(rows: pa.RecordBatch) -> Columns:
+    headers = headers_column(_headers(rows)) if "headers" in rows.schema.names else no_headers(rows.num_rows)
+    return Columns(binary_or_nulls(rows, "key"), binary_or_nulls(rows, "value"), headers)
 
 
-def _headers(batch: pa.RecordBatch) -> list[Headers]:
-    if "headers" not in batch.schema.names:
-        return [()] * batch.num_rows
+def _headers(rows: pa.RecordBatch) -> list[Headers]:
     return [
         tuple((header["key"], header["value"]) for header in headers or ())
-        for headers in batch.column("headers").to_pylist()
+        for headers in rows.column("headers").to_pylist()
     ]

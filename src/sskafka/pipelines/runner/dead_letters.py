@@ -7,13 +7,14 @@ from typing import NamedTuple
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.delivery import deliver
-from sskafka.pipelines.connector.encode import Row, framed, partitions_of_keys, payloads
+from sskafka.pipelines.connector.encode import Row, framed, payloads
 from sskafka.pipelines.connector.fetching import read_ranges
 from sskafka.pipelines.connector.offsets import Offsets, ranges_between
 from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.progress import committed_progress, maybe_commit_progress
 from sskafka.records.compression import Compression
+from sskafka.records.partitioner import partition_for_key
 
 _READ_COMMITTED = 1
 
@@ -77,7 +78,7 @@ class DeadLetters:
     async def _send_back(self, letter: DeadLetter) -> None:
         cluster = self._session.cluster
         count = len((await cluster.topic(letter.topic)).partitions)
-        number = letter.partition if letter.key is None else int(partitions_of_keys([letter.key], count)[0])
+        number = letter.partition if letter.key is None else partition_for_key(letter.key, count)
         (payload,) = payloads([Row(letter.key, letter.value)])
         batch = framed(
             payload,
