@@ -10,11 +10,13 @@ import pytest
 from sskafka.model.counters import ConnectionCounters, RequestCounters
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.authorization import AllowAll, Operation, ResourceType
-from sskafka.servers.kafka.connection import LARGE_FRAME_BYTES, WRITE_CHUNK_BYTES, Connection, ResponseSlot
+from sskafka.servers.kafka.connection import LARGE_FRAME_BYTES, Connection
 from sskafka.servers.kafka.listener import RECEIVE_BUFFER_BYTES, ConnectionLimits, Listener
+from sskafka.servers.kafka.outgoing import WRITE_CHUNK_BYTES
 from sskafka.servers.kafka.registry import Api
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.request_memory import RequestMemory
+from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.wire.codec import decode
 from sskafka.wire.header import decode_response_header
 from sskafka.wire.messages.describe_cluster import DescribeClusterResponse

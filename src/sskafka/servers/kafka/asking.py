@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 from sskafka.model.coordination import Asker
 from sskafka.model.errors import ErrorCode
-from sskafka.servers.kafka.connection import ResponseSlot
 from sskafka.servers.kafka.frames import response_frame
 from sskafka.servers.kafka.registry import Handler
 from sskafka.servers.kafka.request import Request, Response
+from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.wire.apis import API_BY_KEY
 from sskafka.wire.codec import decode
 from sskafka.wire.schema import Message

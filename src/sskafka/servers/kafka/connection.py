@@ -16,19 +16,18 @@ Rules
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
 from struct import error as StructError  # noqa: N812
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, cast
 
-from sskafka.model.buffers import Buffer
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.authorization import ANONYMOUS, CLUSTER_NAME, Authorizer, ResourceType
 from sskafka.servers.kafka.frames import REQUEST_START, SIZE, error_frame
+from sskafka.servers.kafka.large_frame import LargeFrame
+from sskafka.servers.kafka.outgoing import WRITE_CHUNK_BYTES, Outgoing
 from sskafka.servers.kafka.registry import Api
-from sskafka.servers.kafka.request import Part, Request, Response
-from sskafka.storage.errors import StorageError
-from sskafka.storage.file_slice import FileSlice
+from sskafka.servers.kafka.request import Request, Response
+from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.varint import skip_tagged_fields
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LARGE_FRAME_BYTES = 64 * 1024
-WRITE_CHUNK_BYTES = 1024 * 1024
 WRITE_BUFFER_HIGH_BYTES = 2 * 1024 * 1024
 
 _GONE = memoryview(b"")  # stands in for the frame of a parked request, whose buffer others use by then
@@ -47,73 +45,28 @@ _parse_size = SIZE.unpack_from
 _parse_start = REQUEST_START.unpack_from
 
 
-class ResponseSlot:
-    """The place of a parked request in its connection's order of answers."""
-
-    __slots__ = ("_api", "_connection", "_received_ns", "on_abandoned", "response")
-
-    def __init__(self, connection: "Connection", api: Api, received_ns: int) -> None:
-        self._connection = connection
-        self._api = api
-        self._received_ns = received_ns
-        self.response: Response | None = None
-        self.on_abandoned: Callable[[], None] | None = None
-        """Set by whoever parked the request: called when the client has gone away before the answer."""
-
-    def complete(self, response: Response) -> None:
-        assert self.response is None, "a request is answered once"
-        self.response = response
-        self._api.counters.observe(perf_counter_ns() - self._received_ns)
-        self._connection.settle()
-
-    def fail(self, error: Exception) -> None:
-        self._api.counters.errors += 1
-        self._connection.abort_after(error, self._api)
-
-
-class Connection(asyncio.BufferedProtocol):
+class Connection(Outgoing):
     __slots__ = (
         "_api",
         "_awaiting_memory",
         "_backlog",
-        "_frame",
-        "_frame_filled",
-        "_frame_size",
-        "_listener",
-        "_out",
-        "_reading_cold",
+        "_large",
         "_reading_paused",
         "_slots",
         "_tail",
-        "_transport",
-        "_unwritten_bytes",
-        "_write_paused",
         "authorizer",
-        "closed",
-        "last_active_tick",
-        "peer",
         "principal",
     )
 
     def __init__(self, listener: "Listener") -> None:
-        self._listener = listener
-        self._transport: asyncio.Transport | None = None
+        super().__init__(listener)
         self._tail = b""
         self._backlog = b""  # what had come in when reading was paused
-        self._frame: bytearray | None = None
-        self._frame_size = 0
-        self._frame_filled = 0
+        self._large: LargeFrame | None = None
         self._api: Api | None = None
         self._slots: deque[ResponseSlot | Response] = deque()  # parked requests, and answers behind them
-        self._out: deque[Part] = deque()
-        self._unwritten_bytes = 0  # in memory, put out since the last flush
-        self._write_paused = False
         self._reading_paused = False
-        self._reading_cold = False
         self._awaiting_memory = False
-        self.closed = False
-        self.last_active_tick = listener.tick
-        self.peer = ""
         self.principal = ANONYMOUS
         self.authorizer: Authorizer = listener.authorizer
 
@@ -144,12 +97,12 @@ class Connection(asyncio.BufferedProtocol):
                 slot.on_abandoned()
         self._out.clear()
         self._backlog = b""
-        self._return_frame()
+        self._give_back_large()
         self._listener.forget(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        if self._frame is not None:
-            return memoryview(self._frame)[self._frame_filled : self._frame_size]
+        if self._large is not None:
+            return self._large.room()
         shared = self._listener.receive_view
         tail = self._tail
         if not tail:
@@ -179,12 +132,12 @@ class Connection(asyncio.BufferedProtocol):
     def _handle(self, view: memoryview, end: int) -> None:
         """What goes wrong with what came in ends this connection and nothing else."""
         try:
-            if self._frame is None:
+            if self._large is None:
                 self._handle_frames(view, end)
             else:
-                self._handle_large(end)
+                self._handle_large(self._large, end)
         except (MalformedMessageError, StructError, IndexError, UnicodeDecodeError) as error:
-            self._refuse(f"malformed request: {error}")
+            self.refuse(f"malformed request: {error}")
         except Exception as error:
             self.abort_after(error, self._api)
         if self._out:
@@ -224,13 +177,11 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.resume_reading()
 
     def _start_large(self, beginning: memoryview, size: int) -> None:
-        frame = self._listener.memory.borrow(size)
-        if frame is None:
+        self._large = LargeFrame.maybe_begin(self._listener.memory, size, beginning)
+        if self._large is None:
             self._wait_for_memory(bytes(beginning), size)
-            return
-        frame[: len(beginning)] = beginning
-        self._tail = b""
-        self._frame, self._frame_size, self._frame_filled = frame, size, len(beginning)
+        else:
+            self._tail = b""
 
     def _wait_for_memory(self, beginning: bytes, size: int) -> None:
         """Too many large requests are on their way in already: read no more until one is done."""
@@ -245,20 +196,17 @@ class Connection(asyncio.BufferedProtocol):
 
         self._listener.memory.wait(retry)
 
-    def _handle_large(self, nbytes: int) -> None:
-        self._frame_filled += nbytes
-        if self._frame_filled < self._frame_size:
-            return
-        assert self._frame is not None
-        try:
-            self._dispatch(memoryview(self._frame)[: self._frame_size], perf_counter_ns())
-        finally:
-            self._return_frame()
+    def _handle_large(self, large: LargeFrame, nbytes: int) -> None:
+        if large.is_complete_with(nbytes):
+            try:
+                self._dispatch(large.content(), perf_counter_ns())
+            finally:
+                self._give_back_large()
 
-    def _return_frame(self) -> None:
-        if self._frame is not None:
-            frame, self._frame = self._frame, None
-            self._listener.memory.give_back(frame)
+    def _give_back_large(self) -> None:
+        if self._large is not None:
+            large, self._large = self._large, None
+            large.give_back()
 
     def _dispatch(self, frame: memoryview, received_ns: int) -> None:
         key, version, correlation_id, client_id_length = _parse_start(frame, 0)
@@ -306,7 +254,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _answer_or_refuse(self, response: Response | None, reason: str) -> None:
         if response is None:
-            self._refuse(reason)
+            self.refuse(reason)
         else:
             self._answer(response)
 
@@ -330,7 +278,7 @@ class Connection(asyncio.BufferedProtocol):
             if response is None:
                 break
             slots.popleft()
-            self._put_out(response)
+            self.put_out(response)
         if self._out:
             self._listener.flush_soon(self)
         if self._reading_paused and len(slots) < self._listener.parked_max:
@@ -338,73 +286,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def _answer(self, response: Response) -> None:
         if not self._slots:
-            self._put_out(response)
+            self.put_out(response)
             return
         self._slots.append(response)
         if len(self._slots) >= self._listener.parked_max:
             self._pause_reading()
-
-    def _put_out(self, response: Response) -> None:
-        if isinstance(response, bytes):
-            self._out.append(response)
-            self._unwritten_bytes += len(response)
-        else:
-            self._out.extend(response)
-
-    def flush(self) -> None:
-        """Write what is ready until the socket is full; file slices are read here and no earlier."""
-        out = self._out
-        self._unwritten_bytes = 0
-        while out and not self._write_paused and not self._reading_cold and not self.closed:
-            chunk: list[Buffer] = []
-            size = 0
-            while out and size < WRITE_CHUNK_BYTES:
-                part = out.popleft()
-                data = part if isinstance(part, bytes) else self._read_slice(part)
-                if data is None:
-                    break
-                chunk.append(data)
-                size += len(data)
-            self._write(chunk, size)
-
-    def _write(self, chunk: list[Buffer], size: int) -> None:
-        if not chunk or self._transport is None:
-            return
-        self.last_active_tick = self._listener.tick
-        self._listener.counters.bytes_sent += size
-        if len(chunk) == 1:
-            self._transport.write(chunk[0])
-        else:
-            self._transport.writelines(chunk)
-
-    def _read_slice(self, part: FileSlice) -> Buffer | None:
-        """The next bytes of a file slice, at most a chunk; None when they must come from the disk first."""
-        if part.length > WRITE_CHUNK_BYTES:
-            self._out.appendleft(part.part(WRITE_CHUNK_BYTES, part.length))
-            part = part.part(0, WRITE_CHUNK_BYTES)
-        try:
-            data = part.read_now()
-        except (OSError, StorageError) as error:
-            self._out.clear()
-            self._refuse(f"the log could not be read while it was being sent: {error}")
-            return None
-        if data is None:
-            self._read_cold(part)
-        return data
-
-    def _read_cold(self, part: FileSlice) -> None:
-        self._reading_cold = True
-
-        def done(data: Buffer | None) -> None:
-            self._reading_cold = False
-            if data is None:
-                self._out.clear()
-                self._refuse("the log could not be read while it was being sent")
-            elif not self.closed:
-                self._out.appendleft(bytes(data))
-                self.flush()
-
-        self._listener.read_in_background(part, done)
 
     # -- back-pressure and ends
 
@@ -428,24 +314,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _refuse_size(self, size: int) -> None:
         limit = self._listener.request_bytes_max
-        self._refuse(f"a request of {size} bytes is outside 8..{limit} (socket.request.max.bytes)")
-
-    def _refuse(self, reason: str) -> None:
-        """End the connection, but not before the answers to the requests ahead of the bad one have left."""
-        log.info("closing the connection from %s: %s", self.peer, reason)
-        self._listener.counters.refused += 1
-        self.flush()
-        self.closed = True
-        if self._transport is not None:
-            self._transport.close()
+        self.refuse(f"a request of {size} bytes is outside 8..{limit} (socket.request.max.bytes)")
 
     def abort_after(self, error: Exception, api: Api | None) -> None:
         name = api.name if api else "a request"
         log.error("closing the connection from %s: %s failed", self.peer, name, exc_info=error)
         self.close()
-
-    def close(self) -> None:
-        """End the connection at once."""
-        self.closed = True
-        if self._transport is not None:
-            self._transport.abort()

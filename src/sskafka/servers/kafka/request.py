@@ -13,7 +13,8 @@ from sskafka.servers.kafka.authorization import (
 from sskafka.storage.file_slice import FileSlice
 
 if TYPE_CHECKING:
-    from sskafka.servers.kafka.connection import Connection, ResponseSlot
+    from sskafka.servers.kafka.connection import Connection
+    from sskafka.servers.kafka.response_slot import ResponseSlot
 
 Part: TypeAlias = bytes | FileSlice
 Response: TypeAlias = bytes | list[Part]

@@ -14,11 +14,11 @@ from sskafka.replication.partition import ParkedFetch, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import Timer, TimerWheel
 from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.connection import ResponseSlot
 from sskafka.servers.kafka.handlers.fetch_readers import ConsumerReader, FollowerReader, Reader
 from sskafka.servers.kafka.handlers.fetch_sessions import FetchContext, FetchSessions, Target, Topic
 from sskafka.servers.kafka.registry import Handler
 from sskafka.servers.kafka.request import Request, Response
+from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.wire.fetch import FetchedPartition, FetchRequestView, decode_fetch_request, encode_fetch_response
 from sskafka.wire.leaders import NodeEndpoint
 

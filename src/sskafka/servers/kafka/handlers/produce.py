@@ -21,9 +21,9 @@ from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
 from sskafka.servers.kafka.authorization import Operation, ResourceType
 from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.connection import ResponseSlot
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request, Response
+from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.storage.log import AppendInfo
 from sskafka.wire.leaders import CurrentLeader
 from sskafka.wire.produce import (

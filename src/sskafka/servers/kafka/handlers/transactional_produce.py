@@ -20,9 +20,9 @@ from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
 from sskafka.servers.kafka.authorization import Operation
-from sskafka.servers.kafka.connection import ResponseSlot
 from sskafka.servers.kafka.handlers.transaction_refusals import refusal_for_client
 from sskafka.servers.kafka.request import Request
+from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.storage.transaction_verification import Verification
 from sskafka.transactions.metadata import ProducerIdentity
 from sskafka.wire.produce import ProduceRequestView, Topic

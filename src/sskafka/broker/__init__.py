@@ -1,0 +1,14 @@
+"""A node of the cluster, put together: the only place that wires parts.
+
+node.py          its life: what is started in which order, and stopped in the opposite one
+ground.py        what every part stands on: settings, clock, threads, tasks, and what is undone in the end
+tasks.py         work in the background, whose death is the death of the node, and requests being worked on
+sockets.py       ports, bound before anything else, and the addresses that others are told
+services.py      what a broker has beside its part in the quorum: replicas, coordinators, work in the background
+side_doors.py    HTTP and ADR-0011
+first_topics.py  what `topics.file` asks for
+"""
+
+from sskafka.broker.node import Broker
+
+__all__ = ["Broker"]

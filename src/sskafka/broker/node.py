@@ -1,0 +1,260 @@
+"""The life of a node: settings become a clock, a disk and sockets, those become services, those become servers.
+
+Starting goes from the bottom up, stopping from the top down:
+
+    sockets bound -> log directories locked -> metadata read -> quorum joined -> broker registered, replicas opened
+    -> unfenced -> clients served -> the other doors open
+
+Voters reach each other on the ports that clients use, so these are open as soon as the metadata is read, for other
+nodes alone; a node that is the whole quorum has nobody to wait for and opens them last.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from sskafka.broker.ground import Ground
+from sskafka.broker.services import NodeServices
+from sskafka.broker.side_doors import SideDoors
+from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
+from sskafka.broker.tasks import BackgroundTasks, RequestTasks
+from sskafka.client.clock import SystemClock
+from sskafka.metadata.broker_lifecycle import supported_features
+from sskafka.model.clock import Clock
+from sskafka.model.counters import ConnectionCounters, Sample
+from sskafka.model.listeners import SECURITY_PROTOCOLS
+from sskafka.model.settings import Settings
+from sskafka.quorum.control_thread import ControlThread
+from sskafka.quorum.formatting import format_storage
+from sskafka.quorum.node_control import NodeControl
+from sskafka.servers.event_loop import new_event_loop
+from sskafka.servers.kafka.api_tables import register_broker_apis, register_controller_apis
+from sskafka.servers.kafka.authorization import AllowAll
+from sskafka.servers.kafka.listener import ConnectionLimits, Listener
+from sskafka.servers.kafka.readiness import ServedApis
+from sskafka.servers.kafka.registry import Api, Registry
+from sskafka.servers.kafka.request_memory import RequestMemory
+from sskafka.servers.samples import control_samples, process_samples
+from sskafka.storage.disk import OsDisk
+from sskafka.storage.log_manager import LogManager
+from sskafka.storage.loop_background import LoopBackground
+from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
+from sskafka.wire.messages.broker_registration import Listener as RegisteredListener
+
+if TYPE_CHECKING:
+    from sskafka.broker.first_topics import FirstTopics
+
+THREADS = 4
+REQUEST_MEMORY_DEFAULT_BYTES = 256 * 1024 * 1024
+DRAIN_TIMEOUT_S = 5.0
+
+
+class Broker:
+    """One node: a broker, a voter of the metadata quorum, or both; its data on the running event loop.
+
+    `inherited` has sockets, by listener name, that whoever started this process has bound already.
+    """
+
+    def __init__(
+        self, settings: Settings, clock: Clock | None = None, inherited: Mapping[str, socket.socket] | None = None
+    ) -> None:
+        self.settings = settings
+        self.node_id: int = settings["node.id"]
+        self.cluster_id = ""
+        self.recovery = ""
+        self._clock = clock or SystemClock()
+        self._disk = OsDisk()
+        self._sockets = NodeSockets(settings, inherited or {})
+        self._stack = AsyncExitStack()
+        self._requests = RequestTasks()
+        self._connections = ConnectionCounters()
+        self._registry = Registry(self._requests.spawn)
+        self._served = ServedApis()
+        self._services: NodeServices | None = None
+        self._side_doors: SideDoors | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The addresses that clients are told, as `bootstrap.servers` takes them."""
+        return self._sockets.bootstrap_servers
+
+    @property
+    def http_address(self) -> str | None:
+        """host:port of the HTTP door, when it has one."""
+        return self._sockets.door_addresses.get(HTTP_LISTENER)
+
+    @property
+    def adr_address(self) -> str | None:
+        """The same of the ADR's door."""
+        return self._sockets.door_addresses.get(ADR_LISTENER)
+
+    async def start(self) -> None:
+        """Returns when the Kafka port answers; raises what kept the broker from starting, and leaves nothing behind."""
+        self._background = BackgroundTasks()
+        try:
+            await self._start("broker" in self.settings["process.roles"])
+        except BaseException:
+            await self._stack.aclose()
+            raise
+
+    async def doors_open(self) -> None:
+        """Returns when every door is open; the Kafka port is so first, and has been since `start` returned."""
+        if self._side_doors is not None:
+            await self._background.unless_failed(self._side_doors.http_opened())
+
+    async def stop(self) -> None:
+        """Refuse new requests, put everything on the disk and leave the mark of a clean stop."""
+        await self._stack.aclose()
+
+    async def failure(self) -> None:
+        """Waits until a background task dies, and raises what killed it: the broker must not go on without it."""
+        await self._background.failure()
+
+    def samples(self) -> Iterator[Sample]:
+        """Every counter under its Kafka name. Taken in turns, it shows what is counted meanwhile."""
+        yield from self._connections.samples()
+        for api in self._registry:
+            yield from api.counters.samples()
+        yield from control_samples(self._control.image, self.node_id, self._control.leader_id)
+        yield from process_samples()
+        if self._services is not None:
+            yield from self._services.samples()
+
+    # -- from the bottom up
+
+    async def _start(self, is_broker: bool) -> None:
+        first_topics = self._read_first_topics()
+        self._bind(is_broker)
+        ground = self._make_ground()
+        logs = self._open_logs(ground)
+        self._stack.callback(logs.release)
+        control = self._control = self._make_control(ground)
+        self._stack.callback(lambda: logs.close(control.broker_epoch))
+        services = self._services = NodeServices(ground, logs, control) if is_broker else None
+        await control.open()
+        self._stack.push_async_callback(control.close)
+        await self._serve_quorum(ground, control)
+        if services is None:
+            await control.begin()
+            return
+        doors = self._side_doors = SideDoors(ground, self._sockets, control, services.replicas)
+        self._register_apis(services, doors, control)
+        await self._join_cluster(ground, control, logs, doors)
+        await doors.maybe_open_adr()
+        if first_topics is not None:
+            ground.run_in_background(first_topics.create(self.bootstrap_servers))
+
+    def _read_first_topics(self) -> "FirstTopics | None":
+        if self.settings["topics.file"] is None:
+            return None
+        from sskafka.broker.first_topics import FirstTopics  # noqa: PLC0415
+
+        return FirstTopics.read(self.settings)
+
+    def _bind(self, is_broker: bool) -> None:
+        self._stack.callback(self._sockets.close)
+        self._sockets.bind_listeners()
+        if is_broker:
+            self._sockets.bind_doors()
+
+    def _make_ground(self) -> Ground:
+        executor = ThreadPoolExecutor(THREADS, thread_name_prefix="sskafka-io")
+        self._stack.callback(executor.shutdown)
+        return Ground(self.settings, self._clock, executor, self._background, self._requests, self._stack)
+
+    def _open_logs(self, ground: Ground) -> LogManager:
+        """Directories that nobody has formatted yet are formatted here."""
+        settings = self.settings
+        report = format_storage(self._disk, settings, os.urandom, self._clock.now_ms(), ignore_formatted=True)
+        self.cluster_id = report.cluster_id
+        return LogManager.open(
+            self._disk,
+            settings.data_directories,
+            node_id=self.node_id,
+            metadata_path=settings.metadata_directory,
+            partition_base=settings["log.dir.partition.base"],
+            background=LoopBackground(asyncio.get_running_loop(), ground.executor),
+        )
+
+    def _make_control(self, ground: Ground) -> NodeControl:
+        settings, clock, executor, background, *_ = ground
+        return NodeControl(settings, self.cluster_id, self._disk, clock, executor, new_event_loop, background.fail)
+
+    def _register_apis(self, services: NodeServices, doors: SideDoors, control: NodeControl) -> None:
+        register_broker_apis(
+            self._registry, services.for_handlers, control, self.settings, self._clock, self.cluster_id
+        )
+        doors.register(self._registry)
+
+    async def _join_cluster(self, ground: Ground, control: NodeControl, logs: LogManager, doors: SideDoors) -> None:
+        """The HTTP door opens behind the Kafka port; where others are awaited, it tells so meanwhile."""
+        if not control.is_alone:
+            self._served.open_to_nodes(self._registry)
+            await self._serve(ground)
+        await control.begin()
+        if not control.is_alone:
+            doors.maybe_open_http(self.samples)
+        await ground.background.unless_failed(
+            control.join(self._registration(logs), lambda: logs.offline_directory_ids)
+        )
+        self.recovery = str(logs.recovery)
+        self._served.open_to_all(self._registry)
+        if control.is_alone:
+            await self._serve(ground)
+            doors.maybe_open_http(self.samples)
+        self._stack.push_async_callback(control.leave)
+
+    def _registration(self, logs: LogManager) -> BrokerRegistrationRequest:
+        return BrokerRegistrationRequest(
+            broker_id=self.node_id,
+            cluster_id=self.cluster_id,
+            incarnation_id=os.urandom(16),
+            listeners=[
+                RegisteredListener(item.name, item.host, item.port, SECURITY_PROTOCOLS[item.protocol])
+                for item in self._sockets.advertised
+            ],
+            features=supported_features(),
+            rack=self.settings["broker.rack"],
+            log_dirs=[item.directory_id for item in logs.directories if item.directory_id is not None],
+            previous_broker_epoch=logs.previous_broker_epoch,
+        )
+
+    # -- Kafka's listeners
+
+    async def _serve(self, ground: Ground) -> None:
+        for item in self.settings.listeners:
+            listener = self._listener(ground, item.name, self._served.by_key, self._connections)
+            await listener.start(self._sockets[item.name], self.settings["socket.listen.backlog.size"])
+            self._stack.push_async_callback(listener.stop)
+        self._stack.push_async_callback(self._requests.drain, DRAIN_TIMEOUT_S)
+
+    async def _serve_quorum(self, ground: Ground, control: NodeControl) -> None:
+        """Controller listeners are served by the control loop itself: no load of data reaches them."""
+        thread = control.thread
+        registry = Registry(RequestTasks().spawn)
+        register_controller_apis(registry, control, self.settings, self.cluster_id)
+        for item in self.settings.controller_listeners:
+            listener = self._listener(ground, item.name, registry.by_key, ConnectionCounters())
+            await thread.call(listener.start(self._sockets[item.name], self.settings["socket.listen.backlog.size"]))
+            self._stack.push_async_callback(_stop_on, thread, listener)
+
+    def _listener(self, ground: Ground, name: str, apis: dict[int, Api], counters: ConnectionCounters) -> Listener:
+        settings = self.settings
+        limits = ConnectionLimits(
+            request_bytes_max=settings["socket.request.max.bytes"],
+            idle_ms_max=settings["connections.max.idle.ms"],
+            connections_max=settings["max.connections"],
+            connections_per_ip_max=settings["max.connections.per.ip"],
+            parked_max=settings["queued.max.requests"],
+        )
+        budget = settings["queued.max.request.bytes"]
+        memory = RequestMemory(budget if budget > 0 else REQUEST_MEMORY_DEFAULT_BYTES)
+        return Listener(name, apis, AllowAll(), limits, memory, counters, ground.executor)
+
+
+async def _stop_on(thread: ControlThread, listener: Listener) -> None:
+    await thread.call(listener.stop())

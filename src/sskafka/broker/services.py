@@ -1,0 +1,179 @@
+"""What a broker has beside its part in the quorum: replicas, coordinators, and the work in the background.
+
+They are made in the order in which they depend on each other and hear of the metadata once that is read:
+
+    metadata -> replicas open their logs, lead or follow -> coordinators load -> the controller is told
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from sskafka.broker.ground import Ground
+from sskafka.broker.tasks import RequestTasks
+from sskafka.client.connection import Address, ConnectionOptions
+from sskafka.metadata.delta import MetadataDelta
+from sskafka.metadata.effective_settings import effective_settings
+from sskafka.metadata.image import ClusterImage
+from sskafka.model.counters import Sample
+from sskafka.model.settings import Settings
+from sskafka.quorum.node_control import NodeControl
+from sskafka.replication.cluster_links import ClusterLinks
+from sskafka.replication.controller_requests import ControllerRequests
+from sskafka.replication.housekeeping import Housekeeping
+from sskafka.replication.leader_connections import LeaderConnections
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.servers.kafka.api_tables import BrokerServices, allocate_producer_ids
+from sskafka.servers.kafka.first_need import Surroundings
+from sskafka.servers.kafka.group_services import GroupServices
+from sskafka.servers.kafka.handlers.producers import ProducerIds
+from sskafka.servers.kafka.transaction_services import Neighbours, TransactionServices
+from sskafka.servers.samples import topic_samples
+from sskafka.storage.log_manager import LogManager
+from sskafka.storage.loop_background import LoopBackground
+from sskafka.wire.schema import Message
+
+if TYPE_CHECKING:
+    from sskafka.replication.log_cleaner import LogCleaner
+    from sskafka.replication.replica_moves import ReplicaMoves
+
+CLEANER_DELAY_S = 1.0
+
+
+class NodeServices:
+    def __init__(self, ground: Ground, logs: LogManager, control: NodeControl) -> None:
+        self._ground = ground
+        self._logs = logs
+        self._control = control
+        self._node_id: int = ground.settings["node.id"]
+        self._links = RequestTasks()
+        self._cleaner: LogCleaner | None = None
+        self.replicas = self._make_replicas()
+        moves = self._maybe_watch_directories()
+        timers = TimerWheel(ground.clock, asyncio.get_running_loop().call_later)
+        producer_ids = ProducerIds(lambda: allocate_producer_ids(control, self._node_id))
+        surroundings = self._surroundings(timers)
+        self._groups = self._make_groups(surroundings)
+        self._transactions = self._make_transactions(surroundings, producer_ids)
+        control.feed.subscribe(self._apply)
+        housekeeping = self._start_housekeeping()
+        ground.run_in_background(self._clean_logs())
+        self.for_handlers = BrokerServices(
+            logs, self.replicas, timers, housekeeping, self._groups, producer_ids, self._transactions, moves
+        )
+
+    def samples(self) -> Iterator[Sample]:
+        yield from self.replicas.samples()
+        for topic in list(self.replicas.topics()):
+            yield from topic_samples(topic)
+        if self._cleaner is not None:
+            yield from self._cleaner.samples()
+
+    # -- the metadata
+
+    def _apply(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        self.replicas.apply(delta, image)
+        self.replicas.when_applied(lambda: self._applied(delta, image))
+
+    def _applied(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        self._groups.metadata_changed(delta, image)
+        self._transactions.metadata_changed(delta, image)
+        self._control.applied(image.next_offset)
+
+    # -- replicas
+
+    def _make_replicas(self) -> ReplicaManager:
+        loop = asyncio.get_running_loop()
+        settings, clock = self._ground.settings, self._ground.clock
+        links = ClusterLinks(
+            self._connections("fetcher"),
+            ControllerRequests(self._ask_controller, self._links.spawn),
+            loop.call_later,
+            lambda: self._control.broker_epoch,
+        )
+        replicas = ReplicaManager(
+            self._node_id, self._logs, settings, clock, loop.call_soon, links, loop.call_soon_threadsafe
+        )
+        self._ground.stack.callback(replicas.stop)
+        return replicas
+
+    def _maybe_watch_directories(self) -> "ReplicaMoves | None":
+        """With several of them the controller is told which replica lies where, and replicas can be moved."""
+        logs, replicas, ground = self._logs, self.replicas, self._ground
+        if len(logs.directories) < 2:
+            return None
+        from sskafka.replication.directory_reports import DirectoryReports  # noqa: PLC0415
+        from sskafka.replication.replica_moves import ReplicaMoves  # noqa: PLC0415
+
+        reports = DirectoryReports(
+            self._node_id, self._ask_controller, lambda: self._control.broker_epoch, replicas.directory_known_of
+        )
+        replicas.on_placed = lambda partition: reports.report_home(logs, partition)
+        moves = ReplicaMoves(logs, replicas.maybe_find, reports, ground.clock, ground.executor)
+        for work in (reports.run(), moves.run()):
+            ground.run_in_background(work)
+        return moves
+
+    # -- coordinators
+
+    def _surroundings(self, timers: TimerWheel) -> Surroundings:
+        background = LoopBackground(asyncio.get_running_loop(), self._ground.executor)
+        return Surroundings(self.replicas, self._ground.settings, self._ground.clock, timers, background)
+
+    def _make_groups(self, surroundings: Surroundings) -> GroupServices:
+        groups = GroupServices(surroundings)
+        self._ground.stack.callback(groups.stop)
+        return groups
+
+    def _make_transactions(self, surroundings: Surroundings, producer_ids: ProducerIds) -> TransactionServices:
+        transactions = TransactionServices(
+            surroundings,
+            Neighbours(
+                self._groups,
+                self._connections("transactions"),
+                asyncio.get_running_loop().call_soon,
+                lambda: self._control.image,
+                producer_ids.next_id,
+            ),
+        )
+        self._ground.stack.callback(transactions.stop)
+        return transactions
+
+    # -- work in the background
+
+    def _start_housekeeping(self) -> Housekeeping:
+        settings, clock, executor, *_ = self._ground
+        housekeeping = Housekeeping(self._logs, self.replicas, settings, clock, executor)
+        self._ground.stack.callback(housekeeping.checkpoint)
+        self._ground.run_in_background(housekeeping.run())
+        return housekeeping
+
+    async def _clean_logs(self) -> None:
+        """Compaction; imported once the start is over."""
+        await asyncio.sleep(CLEANER_DELAY_S)
+        from sskafka.replication.log_cleaner import LogCleaner  # noqa: PLC0415
+
+        def settings() -> Settings:
+            return effective_settings(self._ground.settings, self._control.image)
+
+        self._cleaner = LogCleaner(self._logs, self.replicas, settings, self._ground.clock, self._ground.executor)
+        await self._cleaner.run()
+
+    # -- the rest of the cluster
+
+    def _connections(self, purpose: str) -> LeaderConnections:
+        timeout_ms: int = self._ground.settings["replica.socket.timeout.ms"]
+        options = ConnectionOptions(f"broker-{self._node_id}-{purpose}", timeout_ms, timeout_ms)
+        return LeaderConnections(self._address_of, options, self._links.spawn)
+
+    def _address_of(self, broker_id: int) -> Address | None:
+        """Where another broker listens for this one."""
+        settings = self._ground.settings
+        broker = self._control.image.brokers.get(broker_id)
+        name = settings["inter.broker.listener.name"] or settings.listeners[0].name
+        endpoint = broker.endpoint(name) if broker is not None else None
+        return Address(endpoint.host, endpoint.port) if endpoint is not None else None
+
+    async def _ask_controller(self, request: Message, timeout_ms: int) -> Any:
+        return await self._control.client.ask(request, timeout_ms)

@@ -1,0 +1,99 @@
+"""The doors beside Kafka's: HTTP, behind which a child process works, and the binary frames of ADR-0011.
+
+What they need is imported when one of them is to open: most brokers of a test have neither.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from sskafka.broker.ground import Ground
+from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
+from sskafka.model.counters import Sample
+from sskafka.quorum.journal_file import journal_path
+from sskafka.quorum.node_control import NodeControl
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.servers.adr.services import AdrServices
+from sskafka.servers.kafka.authorization import AllowAll
+from sskafka.servers.kafka.registry import Registry
+
+if TYPE_CHECKING:
+    from sskafka.servers.adr.door import Door as AdrDoor
+    from sskafka.servers.http.supervisor import HttpDoor
+
+
+class SideDoors:
+    def __init__(self, ground: Ground, sockets: NodeSockets, control: NodeControl, replicas: ReplicaManager) -> None:
+        self._ground = ground
+        self._sockets = sockets
+        self._control = control
+        self._replicas = replicas
+        self._adr = AdrServices(self._make_adr_door)
+        self._http: HttpDoor | None = None
+
+    def register(self, registry: Registry) -> None:
+        """What brokers ask each other on behalf of their doors, whether they have some or not."""
+        self._adr.register(registry)
+
+    def maybe_open_http(self, samples: Callable[[], Iterator[Sample]]) -> None:
+        """The process behind the HTTP door, with what it must know; it is not waited for."""
+        bound = self._sockets.door(HTTP_LISTENER)
+        if bound is None:
+            return
+        from sskafka.servers.http.configuration import Configuration  # noqa: PLC0415
+        from sskafka.servers.http.supervisor import HttpDoor  # noqa: PLC0415
+        from sskafka.servers.local.answers import NodeAnswers  # noqa: PLC0415
+
+        settings, kafka = self._ground.settings, self._sockets.own_kafka_address
+        configuration = Configuration(
+            node_id=settings["node.id"],
+            kafka_host=kafka.host,
+            kafka_port=kafka.port,
+            lab_api=settings["lab.api"],
+            allowed_hosts=self._own_host_names(),
+            journal_file=journal_path(settings),
+        )
+        answers = NodeAnswers(settings["node.id"], self._control, samples).table() | self._adr.answers()
+        self._http = HttpDoor(bound, configuration, answers)
+        self._ground.run_in_background(self._http.run())
+
+    async def http_opened(self) -> None:
+        if self._http is not None:
+            await self._http.opened()
+
+    async def maybe_open_adr(self) -> None:
+        self._ground.stack.push_async_callback(self._adr.close)
+        bound = self._sockets.door(ADR_LISTENER)
+        if bound is None:
+            return
+        from sskafka.servers.adr.listener import AdrListener  # noqa: PLC0415
+
+        settings = self._ground.settings
+        frame_bytes_max, idle_ms_max = settings["socket.request.max.bytes"], settings["connections.max.idle.ms"]
+        listener = AdrListener(self._adr.door, frame_bytes_max, idle_ms_max, settings["max.connections"])
+        await listener.start(bound, settings["socket.listen.backlog.size"])
+        self._ground.stack.push_async_callback(listener.stop)
+
+    def _make_adr_door(self) -> "AdrDoor":
+        from sskafka.client.cluster import Cluster  # noqa: PLC0415
+        from sskafka.servers.adr.door import Door  # noqa: PLC0415
+        from sskafka.servers.adr.local_partitions import LocalPartitions  # noqa: PLC0415
+        from sskafka.servers.adr.remote_partitions import RemotePartitions  # noqa: PLC0415
+
+        settings, clock, executor, *_ = self._ground
+        return Door(
+            settings,
+            lambda: self._control.image,
+            self._control.client,
+            LocalPartitions(self._replicas, clock, executor),
+            RemotePartitions(lambda: Cluster(self._sockets.bootstrap_servers)),
+            AllowAll(),
+            clock,
+            executor,
+            self._ground.requests.spawn,
+        )
+
+    def _own_host_names(self) -> tuple[str, ...]:
+        """Names by which HTTP requests may call this broker, beside those that everybody may use."""
+        settings = self._ground.settings
+        own = [settings.host_name, *(listener.host for listener in self._sockets.advertised)]
+        return (*settings["http.allowed.hosts"], *(name for name in own if name))

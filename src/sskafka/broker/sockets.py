@@ -1,0 +1,77 @@
+"""The sockets of a node, bound before anything else starts, and the addresses that others are told of them."""
+
+import socket
+from collections.abc import Mapping
+
+from sskafka.client.connection import Address
+from sskafka.model.listeners import Listener, parse_address
+from sskafka.model.settings import Settings
+from sskafka.servers.kafka.sockets import bind, bind_door
+
+HTTP_LISTENER, ADR_LISTENER = "http.listener", "adr.listener"
+_EVERY_INTERFACE = {"", "0.0.0.0", "::"}
+
+
+class NodeSockets:
+    def __init__(self, settings: Settings, inherited: Mapping[str, socket.socket]) -> None:
+        """`inherited` has sockets, by listener name, that whoever started this process has bound already."""
+        self._settings = settings
+        self._inherited = dict(inherited)
+        self._bound: dict[str, socket.socket] = {}
+        self.advertised: list[Listener] = []
+        self.door_addresses: dict[str, str] = {}
+        """host:port of the doors beside Kafka's, by their setting."""
+
+    def __getitem__(self, name: str) -> socket.socket:
+        """By the name of a listener."""
+        return self._bound[name]
+
+    def door(self, setting: str) -> socket.socket | None:
+        """None when that door stays shut."""
+        return self._bound.get(setting)
+
+    def bind_listeners(self) -> None:
+        settings = self._settings
+        for listener in (*settings.listeners, *settings.controller_listeners):
+            inherited = self._inherited.pop(listener.name, None)
+            self._bound[listener.name] = inherited or bind(listener)
+        self.advertised = [
+            self._reachable(listener, self._bound[listener.name])
+            for listener in settings.advertised_listeners or settings.controller_listeners
+        ]
+
+    def bind_doors(self) -> None:
+        for setting in (ADR_LISTENER, HTTP_LISTENER):
+            address = parse_address(setting, self._settings[setting])
+            if address is not None:
+                self._bound[setting] = bound = self._inherited.pop(setting, None) or bind_door(setting, *address)
+                self.door_addresses[setting] = self._door_address(Listener(setting, *address), bound)
+
+    def close(self) -> None:
+        for bound in self._bound.values():
+            bound.close()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"{listener.host}:{listener.port}" for listener in self.advertised)
+
+    @property
+    def own_kafka_address(self) -> Address:
+        """Where processes of this node reach it."""
+        kafka = self._settings.listeners[0]
+        host = "localhost" if kafka.host in _EVERY_INTERFACE else kafka.host
+        return Address(host, _port(self._bound[kafka.name]))
+
+    def _reachable(self, listener: Listener, bound: socket.socket) -> Listener:
+        host = listener.host
+        if host in _EVERY_INTERFACE:
+            host = self._settings.host_name or "localhost"
+        return listener._replace(host=host, port=listener.port or _port(bound))
+
+    def _door_address(self, door: Listener, bound: socket.socket) -> str:
+        return str(Address(self._reachable(door, bound).host, _port(bound)))
+
+
+def _port(bound: socket.socket) -> int:
+    port: int = bound.getsockname()[1]
+    return port

@@ -1,0 +1,62 @@
+"""Tasks of a node: work in the background, without which the node must not go on, and requests being worked on."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+
+class BackgroundTasks:
+    """When one of them dies, `failure` tells why."""
+
+    def __init__(self) -> None:
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.fail(error)
+
+    def fail(self, error: BaseException) -> None:
+        if not self._failed.done():
+            log.critical("the broker cannot go on: %s", error, exc_info=error)
+            self._failed.set_exception(error)
+
+    async def failure(self) -> None:
+        """Waits until a task dies, and raises what killed it."""
+        await asyncio.shield(self._failed)
+
+    async def unless_failed(self, work: Coroutine[Any, Any, None]) -> None:
+        """Waits for `work`, or for the failure because of which it will never be done."""
+        failure = asyncio.ensure_future(self.failure())
+        task = asyncio.ensure_future(work)
+        await asyncio.wait((task, failure), return_when=asyncio.FIRST_COMPLETED)
+        if failure.done():
+            task.cancel()
+            failure.result()
+        failure.cancel()
+        await task
+
+
+class RequestTasks:
+    """Of one loop; held here, since the loop itself does not hold on to them."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def drain(self, timeout_s: float) -> None:
+        """Lets those that are under way finish."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=timeout_s)

@@ -1,0 +1,124 @@
+"""The outgoing half of a connection: answers that are ready leave in one write, as fast as the client takes them.
+
+File slices are read when the socket has room for them, so that a slow reader fills no memory. What is not in the page
+cache is read by a thread, and what stands behind it waits.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from typing import TYPE_CHECKING
+
+from sskafka.model.buffers import Buffer
+from sskafka.servers.kafka.request import Part, Response
+from sskafka.storage.errors import StorageError
+from sskafka.storage.file_slice import FileSlice
+
+if TYPE_CHECKING:
+    from sskafka.servers.kafka.listener import Listener
+
+log = logging.getLogger(__name__)
+
+WRITE_CHUNK_BYTES = 1024 * 1024
+
+
+class Outgoing(asyncio.BufferedProtocol):
+    __slots__ = (
+        "_listener",
+        "_out",
+        "_reading_cold",
+        "_transport",
+        "_unwritten_bytes",
+        "_write_paused",
+        "closed",
+        "last_active_tick",
+        "peer",
+    )
+
+    def __init__(self, listener: "Listener") -> None:
+        self._listener = listener
+        self._transport: asyncio.Transport | None = None
+        self._out: deque[Part] = deque()
+        self._unwritten_bytes = 0  # in memory, put out since the last flush
+        self._write_paused = False
+        self._reading_cold = False
+        self.closed = False
+        self.last_active_tick = listener.tick
+        self.peer = ""
+
+    def put_out(self, response: Response) -> None:
+        if isinstance(response, bytes):
+            self._out.append(response)
+            self._unwritten_bytes += len(response)
+        else:
+            self._out.extend(response)
+
+    def flush(self) -> None:
+        """Write what is ready until the socket is full; file slices are read here and no earlier."""
+        out = self._out
+        self._unwritten_bytes = 0
+        while out and not self._write_paused and not self._reading_cold and not self.closed:
+            chunk: list[Buffer] = []
+            size = 0
+            while out and size < WRITE_CHUNK_BYTES:
+                part = out.popleft()
+                data = part if isinstance(part, bytes) else self._read_slice(part)
+                if data is None:
+                    break
+                chunk.append(data)
+                size += len(data)
+            self._write(chunk, size)
+
+    def _write(self, chunk: list[Buffer], size: int) -> None:
+        if not chunk or self._transport is None:
+            return
+        self.last_active_tick = self._listener.tick
+        self._listener.counters.bytes_sent += size
+        if len(chunk) == 1:
+            self._transport.write(chunk[0])
+        else:
+            self._transport.writelines(chunk)
+
+    def _read_slice(self, part: FileSlice) -> Buffer | None:
+        """The next bytes of a file slice, at most a chunk; None when they must come from the disk first."""
+        if part.length > WRITE_CHUNK_BYTES:
+            self._out.appendleft(part.part(WRITE_CHUNK_BYTES, part.length))
+            part = part.part(0, WRITE_CHUNK_BYTES)
+        try:
+            data = part.read_now()
+        except (OSError, StorageError) as error:
+            self._out.clear()
+            self.refuse(f"the log could not be read while it was being sent: {error}")
+            return None
+        if data is None:
+            self._read_cold(part)
+        return data
+
+    def _read_cold(self, part: FileSlice) -> None:
+        self._reading_cold = True
+
+        def done(data: Buffer | None) -> None:
+            self._reading_cold = False
+            if data is None:
+                self._out.clear()
+                self.refuse("the log could not be read while it was being sent")
+            elif not self.closed:
+                self._out.appendleft(bytes(data))
+                self.flush()
+
+        self._listener.read_in_background(part, done)
+
+    def refuse(self, reason: str) -> None:
+        """End the connection, but not before the answers to the requests ahead of the bad one have left."""
+        log.info("closing the connection from %s: %s", self.peer, reason)
+        self._listener.counters.refused += 1
+        self.flush()
+        self.closed = True
+        if self._transport is not None:
+            self._transport.close()
+
+    def close(self) -> None:
+        """End the connection at once."""
+        self.closed = True
+        if self._transport is not None:
+            self._transport.abort()

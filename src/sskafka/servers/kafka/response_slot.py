@@ -1,0 +1,33 @@
+"""The place of a parked request in its connection's order of answers."""
+
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import TYPE_CHECKING
+
+from sskafka.servers.kafka.registry import Api
+from sskafka.servers.kafka.request import Response
+
+if TYPE_CHECKING:
+    from sskafka.servers.kafka.connection import Connection
+
+
+class ResponseSlot:
+    __slots__ = ("_api", "_connection", "_received_ns", "on_abandoned", "response")
+
+    def __init__(self, connection: "Connection", api: Api, received_ns: int) -> None:
+        self._connection = connection
+        self._api = api
+        self._received_ns = received_ns
+        self.response: Response | None = None
+        self.on_abandoned: Callable[[], None] | None = None
+        """Set by whoever parked the request: called when the client has gone away before the answer."""
+
+    def complete(self, response: Response) -> None:
+        assert self.response is None, "a request is answered once"
+        self.response = response
+        self._api.counters.observe(perf_counter_ns() - self._received_ns)
+        self._connection.settle()
+
+    def fail(self, error: Exception) -> None:
+        self._api.counters.errors += 1
+        self._connection.abort_after(error, self._api)
