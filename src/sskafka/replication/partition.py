@@ -449,7 +449,7 @@ class Partition:
                 offset,
                 self.high_watermark,
             )
-        self._log_was_cut(self.log.truncate_to(offset))
+        self._log_was_cut(self.log.truncate_to(offset, self.high_watermark))
 
     def restart_at(self, offset: int) -> None:
         """The leader has nothing before `offset` any more: begin anew there."""

@@ -98,7 +98,8 @@ class ReplicaMoves:
                 _log.error("%s stays: the controller refuses: %s", partition.topic_partition, error.name)
                 return False
             if self._is_still_wanted(partition, move) and move.lag <= LAST_PIECE_OFFSETS:
-                partition.replace_log(self._logs.finish_move(move, self._clock.now_ms()))
+                moved = self._logs.finish_move(move, self._clock.now_ms(), partition.high_watermark)
+                partition.replace_log(moved)
                 _log.info("%s has moved to %s", partition.topic_partition, move.target.path)
                 return True
         return False

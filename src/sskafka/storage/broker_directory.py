@@ -89,6 +89,10 @@ class BrokerDirectory:
     def high_watermark(self, topic_partition: TopicPartition) -> int:
         return self._high_watermarks.offsets.get(topic_partition, 0)
 
+    def known_high_watermark(self, topic_partition: TopicPartition) -> int | None:
+        """None when the file says nothing of it."""
+        return self._high_watermarks.offsets.get(topic_partition)
+
     def cleaned_before(self, topic_partition: TopicPartition) -> int | None:
         return self._cleaned_offsets.offsets.get(topic_partition)
 
@@ -112,12 +116,12 @@ class BrokerDirectory:
             self._write(self._recovery_points, points)
 
     def checkpoint_log_start_offsets(self) -> None:
-        """Only starts that the first segment's name does not tell."""
+        """Only starts that the first segment's name does not tell, or may not tell after a crash."""
         with self._writing:
             starts = {
                 tp: log.log_start_offset
                 for tp, log in list(self.logs.items())
-                if log.log_start_offset > log.segments.first.base_offset
+                if log.log_start_offset > log.segments.first.base_offset or (log.log_start_offset and log.awaits_sync)
             }
             self._write(self._log_start_offsets, starts)
 

@@ -55,6 +55,18 @@ class Flusher:
         self._waiting: dict[FlushableLog, int] = {}  # log -> appends that wait
         self._is_busy = False
         self._gone: set[FlushableLog] | None = None  # while a thread syncs: logs closed or deleted meanwhile
+        self._for_small_files: Flusher | None = None
+
+    @property
+    def is_threaded(self) -> bool:
+        return self._background is not None
+
+    @property
+    def for_small_files(self) -> "Flusher":
+        """A line of its own: what takes a moment does not stand behind the sync of a whole segment."""
+        if self._for_small_files is None:
+            self._for_small_files = Flusher(self._directory, self._background)
+        return self._for_small_files
 
     def request(self, log: FlushableLog) -> None:
         """`log.complete_flush` will be called when a sync that began after this call is done."""

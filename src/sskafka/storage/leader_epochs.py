@@ -5,10 +5,14 @@
     0 0                epoch, start offset
     3 1200
 
-Epochs and start offsets both grow. An epoch is in the file, synced, before its first batch is in the log, so after
-a crash the file knows every epoch that the log can hold. It is cut together with the log, at both ends.
+Epochs and start offsets both grow. An epoch is in the file, synced, before anything that was written in it is
+acknowledged, so after a crash what the file does not know can be cut off. It is cut together with the log's end; what
+it says of before the log's start is cut when it is next written or loaded.
+
+`unsaved` gives a change to a thread that writes it. Several may be on their way: an older one never replaces a newer.
 """
 
+import threading
 from bisect import bisect_right
 from itertools import pairwise
 from typing import NamedTuple
@@ -16,6 +20,7 @@ from typing import NamedTuple
 from sskafka.storage.checkpoints import read_lines, write_lines
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import CorruptFileError
+from sskafka.storage.sync_gate import RewrittenFile
 
 FILE_NAME = "leader-epoch-checkpoint"
 NO_EPOCH = -1
@@ -28,12 +33,24 @@ class EpochEnd(NamedTuple):
 
 
 class LeaderEpochs:
-    __slots__ = ("_disk", "_epochs", "_path", "_start_offsets", "latest_epoch")
+    __slots__ = (
+        "_disk",
+        "_epochs",
+        "_path",
+        "_saved_version",
+        "_start_offsets",
+        "_version",
+        "_writing",
+        "latest_epoch",
+    )
 
     def __init__(self, disk: Disk, path: str, entries: list[tuple[int, int]]) -> None:
         self._disk = disk
         self._path = path
+        self._version = -1
+        self._writing = threading.Lock()
         self._set(entries)
+        self._saved_version = self._version
 
     @classmethod
     def load(cls, disk: Disk, path: str) -> "LeaderEpochs":
@@ -53,12 +70,14 @@ class LeaderEpochs:
     def __bool__(self) -> bool:
         return bool(self._epochs)
 
-    def assign(self, epoch: int, start_offset: int) -> None:
-        """Record that `epoch` begins at `start_offset`; entries that contradict it give way."""
+    def assign(self, epoch: int, start_offset: int, *, save: bool = True) -> None:
+        """Record that `epoch` begins at `start_offset`; entries that contradict it give way.
+
+        Without `save`, here as elsewhere, only in memory: `unsaved` is to be synced before long."""
         if epoch == self.latest_epoch:
             return
         kept = [(e, start) for e, start in self.entries if e < epoch and start < start_offset]
-        self._save([*kept, (epoch, start_offset)])
+        self._change([*kept, (epoch, start_offset)], save)
 
     def epoch_of(self, offset: int) -> int:
         """The epoch that wrote `offset`, -1 when that is before all that is known."""
@@ -75,36 +94,73 @@ class LeaderEpochs:
         known = self._epochs[place - 1] if place else epoch
         return EpochEnd(known, self._start_offsets[place])
 
-    def truncate_from_end(self, end_offset: int) -> None:
+    def truncate_from_end(self, end_offset: int, *, save: bool = True) -> None:
         kept = [(epoch, start) for epoch, start in self.entries if start < end_offset]
         if len(kept) != len(self._epochs):
-            self._save(kept)
+            self._change(kept, save)
 
-    def truncate_from_start(self, start_offset: int) -> None:
-        """The epoch that covers the new start begins there from now on.
-
-        Even where the file cannot be written: what it says of before the start is cut again when it is loaded."""
+    def truncate_from_start(self, start_offset: int, *, save: bool = True) -> None:
+        """The epoch that covers the new start begins there from now on."""
         place = bisect_right(self._start_offsets, start_offset)
         if place > 1 or (place == 1 and self._start_offsets[0] < start_offset):
-            self._set([(self._epochs[place - 1], start_offset), *self.entries[place:]])
-            self._save(self.entries)
+            self._change([(self._epochs[place - 1], start_offset), *self.entries[place:]], save)
 
     def clear(self) -> None:
         self.replace([])
 
     def replace(self, entries: list[tuple[int, int]]) -> None:
         if entries != self.entries:
-            self._save(entries)
+            self._change(entries, save=True)
 
-    def _save(self, entries: list[tuple[int, int]]) -> None:
+    # ---- the file
+
+    @property
+    def is_saved(self) -> bool:
+        return self._saved_version >= self._version
+
+    def save(self) -> None:
+        self.unsaved().sync()
+
+    def unsaved(self) -> "UnsavedEpochs":
+        return UnsavedEpochs(self, self.entries, self._version)
+
+    def write(self, entries: list[tuple[int, int]], version: int) -> None:
+        """Any thread may; of two versions the newer one stays."""
+        with self._writing:
+            if version > self._saved_version:
+                write_lines(self._disk, self._path, [f"{epoch} {start}" for epoch, start in entries])
+                self._saved_version = version
+
+    def abandon(self) -> None:
+        """Nothing is written any more: the directory may be another log's before long."""
+        with self._writing:
+            self._saved_version = self._version + (1 << 62)
+
+    def _change(self, entries: list[tuple[int, int]], save: bool) -> None:
         """The file first: what failed to be written is not believed either."""
-        write_lines(self._disk, self._path, [f"{epoch} {start}" for epoch, start in entries])
+        if save:
+            self.write(entries, self._version + 1)
         self._set(entries)
 
     def _set(self, entries: list[tuple[int, int]]) -> None:
+        self._version += 1
         self._epochs = [epoch for epoch, _ in entries]
         self._start_offsets = [start for _, start in entries]
         self.latest_epoch = self._epochs[-1] if self._epochs else NO_EPOCH
+
+
+class UnsavedEpochs(RewrittenFile):
+    """The epochs as they were at some time, to be written by whoever syncs."""
+
+    __slots__ = ("_entries", "_epochs", "_version")
+
+    def __init__(self, epochs: LeaderEpochs, entries: list[tuple[int, int]], version: int) -> None:
+        self._epochs = epochs
+        self._entries = entries
+        self._version = version
+
+    def sync(self) -> None:
+        self._epochs.write(self._entries, self._version)
 
 
 def _parse(line: str, path: str) -> tuple[int, int]:

@@ -2,7 +2,8 @@
 
     log start                     recovery point        ready       log end
         |-- segment --|-- segment --|--- active segment --|------------|
-                                    surely on disk        | acknowledged only after the flush under way
+                                    surely on disk        | acknowledged only after the sync under way: a flush that
+                                                          | is due, or what sync_gate.py waits for
 
 The leader's appends give offsets, the follower's keep them. Everything runs on one thread; only syncs and cold reads
 happen elsewhere, on files that were handed out (`plan_flush`, `FileSlice`). Opening and recovering a log is
@@ -35,10 +36,10 @@ from sskafka.storage.errors import (
     UnexpectedAppendOffsetError,
 )
 from sskafka.storage.file_slice import FileSlice
-from sskafka.storage.flusher import Flusher, FlushPlan
+from sskafka.storage.flusher import Flusher, FlushPlan, Syncable
 from sskafka.storage.leader_epochs import EpochEnd, LeaderEpochs
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirectory, is_no_room
+from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.log_tail import LogTail
 from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producer_rebuild import rebuild_producers
@@ -48,6 +49,7 @@ from sskafka.storage.retention import retained_from
 from sskafka.storage.segment import Segment
 from sskafka.storage.segments import Segments
 from sskafka.storage.slicing import read_slices
+from sskafka.storage.sync_gate import SyncGate
 from sskafka.storage.timestamp_search import TimestampedOffset, find_max_timestamp, find_timestamp
 from sskafka.storage.transaction_index import AbortedTransaction
 from sskafka.storage.transaction_marker import read_marker
@@ -83,8 +85,9 @@ class Log:
         "_codec",
         "_flush_messages",
         "_flusher",
+        "_gate",
         "_is_closed",
-        "_is_flush_due",
+        "_is_held",
         "_records_below_start",
         "_rewrites",
         "_snapshots",
@@ -148,7 +151,8 @@ class Log:
             on_roll=lambda: flusher.request_if_threaded(self),
         )
         self._flusher = flusher
-        self._is_flush_due = False
+        self._gate = SyncGate(flusher, self._maybe_let_go)
+        self._is_held = False  # what is appended is not ready before a sync
         self._is_closed = False
         self._truncations = 0
         self._records_below_start = (self.segments.first.base_offset, 0)  # for which log start, how many
@@ -269,7 +273,11 @@ class Log:
         return AppendInfo(known.first_offset, known.last_offset, append_time_ms, self.log_start_offset, True)
 
     def _assign_epoch(self, epoch: int, start_offset: int) -> None:
-        """Durable before the epoch's first batch is written: recovery relies on it."""
+        """Durable before anything in the epoch is ready: recovery relies on it."""
+        if self._gate.is_threaded:
+            self.epochs.assign(epoch, start_offset, save=False)
+            self._hold_for(self.epochs.unsaved())
+            return
         try:
             self.epochs.assign(epoch, start_offset)
         except OSError as error:
@@ -279,9 +287,9 @@ class Log:
         """What was appended is visible, and ready unless a flush is due."""
         self.log_end_offset = end_offset
         if end_offset - self.recovery_point >= self._flush_messages:
-            self._is_flush_due = True
+            self._is_held = True
             self._flusher.request(self)
-        elif not self._is_flush_due:
+        elif not self._is_held:
             self.ready_offset = end_offset
 
     def maybe_roll(self, now_ms: int) -> bool:
@@ -354,8 +362,10 @@ class Log:
 
     # ---- cut
 
-    def truncate_to(self, offset: int) -> int:
-        """Removes the batches that reach `offset` or beyond; gives the new end, which is `offset` or a batch before."""
+    def truncate_to(self, offset: int, high_watermark: int | None = None) -> int:
+        """Removes the batches that reach `offset` or beyond; gives the new end, which is `offset` or a batch before.
+
+        The `high_watermark` tells which transactions are surely over."""
         if offset >= self.log_end_offset:
             return self.log_end_offset
         if offset < self.segments.first.base_offset:
@@ -365,11 +375,13 @@ class Log:
         try:
             self._delete(self.segments.remove_after(offset)[::-1])
             end_offset = self.segments.active.truncate_at(offset)
-            self.epochs.truncate_from_end(end_offset)
+            self.epochs.truncate_from_end(end_offset, save=False)
         except OSError as error:
             raise self.log_directory.fail(error) from error
+        self._tail.ended_before(self.recovery_point)
         self._end_at(end_offset)
-        rebuild_producers(self.segments, self._snapshots, self.producers, end_offset)
+        rebuild_producers(self.segments, self._snapshots, self.producers, end_offset, high_watermark=high_watermark)
+        self._hold_for(self.segments.active.file, self.epochs.unsaved())
         return end_offset
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = NO_TIMESTAMP) -> None:
@@ -382,6 +394,7 @@ class Log:
             self._snapshots.remove_from(-1)
         except OSError as error:
             raise self.log_directory.fail(error) from error
+        self._tail.ended_before(self.recovery_point)
         self.producers.clear()
         self.log_start_offset = offset
         self._end_at(offset)
@@ -401,20 +414,12 @@ class Log:
             raise OffsetOutOfRangeError(offset, self.log_start_offset, self.log_end_offset)
         if offset <= self.log_start_offset:
             return
+        self.epochs.truncate_from_start(offset, save=False)
+        self.log_start_offset = offset
         try:
-            self._cut_epochs_before(offset)
-            self.log_start_offset = offset
-            self._delete(self.segments.remove_before(offset))
+            self._delete(self.segments.remove_before(offset), sync=False)
         except OSError as error:
             raise self.log_directory.write_failed(error) from error
-
-    def _cut_epochs_before(self, offset: int) -> None:
-        """A full disk must not keep the segments from going that would make room on it."""
-        try:
-            self.epochs.truncate_from_start(offset)
-        except OSError as error:
-            if not is_no_room(error):
-                raise
 
     def retire_segments(self, now_ms: int, high_watermark: int) -> int:
         """Deletes what `retention.ms` and `retention.bytes` no longer keep; nothing above the high watermark.
@@ -428,8 +433,8 @@ class Log:
         self.increment_log_start_offset(start_offset)
         return before - len(self.segments)
 
-    def _delete(self, removed: list[Segment]) -> None:
-        paths = self._tail.set_aside(removed)
+    def _delete(self, removed: list[Segment], *, sync: bool = True) -> None:
+        paths = self._tail.set_aside(removed, sync)
         if paths and self.on_files_deleted is not None:
             self.on_files_deleted(paths)
 
@@ -467,26 +472,50 @@ class Log:
         self._flusher.request_soon(self)
 
     def plan_flush(self) -> FlushPlan:
-        return FlushPlan(self._tail.files_to_sync(), self.log_end_offset, self._truncations)
+        """The recovery point must not pass what the gate waits for, so that is a part of it."""
+        files = [*self._gate.files_to_sync(), *self._tail.files_to_sync()]
+        return FlushPlan(files, self.log_end_offset, self._truncations)
 
     def complete_flush(self, plan: FlushPlan) -> None:
         if self._is_closed:
             return
-        if plan.truncations != self._truncations:
-            if self._is_flush_due:
-                self._flusher.request(self)
+        if plan.truncations == self._truncations and self._gate.is_through(plan.files):
+            self._tail.forget_synced(plan.end_offset)
+            self.recovery_point = max(self.recovery_point, plan.end_offset)
+        self._gate.forget_synced()
+        self._maybe_let_go()
+
+    @property
+    def _is_flush_due(self) -> bool:
+        return self.log_end_offset - self.recovery_point >= self.config.flush_messages
+
+    def _hold_for(self, *files: Syncable) -> None:
+        """Nothing that is appended from now on is ready before these are synced."""
+        self._is_held = True
+        self._gate.close(*files)
+
+    def _maybe_let_go(self) -> None:
+        """What no sync is awaited for is ready."""
+        if not self._gate.is_open:
             return
-        self._tail.forget_synced(plan.end_offset)
-        self.recovery_point = max(self.recovery_point, plan.end_offset)
         before = self.ready_offset
-        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+        if self._is_flush_due:
             self.ready_offset = max(before, self.recovery_point)
             self._flusher.request(self)
         else:
-            self._is_flush_due = False
+            self._is_held = False
             self.ready_offset = self.log_end_offset
         if self.ready_offset != before and self.on_ready is not None:
             self.on_ready()
+
+    @property
+    def awaits_sync(self) -> bool:
+        """Names of its segments, or what is in them, may not be on the disk yet."""
+        return self._tail.awaits_sync
+
+    def try_held_again(self) -> None:
+        """There may be room on the disk by now for what acknowledgements wait for."""
+        self._gate.try_again()
 
     def close(self) -> None:
         """A clean stop: everything is on disk, the indexes too, and the producers are in a snapshot."""
@@ -497,6 +526,7 @@ class Log:
             try:
                 self.segments.active.seal(sync=True)
                 self._snapshots.take(self.producers, self.log_end_offset)
+                self.epochs.save()
             except OSError as error:
                 raise self.log_directory.fail(error) from error
             self.flush()
@@ -505,12 +535,15 @@ class Log:
     def _is_as_closed(self) -> bool:
         """Nothing happened since it was opened after a clean stop."""
         has_snapshot = self._snapshots.offsets[-1:] == [self.log_end_offset]
-        return self.recovery_point == self.log_end_offset and has_snapshot and not self._tail.awaits_sync
+        is_synced = self._gate.is_open and self.epochs.is_saved and not self._tail.awaits_sync
+        return self.recovery_point == self.log_end_offset and has_snapshot and is_synced
 
     def abandon(self) -> None:
         """Lets go of the files without a word to the disk: the log is deleted, or its directory offline."""
         self._is_closed = True
         self._flusher.forget(self)
+        self._gate.abandon()
+        self.epochs.abandon()
         for segment in self.segments:
             segment.close()
 

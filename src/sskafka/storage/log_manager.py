@@ -141,6 +141,7 @@ class LogManager:
             recovery_point=home.recovery_point(topic_partition),
             was_clean_stop=home.was_clean_stop,
             cleaned_before=home.cleaned_before(topic_partition),
+            high_watermark=home.known_high_watermark(topic_partition),
             report=None if is_new else self.recovery,
         )
         self._adopt(home, log, now_ms, is_new)
@@ -204,9 +205,9 @@ class LogManager:
         target.futures[topic_partition] = move.copy
         return move
 
-    def finish_move(self, move: LogMove, now_ms: int) -> Log:
+    def finish_move(self, move: LogMove, now_ms: int, high_watermark: int | None = None) -> Log:
         """The copy has caught up: it takes the place of the original, which is deleted. Gives the new log."""
-        log = move.put_in_place(now_ms)
+        log = move.put_in_place(now_ms, high_watermark)
         self._adopt(move.target, log, now_ms, is_new=True)
         move.target.futures.pop(log.topic_partition, None)
         move.target.checkpoint_cleaned_offsets()
@@ -253,8 +254,9 @@ class LogManager:
     # ---- what happens now and then
 
     def flush_due_logs(self, now_ms: int) -> None:
-        """Logs with records that have been unsynced for `flush.ms`."""
+        """Logs with records that have been unsynced for `flush.ms`, or that a full disk has kept from a sync."""
         for log in self._online_logs():
+            log.try_held_again()
             if now_ms - log.last_flush_ms >= log.config.flush_ms:
                 log.last_flush_ms = now_ms
                 if log.recovery_point < log.log_end_offset:

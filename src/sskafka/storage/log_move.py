@@ -68,7 +68,7 @@ class LogMove:
         if batches and self.original.truncations == self._truncations:
             self.copy.append_as_follower(batches, now_ms)
 
-    def put_in_place(self, now_ms: int) -> Log:
+    def put_in_place(self, now_ms: int, high_watermark: int | None) -> Log:
         """The copy under its proper name, with everything that the original has."""
         self._catch_up_now(now_ms)
         copy, target, original = self.copy, self.target, self.original
@@ -95,6 +95,7 @@ class LogMove:
             recovery_point=original.log_end_offset,
             was_clean_stop=True,
             cleaned_before=target.cleaned_before(original.topic_partition),
+            high_watermark=high_watermark,
         )
 
     @property

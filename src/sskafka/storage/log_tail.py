@@ -37,6 +37,7 @@ class LogTail:
         "_segment_ms",
         "_segments",
         "_snapshots",
+        "_told_synced_before",
         "_unsynced",
     )
 
@@ -60,6 +61,7 @@ class LogTail:
         self._on_roll = on_roll
         self._unsynced: list[Segment] = []  # sealed, but not yet surely on disk
         self._has_unsynced_names = False
+        self._told_synced_before = -1
 
     def configure(self, config: LogConfig, segment_ms: int) -> None:
         """`segment_ms` is this partition's own, with its part of the jitter."""
@@ -148,7 +150,9 @@ class LogTail:
         """Safe to repeat after an error: the log does not know the new segment before it is whole."""
         old = self._segments.active
         try:
-            old.seal()
+            old.seal(sync=base_offset <= self._told_synced_before)
+            if base_offset <= self._told_synced_before:
+                old.file.sync()
             self._snapshots.take(self._producers, base_offset)
             segment = self.create_segment(base_offset, now_ms)
         except OSError as error:
@@ -158,21 +162,29 @@ class LogTail:
         self._on_roll()
         return segment
 
+    def ended_before(self, recovery_point: int) -> None:
+        """The log was cut. The checkpoint may say for a while that it is on disk up to there: recovery then believes
+        the segments before that one, so what is appended in their place is synced as soon as they are full."""
+        self._told_synced_before = max(self._told_synced_before, recovery_point)
+
     def create_segment(self, base_offset: int, now_ms: int) -> Segment:
         disk = self._log_directory.disk
         self._has_unsynced_names = True
         return Segment.create(disk, self._directory, base_offset, self._config, self._open_files, now_ms)
 
-    def set_aside(self, removed: list[Segment]) -> list[str]:
+    def set_aside(self, removed: list[Segment], sync: bool) -> list[str]:
         """Renames the files of segments that left the log, in this order: a crash in between must leave no hole.
 
-        Gives their new paths; they may be removed whenever there is time."""
+        Gives their new paths; they may be removed whenever there is time. Without `sync` a crash may bring them all
+        back."""
         paths: list[str] = []
         for segment in removed:
             paths += segment.mark_deleted()
             self._snapshots.remove(segment.base_offset)
-        if removed:
+        if removed and sync:
             self._log_directory.disk.sync_directory(self._directory)
+        elif removed:
+            self._has_unsynced_names = True
         self._unsynced = [segment for segment in self._unsynced if segment not in removed]
         return paths
 

@@ -17,14 +17,18 @@ def rebuild_producers(
     state: ProducerState,
     end_offset: int,
     now_ms: int = NO_TIMESTAMP,
+    high_watermark: int | None = None,
 ) -> None:
     """`state` becomes that of a log which ends at `end_offset`; snapshots beyond that are removed.
 
-    Without `now_ms` it is no news of anybody: producers were last heard of when they were before."""
+    Without `now_ms` it is no news of anybody: producers were last heard of when they were before. A snapshot does not
+    say which transactions ended at or above the `high_watermark`; where there are such, an older one is begun with."""
     segments = list(segments)
     seen_ms = {producer.producer_id: producer.last_seen_ms for producer in state.producers.values()}
     snapshots.remove_from(end_offset)
     snapshot = snapshots.load_before(end_offset)
+    if snapshot is not None and high_watermark is not None and _has_marker(segments, high_watermark, snapshot[0]):
+        snapshot = snapshots.load_before(high_watermark)
     start_offset = 0
     state.clear()
     if snapshot is not None:
@@ -42,6 +46,19 @@ def _reaching(segments: list[Segment], offset: int) -> list[Segment]:
     """Without those that end at `offset` or before it."""
     ending_before = [following.base_offset <= offset for following in segments[1:]]
     return segments[sum(ending_before) :]
+
+
+def _has_marker(segments: list[Segment], start_offset: int, end_offset: int) -> bool:
+    """Whether a transaction ends in [start, end)."""
+    if start_offset >= end_offset:
+        return False
+    for segment in _reaching(segments, start_offset):
+        for _, header in segment.headers(segment.position_of(start_offset)):
+            if header.base_offset >= end_offset:
+                return False
+            if header.is_control and header.producer_id >= 0:
+                return True
+    return False
 
 
 def _replay_segment(segment: Segment, state: ProducerState, start_offset: int, now_ms: int) -> None:

@@ -49,13 +49,15 @@ def open_log(
     recovery_point: int = 0,
     was_clean_stop: bool = False,
     cleaned_before: int | None = None,
+    high_watermark: int | None = None,
     report: RecoveryReport | None = None,
 ) -> Log:
     """The log in `directory`, which is made if it is not there; OSError takes the log directory offline.
 
-    `cleaned_before`: up to where the log was compacted, if ever."""
+    `cleaned_before`: up to where the log was compacted, if ever. `high_watermark`: where transactions are surely over,
+    if that is known."""
     try:
-        opening = _Opening(log_directory.disk, directory, config, now_ms)
+        opening = _Opening(log_directory.disk, directory, config, now_ms, high_watermark)
         parts = opening.run(log_start_offset, recovery_point, was_clean_stop, cleaned_before)
     except OSError as error:
         raise log_directory.fail(error) from error
@@ -66,12 +68,13 @@ def open_log(
 
 
 class _Opening:
-    def __init__(self, disk: Disk, directory: str, config: LogConfig, now_ms: int) -> None:
+    def __init__(self, disk: Disk, directory: str, config: LogConfig, now_ms: int, high_watermark: int | None) -> None:
         disk.make_directory(directory)
         self._disk = disk
         self._directory = directory
         self._config = config
         self._now_ms = now_ms
+        self._high_watermark = high_watermark
         self._open_files = OpenFiles()
         self._has_new_segment = False
         self.verified_segments = 0
@@ -186,7 +189,7 @@ class _Opening:
                 state_at = following
 
     def _rebuild_producers(self, segments: list[Segment], end_offset: int) -> None:
-        rebuild_producers(segments, self._snapshots, self._producers, end_offset, self._now_ms)
+        rebuild_producers(segments, self._snapshots, self._producers, end_offset, self._now_ms, self._high_watermark)
 
     def _replay(self, segment: Segment, position: int, header: BatchHeader) -> None:
         if header.producer_id >= 0:

@@ -294,9 +294,9 @@ class Segment:
         return end_offset
 
     def cut(self, position: int, end_offset: int) -> None:
-        """Drops everything from the batch at `position` on, from the indexes too; a crash does not bring it back."""
+        """Drops everything from the batch at `position` on, from the indexes too; a crash brings it back unless the
+        file is synced."""
         self.file.truncate(position)
-        self.file.sync()
         self.size_bytes = position
         self.offset_index.truncate(position)
         self.time_index.truncate(end_offset - self.base_offset)

@@ -171,6 +171,7 @@ class Replica:
     def __init__(self, logs: LogManager) -> None:
         self.log = logs.open_log(TP, TOPIC, LogConfig(), NOW_MS, directory=logs.directories[0])
         self.has_moved = asyncio.Event()
+        self.high_watermark = self.log.log_end_offset
 
     def replace_log(self, log: Any) -> None:
         self.log = log
