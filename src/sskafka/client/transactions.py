@@ -9,7 +9,6 @@ Every question is asked again until it is settled. An end that is repeated is an
 """
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import NamedTuple, TypeVar
 
 from sskafka.client.cluster import Cluster
@@ -191,11 +190,16 @@ async def describe(cluster: Cluster, transactional_id: str) -> TransactionState:
 
 
 async def list_transactions(cluster: Cluster, states: Iterable[str] = ()) -> list[ListedTransaction]:
-    """Those that every broker coordinates; in one of the states, or all."""
-    found: list[ListedTransaction] = []
-    for broker in await cluster.retrying(cluster.brokers):
-        found += await cluster.retrying(partial(_listed_by, cluster, broker.node_id, list(states)))
-    return found
+    """Those that every broker coordinates; in one of the states, or all.
+
+    When a broker goes away meanwhile all are asked again: others look after its transactions by then."""
+    wanted = list(states)
+
+    async def attempt() -> list[ListedTransaction]:
+        brokers = await cluster.brokers()
+        return [one for broker in brokers for one in await _listed_by(cluster, broker.node_id, wanted)]
+
+    return await cluster.retrying(attempt)
 
 
 async def _listed_by(cluster: Cluster, node_id: int, states: list[str]) -> list[ListedTransaction]:

@@ -6,8 +6,17 @@
 
 It is written in transactions of the id `<prefix>-driver`. Whoever holds that id is the query's driver: a newer run
 takes it over and so fences the older one, which can decide nothing any more. Only committed records are read.
+
+All queries share one partition, and readers of committed records see nothing behind an open transaction:
+
+    decision of A | open: B | decision of A          B died while it wrote, or is about to end it
+                  ^ readers stop here
+
+Whoever took the older decision of A for its last one would write a batch again. So reading waits until everything is
+settled that stood there when it began.
 """
 
+import asyncio
 import json
 from dataclasses import dataclass, replace
 
@@ -20,6 +29,7 @@ from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Row, framed, payloads
+from sskafka.pipelines.connector.errors import ConnectorError
 from sskafka.pipelines.connector.fetching import read_ranges
 from sskafka.pipelines.connector.offsets import OffsetRange
 from sskafka.pipelines.connector.options import BOOTSTRAP, SinkOptions, source_options
@@ -28,7 +38,10 @@ from sskafka.records.compression import Compression
 
 _TAIL_RECORDS = 64
 _PAST_RUNS_MAX = 64
-_READ_COMMITTED = 1
+_READ_UNCOMMITTED, _READ_COMMITTED = 0, 1
+_SETTLED_WITHIN_MS = 90_000
+"""Longer than brokers need to abort what a dead driver had open: its timeout, and the pause between their looks."""
+_SETTLED_POLL_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +149,28 @@ class CommitLog:
         )
 
     def _bounds(self) -> tuple[int, int]:
-        cluster, partition = self._session.cluster, self._partition
-        first = self._session.run(list_offsets(cluster, {partition: EARLIEST}))[partition].offset
-        last = self._session.run(list_offsets(cluster, {partition: LATEST}, isolation=_READ_COMMITTED))
-        return first, last[partition].offset
+        """Where the log begins, and its end; everything between is settled."""
+        partition = self._partition
+        first = self._session.run(list_offsets(self._session.cluster, {partition: EARLIEST}))[partition].offset
+        return first, self._session.run(self._settled_end())
+
+    async def _settled_end(self) -> int:
+        cluster = self._session.cluster
+        end_offset = await self._end(_READ_UNCOMMITTED)
+        deadline_ms = cluster.deadline_ms(_SETTLED_WITHIN_MS)
+        while (settled := await self._end(_READ_COMMITTED)) < end_offset:
+            if cluster.clock.monotonic_ms() >= deadline_ms:
+                raise ConnectorError(
+                    f"{self._partition}: a transaction that began at offset {settled} is still open after "
+                    f"{_SETTLED_WITHIN_MS // 1000} s and hides what was decided behind it. "
+                    f"`sskafka transaction list` shows it"
+                )
+            await asyncio.sleep(_SETTLED_POLL_S)
+        return end_offset
+
+    async def _end(self, isolation: int) -> int:
+        found = await list_offsets(self._session.cluster, {self._partition: LATEST}, isolation=isolation)
+        return found[self._partition].offset
 
     def _last_between(self, start: int, end_offset: int) -> Decision | None:
         if start >= end_offset:

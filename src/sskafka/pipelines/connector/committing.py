@@ -18,6 +18,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from sskafka.client.errors import ClientError
 from sskafka.client.transactions import Transaction, end
 from sskafka.model.errors import KafkaError
 from sskafka.pipelines.connector.commit_log import CommitLog, Decision, past_runs
@@ -105,6 +106,10 @@ class Committer:
         """A job is over when its transactions are: nobody will run it again by itself."""
         self._commit_all(transactions, f"the job {self._prefix!r}")
 
+    def fence(self) -> None:
+        """Takes the driver's id: what a driver of an older run was about to decide is aborted."""
+        self._take_driver_id(None)
+
     def recover(self, run: str) -> Decision | None:
         """Completes what an earlier run left and aborts what it had not decided; returns the last decision."""
         last, driver = self._become_driver(run)
@@ -119,6 +124,9 @@ class Committer:
                 self._coordinator.end(transaction, commit=False)
             except KafkaError as error:
                 logger.info("%s needs no abort: %s", transaction.transactional_id, error)
+            except ClientError as error:
+                logger.warning("the brokers are away, transactions stay open until they time out: %s", error)
+                return
 
     def _is_driving(self, run: str) -> bool:
         """Whether this run made the last decision, and so has settled what was before it."""

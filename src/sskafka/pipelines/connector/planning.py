@@ -32,10 +32,11 @@ T = TypeVar("T")
 class ClusterSession:
     """A cluster used from code that knows nothing of event loops; connections are kept between calls."""
 
-    def __init__(self, bootstrap: str, config: ConnectionConfig) -> None:
+    def __init__(self, bootstrap: str, config: ConnectionConfig, *, patiently: bool = False) -> None:
+        """`patiently`: brokers that are away for less than `default.api.timeout.ms` are waited for."""
         self._runner = asyncio.Runner()
         try:
-            self.cluster = self._runner.run(_connected(bootstrap, config))
+            self.cluster = self._runner.run(_connected(bootstrap, config, patiently))
         except BaseException:
             self._runner.close()
             raise
@@ -54,11 +55,11 @@ class ClusterSession:
         self._runner.close()
 
 
-async def _connected(bootstrap: str, config: ConnectionConfig) -> Cluster:
+async def _connected(bootstrap: str, config: ConnectionConfig, patiently: bool) -> Cluster:
     """A cluster that answered once: where nobody listens a query fails at once instead of trying for a minute."""
     cluster = Cluster(bootstrap, config)
     try:
-        await cluster.refresh()
+        await (cluster.retrying(cluster.refresh) if patiently else cluster.refresh())
     except BaseException:
         await cluster.close()
         raise

@@ -5,6 +5,7 @@ of one run together comes from Spark: the query's id and run in each task's prop
 """
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,12 +16,15 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from sskafka.client.cluster import Cluster
+from sskafka.client.errors import ClientError
 from sskafka.client.transactions import Transaction
 from sskafka.pipelines.connector.committing import Batch, cluster_committer, transactional_id
 from sskafka.pipelines.connector.errors import ConnectorError, OptionError
 from sskafka.pipelines.connector.options import Guarantee, SinkOptions
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.producing import TaskProducer
+
+logger = logging.getLogger(__name__)
 
 _QUERY_ID = "sql.streaming.queryId"
 _RUN_ID = "spark.jobGroup.id"  # Spark puts each run of a streaming query into a job group of the run's id
@@ -90,7 +94,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         if self._options.guarantee is not Guarantee.EXACTLY_ONCE or not written:
             return
         query_id, run = written[0].query_id, written[0].run
-        with ClusterSession(self._options.bootstrap, self._options.connection) as session:
+        with _patient_session(self._options) as session:
             committer = cluster_committer(session, self._options, self._prefix(query_id))
             committer.commit(Batch(query_id, run, batchId), _open(written))
 
@@ -121,7 +125,7 @@ class BatchWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         transactions = _open(_written(messages))
         if transactions:
-            with ClusterSession(self._options.bootstrap, self._options.connection) as session:
+            with _patient_session(self._options) as session:
                 cluster_committer(session, self._options, self._prefix).commit_job(transactions)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -141,8 +145,18 @@ def _open(written: Sequence[TaskWritten]) -> list[Transaction]:
     return [one.transaction for one in written if one.transaction is not None]
 
 
+def _patient_session(options: SinkOptions) -> ClusterSession:
+    """The tasks have just talked to the brokers: when they are away now, they may be back soon."""
+    return ClusterSession(options.bootstrap, options.connection, patiently=True)
+
+
 def _abort(options: SinkOptions, written: Sequence[TaskWritten]) -> None:
+    """Says nothing of its own when brokers are away: the query fails already, and for a better reason."""
     transactions = _open(written)
-    if transactions:
+    if not transactions:
+        return
+    try:
         with ClusterSession(options.bootstrap, options.connection) as session:
             cluster_committer(session, options, "").abort(transactions)
+    except ClientError as error:
+        logger.warning("the brokers are away, transactions stay open until they time out: %s", error)

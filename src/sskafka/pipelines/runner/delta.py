@@ -1,57 +1,73 @@
 """Delta tables without a jar: batches are collected on the driver and written by the `deltalake` package.
 
-Each commit carries the query's name and the batch's number as an application transaction. A batch that Spark runs again
-finds its number in the table and is left out.
+Each commit carries the query's id and the batch's number as an application transaction. A batch that Spark runs again
+finds its number in the table and is left out. The table is looked at once a batch, and what is written is a commit
+upon that very version: when another run of the query has written the batch in between, Delta refuses the commit.
+
+The id is that of Spark's checkpoint: with a new checkpoint batches are counted anew, and those of the last one say
+nothing about them.
 """
 
-from typing import Any
-
-from pyspark.sql import DataFrame
+import json
+from typing import TYPE_CHECKING, Any
 
 from sskafka.pipelines.files.model import DeltaSink, OutputMode, Pipeline
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+    from pyspark.sql import DataFrame
 
 
 class DeltaWriter:
     """What foreachBatch calls."""
 
-    def __init__(self, pipeline: Pipeline, sink: DeltaSink) -> None:
+    def __init__(self, pipeline: Pipeline, sink: DeltaSink, checkpoint: str) -> None:
         self._path = pipeline.resolved(sink.path)
-        self._application = f"{pipeline.name}.{sink.name}"
+        self._checkpoint = checkpoint
+        self._application = ""
+        self._name = f"{pipeline.name}.{sink.name}"
         self._sink = sink
         self._mode = pipeline.output_mode
 
-    def __call__(self, rows: DataFrame, batch: int) -> None:
-        if self._is_written(batch):
+    def __call__(self, rows: "DataFrame", batch: int) -> None:
+        self._application = self._application or f"{self._name}.{self._query_id(rows)}"
+        table = self._table()
+        if table is not None and self._has(table, batch):
             return
         content = rows.toArrow()
-        if content.num_rows or not self._exists():
-            self._write(content, batch)
+        if content.num_rows or table is None:
+            self._write(table, content, batch)
 
-    def _exists(self) -> bool:
+    def _query_id(self, rows: "DataFrame") -> str:
+        """Spark writes it before the first batch, wherever the checkpoint is."""
+        (line,) = rows.sparkSession.read.text(f"{self._checkpoint}/metadata").collect()
+        return str(json.loads(line[0])["id"])
+
+    def _table(self) -> "DeltaTable | None":
+        """The table as it is now; None where there is none yet."""
         from deltalake import DeltaTable  # noqa: PLC0415  only where Delta is written
 
-        return bool(DeltaTable.is_deltatable(self._path))
+        return DeltaTable(self._path) if DeltaTable.is_deltatable(self._path) else None
 
-    def _is_written(self, batch: int) -> bool:
-        from deltalake import DeltaTable  # noqa: PLC0415  see above
-
-        if not self._exists():
-            return False
-        last = DeltaTable(self._path).transaction_version(self._application)
+    def _has(self, table: "DeltaTable", batch: int) -> bool:
+        last = table.transaction_version(self._application)
         return last is not None and last >= batch
 
-    def _write(self, content: Any, batch: int) -> None:
+    def _write(self, table: "DeltaTable | None", content: Any, batch: int) -> None:
         from deltalake import CommitProperties, Transaction, write_deltalake  # noqa: PLC0415  see above
 
         properties = CommitProperties(app_transactions=[Transaction(self._application, batch)])
-        if self._mode is OutputMode.COMPLETE:
-            write_deltalake(self._path, content, mode="overwrite", commit_properties=properties)
-        elif self._sink.merge_keys and self._exists():
-            self._merge(content, properties)
-        else:
+        if table is None:
             partitions = list(self._sink.partition_by) or None
             kept = self._without_deleted(content)
-            write_deltalake(self._path, kept, mode="append", partition_by=partitions, commit_properties=properties)
+            write_deltalake(self._path, kept, mode="error", partition_by=partitions, commit_properties=properties)
+        elif self._mode is OutputMode.COMPLETE:
+            write_deltalake(table, content, mode="overwrite", commit_properties=properties)
+        elif self._sink.merge_keys:
+            self._merge(table, content, properties)
+        else:
+            kept = self._without_deleted(content)
+            write_deltalake(table, kept, mode="append", commit_properties=properties)
 
     def _without_deleted(self, content: Any) -> Any:
         """For a table that is empty yet: there is nothing to delete from."""
@@ -62,12 +78,10 @@ class DeltaWriter:
 
         return content.filter(pc.invert(content.column(column))).drop_columns([column])
 
-    def _merge(self, content: Any, properties: Any) -> None:
+    def _merge(self, table: "DeltaTable", content: Any, properties: Any) -> None:
         """Rows of the same keys replace those that are there, or delete them."""
-        from deltalake import DeltaTable  # noqa: PLC0415  see above
-
         same = " and ".join(f"target.`{key}` = source.`{key}`" for key in self._sink.merge_keys)
-        merger = DeltaTable(self._path).merge(
+        merger = table.merge(
             content, predicate=same, source_alias="source", target_alias="target", commit_properties=properties
         )
         column = self._sink.delete_column

@@ -82,7 +82,7 @@ def _start_sink(spark: SparkSession, pipeline: Pipeline, sink: Sink, bootstrap: 
         case ConsoleSink():
             writer = rows.writeStream.format("console").option("numRows", str(sink.rows)).option("truncate", "false")
         case DeltaSink():
-            writer = rows.writeStream.foreachBatch(DeltaWriter(pipeline, sink))
+            writer = rows.writeStream.foreachBatch(DeltaWriter(pipeline, sink, checkpoint_of(pipeline, sink.name)))
         case other:
             assert_never(other)
     return _started(pipeline, sink.name, writer.outputMode(str(pipeline.output_mode)))

@@ -7,7 +7,7 @@ same pipeline that is still alive is fenced by this and ends.
 from collections.abc import Iterator
 
 from sskafka.pipelines.connector.committing import cluster_committer
-from sskafka.pipelines.connector.options import BOOTSTRAP, Guarantee, sink_options
+from sskafka.pipelines.connector.options import BOOTSTRAP, Guarantee, SinkOptions, sink_options
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.model import Pipeline, TopicSink
 
@@ -26,7 +26,17 @@ def transactional_prefix(pipeline: Pipeline, query: str) -> str:
 
 
 def recover_topics(session: ClusterSession, pipeline: Pipeline, bootstrap: str, run: str) -> None:
-    for sink in topic_sinks(pipeline):
-        if sink.guarantee == Guarantee.EXACTLY_ONCE and pipeline.connector != "kafka":
-            options = sink_options({BOOTSTRAP: bootstrap, "topic": sink.topic})
-            cluster_committer(session, options, transactional_prefix(pipeline, sink.name)).recover(run)
+    """All older drivers are fenced before anything is read: what one was about to decide would hide the others'."""
+    committers = [
+        cluster_committer(session, _options(sink, bootstrap), transactional_prefix(pipeline, sink.name))
+        for sink in topic_sinks(pipeline)
+        if sink.guarantee == Guarantee.EXACTLY_ONCE and pipeline.connector != "kafka"
+    ]
+    for committer in committers:
+        committer.fence()
+    for committer in committers:
+        committer.recover(run)
+
+
+def _options(sink: TopicSink, bootstrap: str) -> SinkOptions:
+    return sink_options({BOOTSTRAP: bootstrap, "topic": sink.topic})
