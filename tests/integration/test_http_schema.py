@@ -1,6 +1,7 @@
 """schemathesis reads the broker's own OpenAPI document and sends what it allows, and what it does not: never a 5xx."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +29,13 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield schemathesis.openapi.from_url(f"http://{broker.http}/openapi.json")
     finally:
         broker.close()
+
+
+def test_every_route_is_described(document: Any) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "http.md").read_text(encoding="utf-8")
+    for operation in (found.ok() for found in document.get_all_operations()):
+        route = f"{operation.method.upper()} {operation.path}"
+        assert f"`{route}`" in page, f"{route} is not in docs/http.md"
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
