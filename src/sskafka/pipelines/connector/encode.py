@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from sskafka.model.buffers import Buffer
 from sskafka.pipelines.connector.binary_columns import Numbers, binary_column, bounds_and_bytes
-from sskafka.records.batch import MAGIC, TRANSACTIONAL, BatchHeader
-from sskafka.records.builder import encode_headers, frame
+from sskafka.records.batch import MAGIC, NO_PRODUCER_ID, NO_SEQUENCE, TRANSACTIONAL, BatchHeader
+from sskafka.records.builder import NO_PRODUCER_EPOCH, encode_headers, frame
 from sskafka.records.compression import Compression, compress
 from sskafka.records.record import Headers
 
@@ -154,11 +154,11 @@ def framed(
     payload: Payload,
     *,
     timestamp: int,
-    producer_id: int,
-    producer_epoch: int,
-    base_sequence: int,
-    codec: Compression,
-    transactional: bool,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    codec: Compression = Compression.NONE,
+    transactional: bool = False,
 ) -> Buffer:
     header = BatchHeader(
         base_offset=0,
