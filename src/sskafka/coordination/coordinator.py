@@ -30,6 +30,8 @@ class Coordinator(Generic[M]):
         self._replicas = replicas
         self._make_machine = make_machine
         self._runtime = runtime
+        self.on_begun: Callable[[Shard[M]], None] | None = None
+        """Hears of every shard that begins to load."""
 
     # -- what is asked
 
@@ -65,6 +67,10 @@ class Coordinator(Generic[M]):
         shard = self._shard(partition, asker)
         if shard is not None:
             shard.end_transaction(producer, coordinator_epoch, is_committed, asker)
+
+    def all_shards(self) -> list[Shard[M]]:
+        """Loaded or not."""
+        return list(self.shards.values())
 
     def active_shards(self) -> Iterator[Shard[M]]:
         return (shard for shard in list(self.shards.values()) if shard.state is ShardState.ACTIVE)
@@ -117,7 +123,9 @@ class Coordinator(Generic[M]):
         except ReplicationError:
             return  # its log directory is offline
         if replica.is_leader:
-            self.shards[partition] = Shard(partition, PartitionLog(replica), self._make_machine, self._runtime)
+            shard = self.shards[partition] = Shard(partition, PartitionLog(replica), self._make_machine, self._runtime)
+            if self.on_begun is not None:
+                self.on_begun(shard)
 
     def stop(self) -> None:
         while self.shards:

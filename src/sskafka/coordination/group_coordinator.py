@@ -12,7 +12,7 @@ from typing import Any
 from sskafka.coordination.askers import NOBODY
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
-from sskafka.coordination.shard import Place, ShardRuntime
+from sskafka.coordination.shard import Place, Shard, ShardRuntime
 from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.classic_member import Client
 from sskafka.groups.classic_requests import Joining
@@ -51,6 +51,7 @@ class GroupCoordinator:
         self._image = ClusterImage()
         self._topics: Topics | None = None
         self.shards: Coordinator[GroupMachine] = Coordinator(CONSUMER_OFFSETS, replicas, self._make_machine, runtime)
+        self.shards.on_begun = self._shard_begun
 
     def _make_machine(self, place: Place) -> GroupMachine:
         return GroupMachine(self._settings, place.timers, self._new_uuid, lambda: self.topics)
@@ -72,8 +73,12 @@ class GroupCoordinator:
         self.shards.metadata_changed(delta, image)
         deleted = [topic.name for topic in delta.topics_deleted.values()]
         if deleted:
-            for shard in self.shards.active_shards():
-                shard.write(lambda machine, now_ms: machine.topics_deleted(deleted), NOBODY)
+            for shard in self.shards.all_shards():
+                shard.write_eventually(lambda machine, now_ms: machine.topics_deleted(deleted))
+
+    def _shard_begun(self, shard: Shard[GroupMachine]) -> None:
+        """The coordinator before may not have got as far as forgetting the offsets of a topic that was deleted."""
+        shard.write_eventually(lambda machine, now_ms: machine.topics_missing(self.topics))
 
     def _assign_anew(self) -> None:
         """Each group for itself: together they might write more than a batch can hold."""

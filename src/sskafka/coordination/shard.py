@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from sskafka.coordination.askers import NOBODY
 from sskafka.coordination.shard_loader import ShardLoader
 from sskafka.coordination.shard_log import ShardLog
 from sskafka.coordination.shard_timers import Due, ShardTimers
@@ -44,6 +45,7 @@ _log = logging.getLogger(__name__)
 M = TypeVar("M", bound=StateMachine)
 
 RECORD_OVERHEAD_BYTES = 32
+RETRY_MS = 1_000
 
 
 class ShardState(Enum):
@@ -86,12 +88,15 @@ class Shard(Generic[M]):
         self._timers = ShardTimers(runtime.wheel, runtime.clock, self._run_timer)
         self._gathered = _Gathered()
         self._end_offset = log.log_end_offset  # of what was appended last
+        self._put_off: list[Callable[[M, int], Decision]] = []
         self._load()
 
     # -- what is asked of it
 
     def write(self, operation: Callable[[M, int], Decision], asker: Asker) -> None:
         """Run `operation` on the machine; the asker is refused when it raises KafkaError, or cannot be run here."""
+        if self._put_off:
+            self._work_off()
         if self._is_refused(asker):
             return
         try:
@@ -118,6 +123,23 @@ class Shard(Generic[M]):
     def read(self, question: Callable[[M, int], Any], asker: Asker) -> None:
         """As `write`, for what changes nothing."""
         self.write(lambda machine, now_ms: Decision(answers=[Answer(asker, question(machine, now_ms))]), asker)
+
+    def write_eventually(self, operation: Callable[[M, int], Decision]) -> None:
+        """As `write`, but once the log is loaded and can be written to, and before anything else that comes then."""
+        self._put_off.append(operation)
+        self._work_off()
+
+    def _work_off(self) -> None:
+        if not self._put_off or self.state is not ShardState.ACTIVE:
+            return
+        if not self.log.is_writable:
+            self._runtime.wheel.schedule(RETRY_MS, self._work_off)
+            return
+        put_off, self._put_off = self._put_off, []
+        for operation in put_off:
+            self.write(operation, NOBODY)
+        if not self._is_flushed():  # the log has not taken it
+            self._put_off[:0] = put_off
 
     def end_transaction(
         self, producer: TransactionalProducer, coordinator_epoch: int, is_committed: bool, asker: Asker
@@ -292,6 +314,7 @@ class Shard(Generic[M]):
             self._give_up(unable)
         else:
             self._take(decision)
+            self._work_off()
 
     def _give_up(self, error: BaseException) -> None:
         """Until leadership moves; others may be able to read what this broker cannot."""

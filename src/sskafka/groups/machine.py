@@ -5,7 +5,7 @@ store. An offset of an unknown group makes one that never had members; a group w
 forgotten when offsets are next looked through.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from sskafka.groups import consumer_records, log_records
 from sskafka.groups.classic_group import ClassicGroup, State
@@ -155,6 +155,10 @@ class GroupMachine:
 
     def topics_deleted(self, names: Iterable[str]) -> Decision:
         return self.offset_requests.delete_topics(set(names))
+
+    def topics_missing(self, known: Collection[str]) -> Decision:
+        """Offsets of topics that are not among the known are those of deleted ones."""
+        return self.offset_requests.delete_topics(self.offsets.topics().difference(known))
 
     def topics_changed(self, group_id: str, now_ms: int) -> Decision:
         """A consumer group that reads topics which came, went or grew gets a new assignment."""

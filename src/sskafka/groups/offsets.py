@@ -83,6 +83,9 @@ class OffsetStore:
     def groups(self) -> Iterator[str]:
         return iter({*self._committed, *(group_id for offsets in self._pending.values() for group_id in offsets)})
 
+    def topics(self) -> set[str]:
+        return {partition.topic for group_id in self.groups() for partition in self.partitions_of(group_id)}
+
     def pending_partitions(self, group_id: str) -> set[TopicPartition]:
         """Partitions whose offset an open transaction is about to change."""
         return {partition for offsets in self._pending.values() for partition in offsets.get(group_id, ())}

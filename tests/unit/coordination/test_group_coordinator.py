@@ -8,17 +8,21 @@ from consumer_lab import ConsumerLab, LabConsumer, topic_id
 from group_lab import Asked
 from shard_lab import ShardLab
 
+from sskafka.coordination.askers import NOBODY
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.group_coordinator import GroupCoordinator
-from sskafka.coordination.shard import Place, Shard, ShardRuntime
+from sskafka.coordination.shard import Place, Shard, ShardRuntime, ShardState
 from sskafka.groups.classic_member import Client
+from sskafka.groups.group import Committer
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.machine import GroupMachine
+from sskafka.groups.offset_requests import OffsetCommit
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partition_image import PartitionImage
 from sskafka.model.coordination import Asker, Decision
 from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import TopicPartition
 from sskafka.replication.errors import NotEnoughReplicasError
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -32,6 +36,33 @@ class OneShard:
         self.lab = ShardLab()
         self.shard: Shard[GroupMachine] = Shard(0, self.lab.log, _machine, self.lab.runtime)
         self.lab.turn(20)
+
+    def all_shards(self) -> list[Shard[GroupMachine]]:
+        return [self.shard]
+
+    def active_shards(self) -> list[Shard[GroupMachine]]:
+        return [shard for shard in self.all_shards() if shard.state is ShardState.ACTIVE]
+
+    def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        pass
+
+    def begin_anew(self) -> Shard[GroupMachine]:
+        """As another broker would, from the log alone."""
+        self.shard = Shard(0, self.lab.log, _machine, self.lab.runtime)
+        return self.shard
+
+    def commit(self, topic: str, offset: int) -> None:
+        commits = [OffsetCommit(TopicPartition(topic, 0), offset, 0, "")]
+        asked = Asked()
+        self.shard.write(
+            lambda machine, now_ms: machine.commit_offsets("g", Committer(), commits, -1, asked, now_ms), asked
+        )
+        self.lab.turn(20)
+        assert asked.response == [ErrorCode.NONE]
+
+    def committed(self) -> dict[str, int]:
+        offsets = self.shard.machine.offsets.committed("g")
+        return {partition.topic: found.offset for partition, found in offsets.items()}
 
     def change(self, key: str, operation: Callable[[GroupMachine, int], Decision], asker: Asker) -> None:
         self.shard.change(operation, asker)
@@ -57,6 +88,12 @@ class LabShards:
 
     def active_shards(self) -> Iterator["LabShards"]:
         yield self
+
+    def all_shards(self) -> Iterator["LabShards"]:
+        yield self
+
+    def write_eventually(self, operation: Callable[[GroupMachine, int], Decision]) -> None:
+        self.write(operation, NOBODY)
 
     def write(self, operation: Callable[[GroupMachine, int], Decision], asker: Asker) -> None:
         decision = operation(self.machine, self.lab.time.now_ms())
@@ -138,3 +175,76 @@ def test_a_group_waits_for_replicas_instead_of_being_loaded_anew(groups: GroupCo
     groups.sync(SyncGroupRequest("g", 1, member, assignments=assignments), again)
     shards.lab.turn(50)
     assert again.response.assignment == b"all"
+
+
+# ---- topics that go while nobody can write it down
+
+
+BEFORE = image_of(kept=(b"k" * 16, 1), gone=(b"g" * 16, 1))
+AFTER = image_of(kept=(b"k" * 16, 1))
+DELETION = MetadataDelta(topics_deleted={b"g" * 16: BEFORE.topics_by_name["gone"]})
+
+
+@pytest.fixture
+def one_shard(groups: GroupCoordinator) -> OneShard:
+    """With offsets of two topics."""
+    shards = OneShard()
+    groups.shards = cast(Coordinator[GroupMachine], cast(Any, shards))
+    groups.metadata_changed(MetadataDelta.of_everything(BEFORE), BEFORE)
+    shards.commit("kept", 3)
+    shards.commit("gone", 5)
+    return shards
+
+
+def test_a_topic_that_is_deleted_while_a_shard_loads_takes_its_offsets_along(
+    groups: GroupCoordinator, one_shard: OneShard
+) -> None:
+    shard = one_shard.begin_anew()
+    groups.metadata_changed(DELETION, AFTER)
+    assert shard.state is ShardState.LOADING
+    one_shard.lab.turn(50)
+    assert one_shard.committed() == {"kept": 3}
+    one_shard.begin_anew()
+    one_shard.lab.turn(50)
+    assert one_shard.committed() == {"kept": 3}, "it is in the log, too"
+
+
+def test_what_is_committed_to_a_topic_made_anew_stays(groups: GroupCoordinator, one_shard: OneShard) -> None:
+    one_shard.begin_anew()
+    groups.metadata_changed(DELETION, AFTER)
+    again = image_of(kept=(b"k" * 16, 1), gone=(b"n" * 16, 1))
+    groups.metadata_changed(MetadataDelta(topics_created={b"n" * 16}), again)
+    one_shard.lab.turn(50)
+    one_shard.commit("gone", 1)
+    assert one_shard.committed() == {"kept": 3, "gone": 1}
+
+
+def test_offsets_go_before_anything_else_once_replicas_are_back(groups: GroupCoordinator, one_shard: OneShard) -> None:
+    log = one_shard.lab.log
+    log.is_writable = False
+    groups.metadata_changed(DELETION, AFTER)
+    one_shard.lab.turn(50)
+    assert one_shard.committed() == {"kept": 3, "gone": 5}
+    log.is_writable = True
+    one_shard.commit("gone", 1)  # of a new topic with that name
+    one_shard.lab.turn(5_000)
+    assert one_shard.committed() == {"kept": 3, "gone": 1}
+
+
+def test_a_deletion_that_the_log_did_not_take_is_not_forgotten(groups: GroupCoordinator, one_shard: OneShard) -> None:
+    log = one_shard.lab.log
+    log.append_error = NotEnoughReplicasError("one is not enough")
+    groups.metadata_changed(DELETION, AFTER)
+    log.append_error = None
+    one_shard.lab.turn(50)
+    assert one_shard.committed() == {"kept": 3}
+
+
+def test_a_new_coordinator_forgets_what_the_one_before_had_no_time_for(
+    groups: GroupCoordinator, one_shard: OneShard
+) -> None:
+    groups.metadata_changed(MetadataDelta(), AFTER)  # heard of the deletion before it was in charge
+    groups._topics = None
+    groups._shard_begun(one_shard.begin_anew())
+    one_shard.lab.turn(50)
+    assert one_shard.committed() == {"kept": 3}

@@ -1,6 +1,8 @@
 """Coordinators that are made when they are first needed: a broker without groups or transactions starts without them.
 
-Needed they are when somebody asks, or when the metadata has the topic that keeps their state.
+Needed they are when somebody asks, or when the metadata has the topic that keeps their state. They hear of no metadata
+before this broker is in service: what a start replays tells of the cluster as it once was, and whoever takes a topic
+that is not there for a deleted one, or one that was made anew for the one before, would be wrong.
 """
 
 from collections.abc import Callable, Iterable
@@ -39,28 +41,43 @@ S = TypeVar("S", bound=Service)
 
 
 class FirstNeed(Generic[S]):
-    def __init__(self, topic: str, make: Callable[[], S]) -> None:
-        """`topic`: where the state is kept."""
+    def __init__(self, topic: str, make: Callable[[], S], is_in_service: Callable[[], bool]) -> None:
+        """`topic`: where the state is kept; `is_in_service`: whether the image knows this broker as it is now."""
         self._topic = topic
         self._make = make
+        self._is_in_service = is_in_service
         self._service: S | None = None
+        self._has_begun = False
         self._image = ClusterImage()
 
     @property
     def service(self) -> S:
         return self._created() if self._service is None else self._service
 
+    @property
+    def if_needed(self) -> S | None:
+        """The service, if anybody has needed it yet."""
+        return self._service
+
     def _created(self) -> S:
         self._service = made = self._make()
-        made.metadata_changed(MetadataDelta.of_everything(self._image), self._image)
+        self._maybe_begin(made)
         return made
+
+    def _maybe_begin(self, service: S) -> None:
+        if self._is_in_service():
+            self._has_begun = True
+            service.metadata_changed(MetadataDelta.of_everything(self._image), self._image)
 
     def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
         self._image = image
-        if self._service is not None:
+        if self._service is None:
+            if self._topic in image.topics_by_name and self._is_in_service():
+                self._created()
+        elif self._has_begun:
             self._service.metadata_changed(delta, image)
-        elif self._topic in image.topics_by_name:
-            self._created()
+        else:
+            self._maybe_begin(self._service)
 
     def stop(self) -> None:
         if self._service is not None:

@@ -1,7 +1,9 @@
 """Groups on a broker: their coordinator and their APIs, made when they are first needed."""
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from sskafka.metadata.image import TopicImage
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.controller import Controller
 from sskafka.servers.kafka.first_need import FirstNeed, Surroundings, register_at_first_use
@@ -10,6 +12,7 @@ from sskafka.wire.apis import ApiKey
 
 if TYPE_CHECKING:
     from sskafka.coordination.group_coordinator import GroupCoordinator
+    from sskafka.servers.kafka.internal_topics import InternalTopics
 
 OFFSETS_TOPIC = "__consumer_offsets"
 GROUP_APIS = (
@@ -31,9 +34,15 @@ GROUP_APIS = (
 
 
 class GroupServices:
+    find_topic: Callable[[str], "Awaitable[TopicImage | None]"]
+    """An internal topic, made if need be; set when the APIs are registered."""
+
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
-        self._first_need: FirstNeed[GroupCoordinator] = FirstNeed(OFFSETS_TOPIC, self._make)
+        self._topics: InternalTopics | None = None
+        self._first_need: FirstNeed[GroupCoordinator] = FirstNeed(
+            OFFSETS_TOPIC, self._make, surroundings.replicas.is_in_service
+        )
         self.metadata_changed = self._first_need.metadata_changed
         self.stop = self._first_need.stop
 
@@ -55,7 +64,19 @@ class GroupServices:
     # -- the APIs
 
     def register(self, registry: Registry, view: ClusterView, controller: Controller) -> None:
+        def find_topic(name: str) -> "Awaitable[TopicImage | None]":
+            return self._internal_topics(view, controller).find_or_create(name)
+
+        self.find_topic = find_topic
         register_at_first_use(registry, GROUP_APIS, lambda made: self._add_handlers(made, view, controller))
+
+    def _internal_topics(self, view: ClusterView, controller: Controller) -> "InternalTopics":
+        from sskafka.servers.kafka.internal_topics import InternalTopics  # noqa: PLC0415
+
+        if self._topics is None:
+            replicas, settings = self._surroundings.replicas, self._surroundings.settings
+            self._topics = InternalTopics(view, controller, settings, replicas.when_applied)
+        return self._topics
 
     def _add_handlers(self, found: Registry, view: ClusterView, controller: Controller) -> None:
         from sskafka.servers.kafka.handlers.consumer_groups import ConsumerGroupHandlers  # noqa: PLC0415
@@ -63,8 +84,7 @@ class GroupServices:
         from sskafka.servers.kafka.handlers.group_offsets import GroupOffsetHandlers  # noqa: PLC0415
         from sskafka.servers.kafka.handlers.groups import GroupHandlers  # noqa: PLC0415
 
-        replicas, settings = self._surroundings.replicas, self._surroundings.settings
-        FindCoordinatorHandler(view, controller, settings, replicas.when_applied).register(found)
+        FindCoordinatorHandler(view, self._internal_topics(view, controller)).register(found)
         GroupHandlers(self.coordinator).register(found)
         ConsumerGroupHandlers(self.coordinator).register(found)
         GroupOffsetHandlers(self.coordinator, view).register(found)

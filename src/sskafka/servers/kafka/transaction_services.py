@@ -45,7 +45,9 @@ class TransactionServices:
         self._surroundings = surroundings
         self._neighbours = neighbours
         self._handlers: TransactionHandlers | None = None
-        self._first_need: FirstNeed[TransactionService] = FirstNeed(STATE_TOPIC, self._make)
+        self._first_need: FirstNeed[TransactionService] = FirstNeed(
+            STATE_TOPIC, self._make, surroundings.replicas.is_in_service
+        )
         self.metadata_changed = self._first_need.metadata_changed
         self.stop = self._first_need.stop
 
@@ -101,13 +103,12 @@ class TransactionServices:
             self._handlers = TransactionHandlers(self.service.coordinator, image, self._offsets_partition)
         return self._handlers
 
-    def _offsets_partition(self, group_id: str) -> int:
-        """Where the group will be kept when nothing is kept yet, too."""
+    async def _offsets_partition(self, group_id: str) -> int | None:
+        from sskafka.coordination.internal_topics import CONSUMER_OFFSETS  # noqa: PLC0415
         from sskafka.coordination.key_partition import partition_of  # noqa: PLC0415
 
-        kept = self._neighbours.groups.coordinator.shards.partition_of(group_id)
-        count = self._surroundings.settings["offsets.topic.num.partitions"]
-        return partition_of(group_id, count) if kept is None else kept
+        topic = await self._neighbours.groups.find_topic(CONSUMER_OFFSETS)
+        return None if topic is None else partition_of(group_id, len(topic.partitions))
 
     # -- what other handlers have to do with transactions
 

@@ -3,26 +3,17 @@
 The internal topics come into being here, when somebody first asks for what they keep.
 """
 
-import asyncio
-import logging
-from collections.abc import Callable
-
-from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, internal_topic
+from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from sskafka.coordination.key_partition import partition_of
 from sskafka.metadata.image import TopicImage
 from sskafka.model.errors import ErrorCode
-from sskafka.model.settings import Settings
 from sskafka.servers.kafka.authorization import Operation, ResourceType
 from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.controller import ANSWER_TIMEOUT_MS, Controller
-from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.internal_topics import InternalTopics
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
-from sskafka.wire.messages.create_topics import CreateTopicsRequest
 from sskafka.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
-
-log = logging.getLogger(__name__)
 
 GROUP, TRANSACTION = 0, 1
 BATCHED_FROM = 4
@@ -37,20 +28,9 @@ _REFUSALS = {
 
 
 class FindCoordinatorHandler:
-    """`when_applied` calls back once this broker acts on the metadata it knows."""
-
-    def __init__(
-        self,
-        view: ClusterView,
-        controller: Controller,
-        settings: Settings,
-        when_applied: Callable[[Callable[[], None]], None],
-    ) -> None:
+    def __init__(self, view: ClusterView, topics: InternalTopics) -> None:
         self._view = view
-        self._controller = controller
-        self._settings = settings
-        self._when_applied = when_applied
-        self._creation = asyncio.Lock()
+        self._topics = topics
 
     def register(self, registry: Registry) -> None:
         registry.add_message(ApiKey.FIND_COORDINATOR, self.find_coordinator)
@@ -77,7 +57,7 @@ class FindCoordinatorHandler:
             return _nobody(key, _REFUSALS[key_type])
         if key_type == GROUP and not key:
             return _nobody(key, ErrorCode.INVALID_GROUP_ID)
-        topic = self._view.image.topics_by_name.get(name) or await self._create(name)
+        topic = await self._topics.find_or_create(name)
         if topic is None:
             return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{name} could not be created")
         return self._leader(key, topic, request.listener_name)
@@ -88,28 +68,6 @@ class FindCoordinatorHandler:
             if broker.broker_id == leader_id:
                 return Coordinator(key, leader_id, broker.host, broker.port, ErrorCode.NONE, None)
         return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-
-    async def _create(self, name: str) -> TopicImage | None:
-        """One request makes it, the others wait for that."""
-        async with self._creation:
-            topic = self._view.image.topics_by_name.get(name)
-            if topic is None:
-                await self._ask_for(name)
-                applied = asyncio.Event()
-                self._when_applied(applied.set)
-                await applied.wait()
-        return topic or self._view.image.topics_by_name.get(name)
-
-    async def _ask_for(self, name: str) -> None:
-        wanted = internal_topic(name, self._settings, self._view.image)
-        try:
-            response = await self._controller.ask(CreateTopicsRequest(topics=[wanted]), ANSWER_TIMEOUT_MS)
-        except Exception as error:  # whoever asked is told to try again
-            log.warning("%s could not be created: %s", name, error_code_of(error)[1])
-            return
-        for topic in response.topics:
-            if topic.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
-                log.warning("%s could not be created: %s", name, topic.error_message)
 
 
 def _nobody(key: str, error: ErrorCode, message: str | None = None) -> Coordinator:

@@ -5,7 +5,7 @@ INVALID_TXN_STATE for TRANSACTION_ABORTABLE.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.coordination.transaction_coordinator import TransactionCoordinator
@@ -45,13 +45,13 @@ Outcome = dict[TopicPartition, ErrorCode]
 
 
 class TransactionHandlers:
-    """`offsets_partition`: where `__consumer_offsets` keeps a group."""
+    """`offsets_partition`: where `__consumer_offsets` keeps a group; None while that topic cannot be made."""
 
     def __init__(
         self,
         coordinator: TransactionCoordinator,
         image: Callable[[], ClusterImage],
-        offsets_partition: Callable[[str], int],
+        offsets_partition: Callable[[str], Awaitable[int | None]],
     ) -> None:
         self._coordinator = coordinator
         self._image = image
@@ -148,7 +148,10 @@ class TransactionHandlers:
             return AddOffsetsToTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         if not request.may_on_group(Operation.READ, message.group_id):
             return AddOffsetsToTxnResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        partition = TopicPartition(CONSUMER_OFFSETS, self._offsets_partition(message.group_id))
+        index = await self._offsets_partition(message.group_id)
+        if index is None:  # a partition that is not known when the transaction ends would get no marker
+            return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        partition = TopicPartition(CONSUMER_OFFSETS, index)
         producer = ProducerIdentity(message.producer_id, message.producer_epoch)
         return AddOffsetsToTxnResponse(
             error_code=await self._enrol(transactional_id, producer, [partition], request.version)

@@ -1,0 +1,61 @@
+"""The internal topics, for whoever needs one: made when that is first so.
+
+Who gets a topic from here finds it in the image, and this broker acts on it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from sskafka.coordination.internal_topics import internal_topic
+from sskafka.metadata.image import TopicImage
+from sskafka.model.errors import ErrorCode
+from sskafka.model.settings import Settings
+from sskafka.servers.kafka.cluster_view import ClusterView
+from sskafka.servers.kafka.controller import ANSWER_TIMEOUT_MS, Controller
+from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.wire.messages.create_topics import CreateTopicsRequest
+
+log = logging.getLogger(__name__)
+
+
+class InternalTopics:
+    """`when_applied` calls back once this broker acts on the metadata it knows."""
+
+    def __init__(
+        self,
+        view: ClusterView,
+        controller: Controller,
+        settings: Settings,
+        when_applied: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self._view = view
+        self._controller = controller
+        self._settings = settings
+        self._when_applied = when_applied
+        self._creation = asyncio.Lock()
+
+    async def find_or_create(self, name: str) -> TopicImage | None:
+        """None when it cannot be made now. One request makes it, the others wait for that."""
+        return self._view.image.topics_by_name.get(name) or await self._create(name)
+
+    async def _create(self, name: str) -> TopicImage | None:
+        async with self._creation:
+            topic = self._view.image.topics_by_name.get(name)
+            if topic is None:
+                await self._ask_for(name)
+                applied = asyncio.Event()
+                self._when_applied(applied.set)
+                await applied.wait()
+        return topic or self._view.image.topics_by_name.get(name)
+
+    async def _ask_for(self, name: str) -> None:
+        wanted = internal_topic(name, self._settings, self._view.image)
+        try:
+            response = await self._controller.ask(CreateTopicsRequest(topics=[wanted]), ANSWER_TIMEOUT_MS)
+        except Exception as error:  # whoever asked is told to try again
+            log.warning("%s could not be created: %s", name, error_code_of(error)[1])
+            return
+        for topic in response.topics:
+            if topic.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
+                log.warning("%s could not be created: %s", name, topic.error_message)

@@ -1,0 +1,77 @@
+"""Coordinators that are made when they are needed, and hear of nothing that was before this broker was in service."""
+
+import pytest
+
+from sskafka.metadata.delta import MetadataDelta
+from sskafka.metadata.image import ClusterImage, TopicImage
+from sskafka.servers.kafka.first_need import FirstNeed
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.deltas: list[MetadataDelta] = []
+
+    def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        self.deltas.append(delta)
+
+    def stop(self) -> None:
+        self.deltas.clear()
+
+
+class Broker:
+    def __init__(self) -> None:
+        self.is_in_service = False
+        self.made: list[Heard] = []
+        self.need: FirstNeed[Heard] = FirstNeed("__state", self.make, lambda: self.is_in_service)
+
+    def make(self) -> Heard:
+        self.made.append(Heard())
+        return self.made[-1]
+
+
+def image_with(*names: str) -> ClusterImage:
+    image = ClusterImage()
+    for name in names:
+        topic = TopicImage(name, name.encode().ljust(16), {})
+        image.topics_by_name[name] = image.topics_by_id[topic.topic_id] = topic
+    return image
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker()
+
+
+def test_nothing_is_made_without_need(broker: Broker) -> None:
+    broker.is_in_service = True
+    broker.need.metadata_changed(MetadataDelta(), image_with("orders"))
+    assert broker.made == []
+    assert broker.need.if_needed is None
+
+
+def test_what_a_start_replays_is_told_as_it_is_in_the_end(broker: Broker) -> None:
+    """Deletions among it may be of topics that have been made anew since."""
+    image = image_with("__state", "orders")
+    deletion = MetadataDelta(topics_deleted={b"old": image.topics_by_name["orders"]})
+    broker.need.metadata_changed(MetadataDelta.of_everything(image), image)
+    broker.need.metadata_changed(deletion, image)
+    assert broker.made == []
+    broker.is_in_service = True
+    broker.need.metadata_changed(MetadataDelta(), image)
+    (service,) = broker.made
+    (heard,) = service.deltas
+    assert not heard.topics_deleted
+    broker.need.metadata_changed(deletion, image)
+    assert service.deltas[1:] == [deletion]
+
+
+def test_who_asks_early_gets_a_service_that_knows_of_nothing_yet(broker: Broker) -> None:
+    image = image_with("__state")
+    broker.need.metadata_changed(MetadataDelta(), image)
+    service = broker.need.service
+    assert service.deltas == []
+    broker.need.metadata_changed(MetadataDelta(topics_deleted={b"old": image.topics_by_name["__state"]}), image)
+    assert service.deltas == []
+    broker.is_in_service = True
+    broker.need.metadata_changed(MetadataDelta(), image)
+    assert [delta.topics_deleted for delta in service.deltas] == [{}]
