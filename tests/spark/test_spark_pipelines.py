@@ -2,12 +2,14 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import deltalake
+import pyarrow.parquet as pq
 import pytest
 from test_spark_source import read
 
@@ -18,8 +20,9 @@ from sskafka.pipelines.files.parse import load_pipeline
 from sskafka.pipelines.runner.dead_letters import DeadLetters
 from sskafka.pipelines.runner.errors import PipelineRunError
 from sskafka.pipelines.runner.events import Event, EventLog, EventType
+from sskafka.pipelines.runner.history import RunState, RunView, runs_of
 from sskafka.pipelines.runner.plan import backlog, resolved_schema
-from sskafka.pipelines.runner.run import RunSettings, has_ended, run_pipeline, running
+from sskafka.pipelines.runner.run import RunSettings, run_pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,16 +99,22 @@ def test_every_sink_holds_every_good_record_once_and_the_rest_is_dead(
     assert sorted(json.loads(bytes(row["value"]))["id"] for row in out) == expected
     unmet = {query.query: query.unmet for query in progress[-1]}
     assert unmet["parquet"] == {"has_user": 1}
+    assert {query.query: (query.rows_in, query.rows_out) for query in progress[-1]} == {
+        "parquet": (59, 52),
+        "delta": (59, 52),
+        "topic": (59, 52),
+        "dead-letters": (59, 6),
+    }
 
     letters = list(DeadLetters(session, bootstrap, pipeline.dead_letter_topic).waiting())
     assert [(letter.topic, letter.partition, letter.offset, letter.value) for letter in letters] == [
         (topic, 1, offset, value) for offset, value in enumerate(bad)
     ]
     assert [letter.error for letter in letters] == [
-        "the value is not JSON of this schema",
-        "the value is not JSON of this schema",
+        "the value is not JSON",
+        "the value is not JSON",
         "the record has no value",
-        "the value is not JSON of this schema",
+        "the field id is not long",
         "the expectation positive is not met: amount > 0",
         "the field id is missing",
     ]
@@ -132,30 +141,67 @@ def test_dead_letters_are_sent_back_once(
     assert backlog(session, pipeline, bootstrap)[0].records == 3
 
 
-def test_a_stop_is_asked_for_in_the_topic_of_events(
+def newest_run(session: ClusterSession, bootstrap: str, pipeline: str) -> RunView:
+    events = EventLog(session, bootstrap).everything()
+    return [run for run in runs_of(events, time.time() * 1000) if run.pipeline == pipeline][-1]
+
+
+def test_a_stop_ends_between_batches_and_the_next_run_reads_nothing_twice(
+    spark: "SparkSession",
     bootstrap: str,
     session: ClusterSession,
     new_topic: Callable[..., str],
     produce: Callable[..., None],
     written: Callable[..., Pipeline],
     run: Callable[..., Any],
+    tmp_path: Path,
 ) -> None:
     topic = new_topic(1, "orders")
-    produce(topic, [order(1)])
-    pipeline = replace(written(ORDERS, topic), trigger=Trigger("200 milliseconds"))
+    produce(topic, [order(number) for number in range(3000)])
+    busy = written(STOPPED, topic)  # batches follow one another without a pause
     log = EventLog(session, bootstrap)
     asked = threading.Event()
 
     def ask(queries: list[Any]) -> None:
         if not asked.is_set() and any(query.rows_in for query in queries):
             asked.set()
-            log.append(Event(topic, running(log, topic)[topic][-1].run, EventType.STOP_REQUESTED, 0))
+            running = newest_run(session, bootstrap, topic)
+            assert running.state in {RunState.STARTING, RunState.RUNNING}
+            log.append(Event(topic, running.run, EventType.STOP_REQUESTED, int(time.time() * 1000)))
 
-    result = run(pipeline, on_progress=ask)
-    assert asked.is_set()
-    events = running(log, topic)[topic]
-    assert (events[0].type, events[-1].type, events[-1].run) == (EventType.STARTED, EventType.STOPPED, result.run)
-    assert has_ended(events)
+    first = run(busy, on_progress=ask)
+    stopped = newest_run(session, bootstrap, topic)
+    assert (stopped.state, stopped.run) == (RunState.STOPPED, first.run)
+    assert 0 < first.rows_in < 3000, "it was stopped in the middle of what waited"
+    for query in ("parquet", "dead-letters"):
+        begun, done = (
+            {int(file.name) for file in (tmp_path / "checkpoints" / topic / query / kind).glob("[0-9]*")}
+            for kind in ("offsets", "commits")
+        )
+        assert begun == done, f"{query} was stopped within a batch"
+
+    second = run(replace(busy, trigger=Trigger(""), sources=(replace(busy.sources[0], max_offsets_per_trigger=None),)))
+    assert newest_run(session, bootstrap, topic).state is RunState.DONE
+    read_first = {query.query: query.rows_in for query in first.queries}
+    assert {query.query: query.rows_in + read_first[query.query] for query in second.queries} == {
+        "parquet": 3000,
+        "dead-letters": 3000,
+    }
+    rows = pq.read_table(tmp_path / "stopped")  # every file that lies there, as other programs read them
+    assert sorted(rows["id"].to_pylist()) == list(range(3000))
+
+
+STOPPED = """\
+name: {name}
+sources:
+  orders:
+    topic: {topic}
+    schema: id long not null
+    max_offsets_per_trigger: 20
+sinks:
+  - parquet: {{path: stopped}}
+trigger: 1 milliseconds
+"""
 
 
 JOIN = """\
@@ -213,7 +259,14 @@ def test_two_topics_are_joined_by_a_function_of_a_file(
 @pytest.mark.parametrize(
     ("old", "new", "part"),
     [
-        ("select id, user", "select idd, user", "idd"),
+        ("select id, user", "select idd, user", r"pipeline.yaml:13: transform.sql: .*idd.* cannot be resolved"),
+        ("select id, user", "select id user,", r"pipeline.yaml:13: transform.sql: .*Syntax error"),
+        ("amount > 0", "amnt > 0", r"pipeline.yaml:10: sources.orders.expectations\[0\].check: .*amnt"),
+        (
+            "key: user",
+            "key: usr",
+            r"pipeline.yaml:17: sinks\[2\].topic.key: there is no column 'usr'; the result has id",
+        ),
         ("action: dlq", "action: fail", "the expectation positive is not met"),
     ],
 )
@@ -233,9 +286,8 @@ def test_what_goes_wrong_is_told_in_a_sentence(
     with pytest.raises(PipelineRunError, match=part) as failure:
         run(written(ORDERS.replace(old, new), topic))
     assert "\n" not in str(failure.value)
-    events = running(EventLog(session, bootstrap), topic)[topic]
-    assert events[-1].type is EventType.FAILED
-    assert part in events[-1].details["error"]
+    failed = newest_run(session, bootstrap, topic)
+    assert (failed.state, failed.error) == (RunState.FAILED, str(failure.value))
 
 
 def test_a_topic_that_is_not_there_is_told_before_spark_starts(
@@ -264,7 +316,14 @@ def test_the_plan_knows_schema_and_backlog(
         ("topic", 10, True),
     ]
     schema = resolved_schema(spark, pipeline, bootstrap)
-    assert schema == "id bigint, user string, amount double, at timestamp, _partition int, _offset bigint"
+    assert schema == [
+        ("id", "bigint"),
+        ("user", "string"),
+        ("amount", "double"),
+        ("at", "timestamp"),
+        ("_partition", "int"),
+        ("_offset", "bigint"),
+    ]
 
 
 AVRO = """\
@@ -312,6 +371,7 @@ sources:
     schema: id long, at timestamp
     event_time: at
     watermark: 1 minute
+    max_offsets_per_trigger: 1
 transform:
   sql: select window(at, '1 minute').start as minute, count(*) as orders from orders group by window(at, '1 minute')
 sinks:
@@ -330,9 +390,9 @@ def test_what_comes_after_the_watermark_changes_no_answer(
 ) -> None:
     topic = new_topic(1, "late")
     pipeline = written(LATE, topic)
-    for at in ("00:00:10", "01:00:00", "00:00:20", "02:00:00"):
+    for at in ("00:00:10", "01:00:00", "00:00:20", "02:00:00"):  # a batch each
         produce(topic, [order(1, at=f"2026-01-01T{at}Z")])
-        run(pipeline)
+    run(pipeline)
     rows = spark.read.parquet(str(tmp_path / "late")).orderBy("minute").collect()
     assert [(row["minute"].isoformat(), row["orders"]) for row in rows] == [
         ("2026-01-01T00:00:00", 1),

@@ -3,7 +3,6 @@
 Spark and what needs it are imported by the commands that start it.
 """
 
-import shutil
 import signal
 import threading
 import time
@@ -13,19 +12,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sskafka.cli import pipeline_shipped
+from sskafka.cli import pipeline_runs, pipeline_shipped
 from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_heading, print_json, print_table, talk
 from sskafka.cli.pairs import key_values
+from sskafka.cli.pipeline_connecting import connected
+from sskafka.cli.pipeline_progress import progress_for_people
 from sskafka.cli.pipeline_shipped import TopicOption
 
 if TYPE_CHECKING:
     from sskafka.pipelines.connector.planning import ClusterSession
     from sskafka.pipelines.files.model import Pipeline
-    from sskafka.pipelines.runner.events import Event
-    from sskafka.pipelines.runner.progress import QueryProgress
+    from sskafka.pipelines.runner.dead_letters import DeadLetter
+    from sskafka.pipelines.runner.plan import Backlog
+    from sskafka.pipelines.runner.run import RunResult
 
 app = typer.Typer(
     help="Run data pipelines on Spark; see how they do, stop them, look at their dead letters.",
@@ -34,14 +36,17 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-SILENT_AFTER_S = 15
-STOP_TIMEOUT_S = 90
+INTERRUPTED = 130
 
 FileArgument = Annotated[str, typer.Argument(metavar="PIPELINE", help="A file, or the name of a shipped pipeline.")]
 MasterOption = Annotated[
     str, typer.Option("--master", help="Spark's master, such as spark://host:7077; local[*] unless given.")
 ]
 ConfOption = Annotated[list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting. Repeatable.")]
+OwnNameOption = Annotated[str, typer.Option("--name", help="Another name: its progress and dead letters are apart.")]
+PlaceOption = Annotated[
+    list[str] | None, typer.Option("--to", metavar="SINK=PLACE", help="Another path or topic. Repeatable.")
+]
 
 
 def load(name: str) -> "Pipeline":
@@ -61,11 +66,12 @@ def load(name: str) -> "Pipeline":
         raise CommandError(str(error)) from None
 
 
-def connected(bootstrap: str) -> "ClusterSession":
-    from sskafka.client.config import ConnectionConfig  # noqa: PLC0415  not for --help
-    from sskafka.pipelines.connector.planning import ClusterSession  # noqa: PLC0415  see above
+def chosen(name: str, own_name: str, topic: list[str] | None, to: list[str] | None = None) -> "Pipeline":
+    """The pipeline, pointed at other topics and places."""
+    pipeline = load(name)
+    from sskafka.pipelines.shipped.wiring import wired  # noqa: PLC0415  not for --help
 
-    return ClusterSession(bootstrap, ConnectionConfig(client_id="sskafka-pipeline"))
+    return wired(pipeline, name=own_name, topics=key_values(topic, "--topic"), places=key_values(to, "--to"))
 
 
 def list_(
@@ -103,28 +109,58 @@ def plan(
     name: FileArgument,
     spark: Annotated[bool, typer.Option("--spark/--no-spark", help="Let Spark resolve the schema.")] = True,
     master: MasterOption = "",
+    own_name: OwnNameOption = "",
+    topic: TopicOption = None,
+    to: PlaceOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TEXT,
 ) -> None:
     """Show what a pipeline would do: its graph, the schema of its result and what waits for it. Reads no data."""
-    from sskafka.pipelines.runner.plan import backlog, graph, resolved_schema  # noqa: PLC0415  not for --help
-    from sskafka.pipelines.session import SessionSettings, start_session  # noqa: PLC0415  see above
+    from sskafka.pipelines.runner.plan import backlog, graph  # noqa: PLC0415  not for --help
 
-    pipeline = load(name)
-    print_heading(f"pipeline {pipeline.name}")
-    for line in graph(pipeline):
-        print(line)
+    pipeline = chosen(name, own_name, topic, to)
     with connected(bootstrap) as session:
         waiting = backlog(session, pipeline, bootstrap)
-    print()
+    if output is Format.JSON:
+        print_json(plan_fields(pipeline, waiting, schema_by_spark(pipeline, master, bootstrap) if spark else None))
+        return
+    print_heading(f"pipeline {pipeline.name}")
+    print("\n".join(graph(pipeline)), end="\n\n")
     print_table(
         ("SOURCE", "SINK", "PARTITIONS", "WAITING", "FIRST RUN"),
         [(one.source, one.query, one.partitions, one.records, "yes" if one.is_first_run else "no") for one in waiting],
     )
     if spark:
-        settings = SessionSettings(f"plan {pipeline.name}", master, pipeline.spark)
-        session_of_spark = start_session(settings, talk)
-        print(f"\nresult: {resolved_schema(session_of_spark, pipeline, bootstrap)}")
-        session_of_spark.stop()
+        schema = schema_by_spark(pipeline, master, bootstrap)
+        print()
+        print_table(("COLUMN", "TYPE"), schema)
+
+
+def schema_by_spark(pipeline: "Pipeline", master: str, bootstrap: str) -> list[tuple[str, str]]:
+    from sskafka.pipelines.runner.plan import resolved_schema  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.session import SessionSettings, start_session, stop_session  # noqa: PLC0415  see above
+
+    spark = start_session(SessionSettings(f"plan {pipeline.name}", master, pipeline.spark), talk)
+    try:
+        return resolved_schema(spark, pipeline, bootstrap)
+    finally:
+        stop_session()
+
+
+def plan_fields(
+    pipeline: "Pipeline", waiting: "Sequence[Backlog]", schema: list[tuple[str, str]] | None
+) -> dict[str, Any]:
+    from dataclasses import asdict  # noqa: PLC0415  not for --help
+
+    from sskafka.pipelines.runner.plan import graph  # noqa: PLC0415  see above
+
+    columns = None if schema is None else [{"name": name, "type": kind} for name, kind in schema]
+    return {
+        "name": pipeline.name,
+        "graph": list(graph(pipeline)),
+        "backlog": list(map(asdict, waiting)),
+        "schema": columns,
+    }
 
 
 def run(
@@ -132,13 +168,9 @@ def run(
     master: MasterOption = "",
     conf: ConfOption = None,
     once: Annotated[bool, typer.Option("--once", help="Read what is there now, then end.")] = False,
-    own_name: Annotated[
-        str, typer.Option("--name", help="Another name: its progress and dead letters are apart.")
-    ] = "",
+    own_name: OwnNameOption = "",
     topic: TopicOption = None,
-    to: Annotated[
-        list[str] | None, typer.Option("--to", metavar="SINK=PLACE", help="Another path or topic. Repeatable.")
-    ] = None,
+    to: PlaceOption = None,
     check: Annotated[
         bool, typer.Option("--check", help="Run a shipped pipeline on made-up records whose answer is known.")
     ] = False,
@@ -147,199 +179,128 @@ def run(
     """Run a pipeline until it ends, Ctrl+C, or `sskafka pipeline stop`."""
     from dataclasses import replace  # noqa: PLC0415  not for --help
 
-    from sskafka.pipelines.files.model import Trigger  # noqa: PLC0415  see above
-    from sskafka.pipelines.runner.run import RunSettings, run_pipeline  # noqa: PLC0415  see above
-    from sskafka.pipelines.shipped.wiring import wired  # noqa: PLC0415  see above
-
     if check:
         pipeline_shipped.check([name], master=master, bootstrap=bootstrap)
         return
-    topics, places = key_values(topic, "--topic"), key_values(to, "--to")
-    pipeline = wired(load(name), name=own_name, topics=topics, places=places)
+    pipeline = chosen(name, own_name, topic, to)
+    from sskafka.pipelines.files.model import Trigger  # noqa: PLC0415  see above
+    from sskafka.pipelines.runner.run import RunSettings, run_pipeline  # noqa: PLC0415  see above
+
     if once:
         pipeline = replace(pipeline, trigger=Trigger(""))
-    began = time.monotonic()
+    progress = progress_for_people()
+    stop = StopOnSignals(progress.tell)
     settings = RunSettings(bootstrap, master, key_values(conf, "--conf"))
-    result = run_pipeline(
-        pipeline,
-        settings,
-        tell=lambda text: talk(f"[{time.monotonic() - began:5.1f} s] {text}"),
-        on_progress=ProgressLines().show,
-        stop=stop_on_signals(),
-    )
-    talk(f"run {result.run} of {pipeline.name} has ended: {result.rows_in} rows read")
+    try:
+        result = run_pipeline(pipeline, settings, tell=progress.tell, on_progress=progress.show, stop=stop.event)
+    finally:
+        progress.close()
+    talk(ending(pipeline, result))
+    if stop.number == signal.SIGINT:
+        raise typer.Exit(INTERRUPTED)
     if pipeline.strict and result.unmet:
         counts = ", ".join(f"{name} in {count} rows" for name, count in result.unmet.items())
         raise CommandError(f"expectations were not met: {counts}")
 
 
-def stop_on_signals() -> threading.Event:
-    """Set by the first Ctrl+C or SIGTERM; the second one interrupts."""
-    stop = threading.Event()
+def ending(pipeline: "Pipeline", result: "RunResult") -> str:
+    text = f"run {result.run} of {pipeline.name} has ended: {result.rows_in} rows read"
+    if not result.dead_letters:
+        return text
+    return f"{text}, {result.dead_letters} dead letters: `sskafka pipeline dlq` shows them"
 
-    def on_signal(number: int, frame: Any) -> None:
-        if stop.is_set():
+
+class StopOnSignals:
+    """Its event is set by the first Ctrl+C or SIGTERM; the second one interrupts."""
+
+    def __init__(self, tell: Any) -> None:
+        self.event = threading.Event()
+        self.number = 0
+        self._tell = tell
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, frame: Any) -> None:
+        if self.number:
             raise KeyboardInterrupt
-        talk("stopping after the micro-batch under way; once more to stop at once")
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, on_signal)
-    return stop
-
-
-class ProgressLines:
-    """A line for each query, printed when something has changed."""
-
-    def __init__(self) -> None:
-        self._shown: dict[str, int] = {}
-
-    def show(self, queries: "Sequence[QueryProgress]") -> None:
-        for query in queries:
-            if query.batch >= 0 and self._shown.get(query.query) != query.batch:
-                self._shown[query.query] = query.batch
-                talk(progress_line(query))
-
-
-def progress_line(query: "QueryProgress") -> str:
-    parts = [
-        f"{query.query}: batch {query.batch}",
-        f"{query.rows_in} rows in ({query.in_per_s:.0f}/s)",
-        f"{query.rows_out} out ({query.out_per_s:.0f}/s)",
-        f"lag {query.lag}",
-    ]
-    if query.watermark:
-        parts.append(f"watermark {query.watermark}")
-    if query.state_rows:
-        parts.append(f"{query.state_rows} rows of state")
-    parts += (f"{count} unmet {name}" for name, count in query.unmet.items() if count)
-    return ", ".join(parts)
-
-
-def status(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", show_default=False)] = None,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    output: FormatOption = Format.TEXT,
-) -> None:
-    """Show how pipelines are doing, by the events that they publish."""
-    from sskafka.pipelines.runner.events import EventLog  # noqa: PLC0415  not for --help
-    from sskafka.pipelines.runner.run import running  # noqa: PLC0415  see above
-
-    with connected(bootstrap) as session:
-        runs = running(EventLog(session, bootstrap), name)
-    if name is not None and name not in runs:
-        raise CommandError(f"the pipeline {name!r} has published no event", "`sskafka pipeline run FILE` runs one")
-    rows = [row for events in runs.values() for row in status_rows(events, time.time() * 1000)]
-    headers = ("NAME", "STATE", "RUN", "QUERY", "BATCH", "IN/S", "OUT/S", "LAG", "WATERMARK", "STATE ROWS", "ERROR")
-    if output is Format.JSON:
-        keys = [header.lower().replace("/", "_per_").replace(" ", "_") for header in headers]
-        print_json([dict(zip(keys, row, strict=True)) for row in rows])
-    else:
-        print_table(headers, rows)
-
-
-def status_rows(events: "list[Event]", now_ms: float) -> list[tuple[object, ...]]:
-    """A row for each query of one run."""
-    last = events[-1]
-    reports = [event for event in events if event.type == "progress"]
-    error = next((event.details.get("error", "") for event in events if event.type == "failed"), None)
-    state = run_state(last, now_ms)
-    queries: list[dict[str, Any]] = reports[-1].details["queries"] if reports else [{}]
-    return [
-        (
-            last.pipeline,
-            state,
-            last.run,
-            query.get("query"),
-            query.get("batch"),
-            round(query.get("in_per_s", 0)),
-            round(query.get("out_per_s", 0)),
-            query.get("lag"),
-            query.get("watermark") or None,
-            query.get("state_rows"),
-            error,
-        )
-        for query in queries or [{}]
-    ]
-
-
-def run_state(last: "Event", now_ms: float) -> str:
-    """A run that says nothing for long has died without a word."""
-    match last.type:
-        case "stopped" | "failed":
-            return str(last.type)
-        case "stop-requested":
-            return "stopping"
-        case _:
-            return "running" if now_ms - last.time_ms < SILENT_AFTER_S * 1000 else "lost"
-
-
-def stop(name: Annotated[str, typer.Argument(metavar="NAME")], bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP) -> None:
-    """Ask a pipeline to stop, wherever it runs, and wait until it has."""
-    from sskafka.pipelines.runner.events import Event, EventLog, EventType  # noqa: PLC0415  not for --help
-    from sskafka.pipelines.runner.run import has_ended, running  # noqa: PLC0415  see above
-
-    with connected(bootstrap) as session:
-        log = EventLog(session, bootstrap)
-        events = running(log, name).get(name)
-        if events is None or has_ended(events):
-            raise CommandError(f"the pipeline {name!r} does not run", "`sskafka pipeline status` shows what does")
-        log.append(Event(name, events[-1].run, EventType.STOP_REQUESTED, int(time.time() * 1000)))
-        deadline = time.monotonic() + STOP_TIMEOUT_S
-        while not has_ended(running(log, name)[name]):
-            if time.monotonic() > deadline:
-                raise CommandError(f"{name!r} did not stop within {STOP_TIMEOUT_S} s", "its process may be gone")
-            time.sleep(0.5)
-    talk(f"pipeline {name} has stopped")
+        self.number = number
+        self._tell("stopping after the micro-batch under way; once more to stop at once")
+        self.event.set()
 
 
 def reset(
     name: FileArgument,
     execute: Annotated[bool, typer.Option("--execute", help="Do it; without, only tell.")] = False,
+    own_name: OwnNameOption = "",
+    to: PlaceOption = None,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Forget how far a pipeline has come: its checkpoint is deleted, the next run begins anew."""
-    pipeline = load(name)
-    checkpoint = Path(pipeline.checkpoint_root)
-    if not checkpoint.exists():
-        talk(f"there is no checkpoint at {checkpoint}: the next run begins anew anyway")
-        return
-    if not execute:
-        talk(f"would delete {checkpoint}; the sinks keep what they have, so records may appear there again")
-        talk("  try: --execute to do it")
-        return
-    shutil.rmtree(checkpoint)
-    talk(f"deleted {checkpoint}")
+    """Forget how far a pipeline has come, so that its next run begins anew. Data that it has written is kept."""
+    from sskafka.pipelines.runner.resetting import steps_to_reset  # noqa: PLC0415  not for --help
+
+    pipeline = chosen(name, own_name, None, to)
+    with connected(bootstrap) as session:
+        refuse_running(session, pipeline, bootstrap)
+        steps = list(steps_to_reset(session, pipeline, time.strftime("%Y%m%dT%H%M%S")))
+        if not steps:
+            talk(f"{pipeline.name} remembers nothing: its next run begins anew anyway")
+        for step in steps:
+            print(step.text if execute else f"would {step.text}")
+            if execute:
+                step.work()
+    if steps and not execute:
+        talk("  try: --execute to do it; topics and Delta tables keep what they have, and get it once more")
+
+
+def refuse_running(session: "ClusterSession", pipeline: "Pipeline", bootstrap: str) -> None:
+    from sskafka.pipelines.runner.events import EventLog  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.runner.history import OVER, newest_runs, runs_of  # noqa: PLC0415  see above
+
+    run = newest_runs(runs_of(EventLog(session, bootstrap).everything(), time.time() * 1000)).get(pipeline.name)
+    if run is not None and run.state not in OVER:
+        raise CommandError(f"{pipeline.name} runs", f"`sskafka pipeline stop {pipeline.name}` first")
 
 
 def dlq(
     name: FileArgument,
     replay: Annotated[bool, typer.Option("--replay", help="Send them back to the topics they came from.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Those that were replayed before, too.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many; 0: all.")] = 20,
+    own_name: OwnNameOption = "",
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TEXT,
 ) -> None:
     """Show the dead letters of a pipeline, or replay them."""
     from itertools import islice  # noqa: PLC0415  not for --help
 
-    from sskafka.pipelines.runner.dead_letters import DeadLetters, as_json  # noqa: PLC0415  see above
+    from sskafka.pipelines.runner.dead_letters import DeadLetters  # noqa: PLC0415  see above
 
-    pipeline = load(name)
+    pipeline = chosen(name, own_name, None)
     with connected(bootstrap) as session:
         letters = DeadLetters(session, bootstrap, pipeline.dead_letter_topic)
         if replay:
-            talk(f"{letters.replay(limit if limit > 0 else None)} records were sent back")
+            sent = letters.replay(limit or None)
+            talk(f"{sent} records were sent back, {letters.count()} are left")
             return
-        found = list(islice(letters.waiting(everything=everything), limit))
+        waiting = letters.count()
+        found = list(islice(letters.waiting(everything=everything), limit or None))
+    print_letters(found, output)
+    if waiting > len(found) and not everything:
+        talk(f"{len(found)} of {waiting}; -n 0 shows all")
+
+
+def print_letters(letters: "Sequence[DeadLetter]", output: Format) -> None:
+    from sskafka.pipelines.runner.dead_letters import as_json  # noqa: PLC0415  not for --help
+
     if output is Format.JSON:
-        for letter in found:
+        for letter in letters:
             print(as_json(letter))
-    else:
-        rows = [
-            (f"{one.topic}-{one.partition}", one.offset, one.error, (one.value or b"")[:60].decode(errors="replace"))
-            for one in found
-        ]
-        print_table(("FROM", "OFFSET", "ERROR", "VALUE"), rows)
+        return
+    rows = [
+        (f"{one.topic}-{one.partition}", one.offset, one.error, (one.value or b"")[:60].decode(errors="replace"))
+        for one in letters
+    ]
+    print_table(("FROM", "OFFSET", "ERROR", "VALUE"), rows)
 
 
 app.command("list")(list_)
@@ -347,7 +308,7 @@ app.command()(plan)
 app.command()(run)
 app.command()(pipeline_shipped.check)
 app.command()(pipeline_shipped.generate)
-app.command()(status)
-app.command()(stop)
+app.command()(pipeline_runs.status)
+app.command()(pipeline_runs.stop)
 app.command()(reset)
 app.command()(dlq)

@@ -110,6 +110,19 @@ def stop_session() -> None:
     SparkContext._gateway = SparkContext._jvm = None
 
 
+def java_exit_code(wait_s: float = 0) -> int | None:
+    """How the Java process that was started here has ended; None when it still lives then, or there is none."""
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark import SparkContext  # noqa: PLC0415  it is there
+
+    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    try:
+        return None if process is None else process.wait(wait_s)
+    except subprocess.TimeoutExpired:
+        return None
+
+
 def check_conf(conf: Mapping[str, str]) -> None:
     if conf.get("spark.speculation", "false").lower() == "true":
         raise SparkSettingError(

@@ -1,12 +1,15 @@
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from sskafka import Broker
 from sskafka.cli.commands import app
-from sskafka.cli.pipeline import progress_line, run_state, status_rows
-from sskafka.pipelines.runner.events import Event, EventType
-from sskafka.pipelines.runner.progress import QueryProgress
+from sskafka.client.config import ConnectionConfig
+from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.pipelines.runner.events import Event, EventLog, EventType
 
 NOBODY = "127.0.0.1:9"
 
@@ -39,15 +42,51 @@ def test_brokers_that_are_down_are_told_before_spark_starts(tmp_path: Path) -> N
     assert "Spark" not in said
 
 
-def test_a_reset_is_a_dry_run_unless_told_otherwise(tmp_path: Path) -> None:
+GOOD = "name: good\nsources:\n  a: {topic: a, format: text}\nsinks: [{parquet: {path: out}}]\ncheckpoint: state\n"
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    with Broker() as broker:
+        yield broker.bootstrap_servers
+
+
+def test_a_reset_is_a_dry_run_unless_told_otherwise(tmp_path: Path, bootstrap: str) -> None:
     file = tmp_path / "good.yaml"
-    file.write_text("name: good\nsources:\n  a: {topic: a, format: text}\nsinks: [{console: {}}]\ncheckpoint: state\n")
-    assert "no checkpoint" in invoke("reset", str(file))[1]
-    (tmp_path / "state" / "console").mkdir(parents=True)
-    assert "would delete" in invoke("reset", str(file))[1]
+    file.write_text(GOOD)
+    assert "remembers nothing" in invoke("reset", str(file), "-b", bootstrap)[1]
+    (tmp_path / "state" / "parquet").mkdir(parents=True)
+    (tmp_path / "out" / "_spark_metadata").mkdir(parents=True)
+    told = invoke("reset", str(file), "-b", bootstrap)[1]
+    assert "would delete the checkpoint" in told
+    assert "would move" in told
     assert (tmp_path / "state").exists()
-    assert invoke("reset", str(file), "--execute")[0] == 0
+    assert invoke("reset", str(file), "--execute", "-b", bootstrap)[0] == 0
     assert not (tmp_path / "state").exists()
+    assert not (tmp_path / "out").exists()
+    assert len(list(tmp_path.glob("out-before-*/_spark_metadata"))) == 1, "what was written is kept"
+
+
+def test_a_pipeline_that_runs_is_not_reset(tmp_path: Path, bootstrap: str) -> None:
+    file = tmp_path / "good.yaml"
+    file.write_text(GOOD)
+    with ClusterSession(bootstrap, ConnectionConfig()) as session:
+        log = EventLog(session, bootstrap)
+        log.create()
+        log.append(Event("good", "r1", EventType.STARTED, int(time.time() * 1000)))
+        code, told = invoke("reset", str(file), "--execute", "-b", bootstrap)
+        log.append(Event("good", "r1", EventType.STOPPED, int(time.time() * 1000)))
+    assert code == 1
+    assert "good runs" in told
+    assert "sskafka pipeline stop good" in told
+
+
+def test_names_and_places_of_one_run_are_those_of_every_command(tmp_path: Path, bootstrap: str) -> None:
+    (tmp_path / "other" / "_spark_metadata").mkdir(parents=True)
+    file = tmp_path / "good.yaml"
+    file.write_text(GOOD)
+    _, told = invoke("reset", str(file), "--name", "another", "--to", f"parquet={tmp_path}/other", "-b", bootstrap)
+    assert f"would move {tmp_path}/other to" in told
 
 
 def test_pipelines_are_listed_and_bad_files_named(tmp_path: Path) -> None:
@@ -56,35 +95,3 @@ def test_pipelines_are_listed_and_bad_files_named(tmp_path: Path) -> None:
     _, said = invoke("list", str(tmp_path))
     assert "t-.*" in said
     assert "b.yaml:1: name" in said
-
-
-@pytest.mark.parametrize(
-    ("kind", "age_ms", "state"),
-    [
-        (EventType.PROGRESS, 1_000, "running"),
-        (EventType.PROGRESS, 60_000, "lost"),
-        (EventType.STOP_REQUESTED, 1_000, "stopping"),
-        (EventType.STOPPED, 60_000, "stopped"),
-        (EventType.FAILED, 60_000, "failed"),
-    ],
-)
-def test_the_state_of_a_run(kind: EventType, age_ms: int, state: str) -> None:
-    assert run_state(Event("p", "r", kind, 100_000), 100_000 + age_ms) == state
-
-
-def test_a_row_for_each_query_with_the_error_of_the_run() -> None:
-    queries = [{"query": "parquet", "batch": 3, "in_per_s": 10.4, "out_per_s": 9.6, "lag": 7, "state_rows": 2}]
-    events = [
-        Event("p", "r", EventType.STARTED, 1),
-        Event("p", "r", EventType.PROGRESS, 2, {"queries": queries}),
-        Event("p", "r", EventType.FAILED, 3, {"error": "boom"}),
-    ]
-    assert status_rows(events, 4) == [("p", "failed", "r", "parquet", 3, 10, 10, 7, None, 2, "boom")]
-    assert status_rows(events[:1], 4)[0][:3] == ("p", "running", "r")
-
-
-def test_progress_in_a_line() -> None:
-    progress = QueryProgress("topic", 4, 100, 90, 50.0, 45.0, 3, "2026", 7, 10, {"positive": 2, "other": 0})
-    assert progress_line(progress) == (
-        "topic: batch 4, 100 rows in (50/s), 90 out (45/s), lag 3, watermark 2026, 7 rows of state, 2 unmet positive"
-    )

@@ -13,6 +13,7 @@ from sskafka.pipelines.files.model import (
     PythonTransform,
     RecordFormat,
     SqlTransform,
+    Tombstones,
     TopicSink,
 )
 from sskafka.pipelines.files.parse import load_pipeline
@@ -125,6 +126,18 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
         ("at timestamp", "at timestamp\n    event_time: at", 6, "needs watermark"),
         ("at timestamp", "at timestamp\n    event_time: wen\n    watermark: 1 hour", 6, "there is no column 'wen'"),
         ("at timestamp", "at timestamp\n    watermark: soon", 6, "is not a time such as"),
+        ("at timestamp", "at string\n    event_time: at\n    watermark: 1 hour", 6, "its schema must say timestamp"),
+        ("at timestamp", "at timestamp\n    tombstones: skip", 6, "choose one of drop, dlq, keep"),
+        ("at timestamp", "at timestamp\n    options: {minPartition: 4}", 6, "did you mean minPartitions?"),
+        ("at timestamp", "at timestamp\n    options:\n      minPartitions: few", 7, "not a whole number"),
+        ("at timestamp", "at timestamp\n    starting: '{\"orders\": 4}'", 6, "is not of the form"),
+        ("  - console: {}", "  - console: {name: dead-letters}", 7, "give the sink another `name`"),
+        (
+            "  - console: {}",
+            "  - console: {}\nexpectations: [{name: a, check: b}, {name: a, check: c}]",
+            8,
+            "is the name of expectations[0] already",
+        ),
         ("at timestamp", "at timestamp\n    dedupe: [id]", 6, "kept for ever"),
         ("at timestamp", "at timestamp\n    expectations: {a: b}", 6, "must be a list"),
         ("  - console: {}", "  - consle: {}", 7, "a sink is one of"),
@@ -173,3 +186,30 @@ def test_a_function_in_a_file_is_looked_for(tmp_path: Path) -> None:
 def test_several_sources_need_a_transformation(tmp_path: Path) -> None:
     text = MINIMAL.replace("sinks:", "  users: {topic: users, format: raw}\nsinks:")
     assert "how they are joined" in problems(tmp_path, text)[0][1]
+
+
+@pytest.mark.parametrize(
+    ("record_format", "tombstones", "has_dead_letters"),
+    [
+        ("format: json\n    schema: id long", Tombstones.DLQ, True),
+        ("format: text", Tombstones.KEEP, False),
+        ("format: raw", Tombstones.KEEP, False),
+        ("format: raw\n    tombstones: dlq", Tombstones.DLQ, True),
+        ("format: json\n    schema: id long\n    tombstones: drop", Tombstones.DROP, True),
+    ],
+)
+def test_records_without_a_value(
+    tmp_path: Path, record_format: str, tombstones: Tombstones, has_dead_letters: bool
+) -> None:
+    text = MINIMAL.replace("schema: id long not null, at timestamp", record_format)
+    (source,) = load(tmp_path, text).sources
+    assert (source.tombstones, source.has_dead_letters) == (tombstones, has_dead_letters)
+
+
+def test_what_only_spark_can_find_wrong_has_its_line_too(tmp_path: Path) -> None:
+    pipeline = load(tmp_path, FULL.replace("  sql: |\n", "  sql: |\n\n"))
+    file = tmp_path / "pipeline.yaml"
+    assert pipeline.place("transform.sql", below=1) == f"{file}:27: transform.sql"
+    assert pipeline.place("sources.orders.expectations[0].check").startswith(f"{file}:17: ")
+    assert pipeline.place("sinks[1].delta.merge_keys").startswith(f"{file}:31: ")
+    assert pipeline.place("nowhere") == "nowhere"

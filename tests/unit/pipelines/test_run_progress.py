@@ -1,18 +1,16 @@
 from sskafka.pipelines.runner.errors import explained
-from sskafka.pipelines.runner.events import Event, EventType
-from sskafka.pipelines.runner.progress import QueryTotals, lag_of
+from sskafka.pipelines.runner.progress import QueryProgress, QueryTotals, dead_letters, lag_of
 
 REPORT = {
     "batchId": 3,
     "numInputRows": 100,
-    "inputRowsPerSecond": 50.0,
-    "processedRowsPerSecond": "NaN",
+    "timestamp": "2026-01-01T00:00:10.000Z",
     "sources": [{"endOffset": {"a": {"0": 10, "1": 5}}, "latestOffset": {"a": {"0": 15, "1": 5}}}],
-    "sink": {"numOutputRows": 90},
+    "sink": {"numOutputRows": -1},
     "eventTime": {"watermark": "2026-01-01T00:00:00.000Z"},
     "stateOperators": [{"numRowsTotal": 7}, {"numRowsTotal": 2}],
     "durationMs": {"triggerExecution": 250},
-    "observedMetrics": {"expectation_positive": {"unmet": 4}, "other": {"x": 1}},
+    "observedMetrics": {"expectation_positive": {"unmet": 4}, "other": {"x": 1}, "sskafka_out": {"rows": 90}},
 }
 
 
@@ -20,22 +18,40 @@ def test_a_report_is_summed_up_once() -> None:
     totals = QueryTotals("parquet")
     totals.add(REPORT)
     totals.add(REPORT)
-    totals.add({**REPORT, "batchId": 4, "numInputRows": 10, "sink": {"numOutputRows": -1}})
+    totals.add({**REPORT, "batchId": 4, "numInputRows": 10, "observedMetrics": {"sskafka_out": {"rows": 0}}})
     progress = totals.progress
     assert (progress.rows_in, progress.rows_out, progress.lag, progress.state_rows) == (110, 90, 5, 9)
     assert (progress.batch, progress.batch_ms, progress.out_per_s) == (4, 250, 0)
-    assert progress.unmet == {"positive": 8}
+    assert progress.unmet == {"positive": 4}
+
+
+def test_rates_are_over_the_time_from_batch_to_batch() -> None:
+    totals = QueryTotals("parquet")
+    totals.add(REPORT)
+    assert (totals.progress.in_per_s, totals.progress.out_per_s) == (400, 360)  # the first: as long as it took
+    totals.add({**REPORT, "batchId": 4, "timestamp": "2026-01-01T00:00:20.000Z"})
+    assert (totals.progress.in_per_s, totals.progress.out_per_s) == (10, 9)
+    assert totals.progress.left_s == 0.5
+    totals.add({**REPORT, "batchId": 5, "numInputRows": 0, "observedMetrics": {}})  # nothing came
+    assert (totals.progress.in_per_s, totals.progress.out_per_s, totals.progress.rows_in) == (0, 0, 200)
+    assert totals.progress.batch == 4
+    assert totals.progress.left_s is None
+
+
+def test_a_watermark_before_the_first_record_is_none() -> None:
+    totals = QueryTotals("parquet")
+    totals.add({**REPORT, "eventTime": {"watermark": "1970-01-01T00:00:00.000Z"}})
+    assert totals.progress.watermark == ""
+
+
+def test_dead_letters_are_what_their_query_wrote() -> None:
+    assert dead_letters([QueryProgress("a", rows_out=7), QueryProgress("dead-letters", rows_out=2)]) == 2
 
 
 def test_lag_of_offsets_as_text_and_of_sources_without() -> None:
     assert lag_of({"endOffset": '{"a": {"0": 1}}', "latestOffset": '{"a": {"0": 4, "1": 9}}'}) == 3
     assert lag_of({"endOffset": None, "latestOffset": None}) == 0
     assert lag_of({"endOffset": "7", "latestOffset": "9"}) == 0
-
-
-def test_events_survive_their_topic() -> None:
-    event = Event("orders", "r1", EventType.FAILED, 17, {"error": "ä"})
-    assert Event.from_json(event.to_json()) == event
 
 
 def test_the_innermost_cause_is_told() -> None:

@@ -38,9 +38,15 @@ class PipelineFileError(Exception):
 @dataclass(slots=True)
 class Problems:
     found: list[Problem] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)
+    """Where each field's value begins: what is wrong with it may be seen only later, by Spark."""
 
     def add(self, node: yaml.Node, where: str, text: str) -> None:
         self.found.append(Problem(node.start_mark.line + 1, where, text))
+
+    def add_at(self, where: str, text: str) -> None:
+        """About a field that was read before."""
+        self.found.append(Problem(self.lines[where], where, text))
 
 
 def load(path: Path) -> tuple["Fields", Problems]:
@@ -59,6 +65,14 @@ def load(path: Path) -> tuple["Fields", Problems]:
     return Fields(node, "", problems), problems
 
 
+def first_line(node: yaml.Node) -> int:
+    """Of the content: a block of text begins below its `|`, behind lines that are blank."""
+    line: int = node.start_mark.line + 1
+    if isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}:
+        return line + 1 + len(node.value) - len(node.value.lstrip("\n"))
+    return line
+
+
 class Fields:
     """A mapping of the document."""
 
@@ -73,6 +87,7 @@ class Fields:
             if name in self._values:
                 problems.add(key, self.path(name), "is given twice")
             self._values[name], self._keys[name] = value, key
+            problems.lines[self.path(name)] = first_line(value)
         self._asked: dict[str, None] = {}
 
     def path(self, name: str) -> str:
@@ -171,6 +186,7 @@ class Fields:
             return
         for place, item in enumerate(node.value):
             where = f"{self.path(name)}[{place}]"
+            self.problems.lines[where] = first_line(item)
             if isinstance(item, yaml.MappingNode):
                 yield Fields(item, where, self.problems)
             else:

@@ -7,6 +7,9 @@ from typing import TypeAlias
 
 from sskafka.pipelines.files.ddl import Schema
 
+DEAD_LETTERS = "dead-letters"
+"""The query that writes them; sinks have names of their own."""
+
 
 class RecordFormat(StrEnum):
     """How the value of a record is read."""
@@ -24,6 +27,14 @@ class Action(StrEnum):
     DROP = "drop"
     DLQ = "dlq"
     FAIL = "fail"
+
+
+class Tombstones(StrEnum):
+    """What becomes of a record without a value, which in a compacted topic deletes its key."""
+
+    DROP = "drop"
+    DLQ = "dlq"
+    KEEP = "keep"
 
 
 class OutputMode(StrEnum):
@@ -51,6 +62,7 @@ class Source:
     schema: Schema | None = None
     avro_schema: str = ""
     framing: str = "none"
+    tombstones: Tombstones = Tombstones.KEEP
     starting: str = "earliest"
     event_time: str = ""
     watermark: str = ""
@@ -62,8 +74,10 @@ class Source:
     @property
     def has_dead_letters(self) -> bool:
         """Whether rows of this source can end in the dead-letter topic."""
-        return self.format in {RecordFormat.JSON, RecordFormat.AVRO} or any(
-            expectation.action is Action.DLQ for expectation in self.expectations
+        return (
+            self.format in {RecordFormat.JSON, RecordFormat.AVRO}
+            or self.tombstones is Tombstones.DLQ
+            or any(expectation.action is Action.DLQ for expectation in self.expectations)
         )
 
 
@@ -151,6 +165,13 @@ class Pipeline:
     connector: str = "auto"
     spark: dict[str, str] = field(default_factory=dict)
     path: Path = Path()
+    lines: dict[str, int] = field(default_factory=dict, compare=False)
+    """The line in the file of each field, by its path, such as `sources.clicks.expectations[0].check`."""
+
+    def place(self, where: str, below: int = 0) -> str:
+        """How a mistake in a field begins that shows later than the file is read; `below`: lines into its text."""
+        line = self.lines.get(where)
+        return where if line is None else f"{self.path}:{line + below}: {where}"
 
     @property
     def dead_letter_topic(self) -> str:

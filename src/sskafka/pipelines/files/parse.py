@@ -10,9 +10,13 @@ from pathlib import Path
 import yaml
 
 from sskafka.model.ids import topic_name_problem
+from sskafka.pipelines.connector.errors import OptionError
+from sskafka.pipelines.connector.offsets import parse_offsets
+from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.files.ddl import Column, Schema, SchemaError, checked, parse_column, parse_ddl
 from sskafka.pipelines.files.document import Fields, PipelineFileError, load
 from sskafka.pipelines.files.model import (
+    DEAD_LETTERS,
     Action,
     ConsoleSink,
     DeltaSink,
@@ -25,6 +29,7 @@ from sskafka.pipelines.files.model import (
     Sink,
     Source,
     SqlTransform,
+    Tombstones,
     TopicSink,
     Transform,
     Trigger,
@@ -36,6 +41,7 @@ RECORD_COLUMNS = ("_key", "_topic", "_partition", "_offset", "_timestamp")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _TABLE = re.compile(r"[A-Za-z_]\w*")
 _DURATION = re.compile(r"\d+\s*(milliseconds?|seconds?|minutes?|hours?|days?)")
+_TIMES = ("timestamp", "timestamp_ntz")
 _SINK_KINDS = ("parquet", "delta", "topic", "console")
 
 
@@ -66,6 +72,7 @@ def _pipeline(fields: Fields, path: Path) -> Pipeline:
         connector=_one_of(fields, "connector", ("auto", "sskafka", "kafka")),
         spark=fields.pairs("spark"),
         path=path,
+        lines=fields.problems.lines,
     )
     _check_together(fields, pipeline)
     return pipeline
@@ -88,8 +95,22 @@ def _check_together(fields: Fields, pipeline: Pipeline) -> None:
     for sink in pipeline.sinks:
         if isinstance(sink, TopicSink) and sink.topic in read:
             fields.problem("sinks", f"the topic {sink.topic!r} is read and written: the pipeline would never end")
+    _check_names_of_expectations(fields, pipeline)
     if pipeline.dead_letter_topic in read:
         fields.problem("dead_letters", f"{pipeline.dead_letter_topic!r} is a source of the same pipeline")
+
+
+def _check_names_of_expectations(fields: Fields, pipeline: Pipeline) -> None:
+    """Spark counts by name over the whole of a query."""
+    lists = [(f"sources.{source.name}.expectations", source.expectations) for source in pipeline.sources]
+    seen: dict[str, str] = {}
+    for where, expectations in (*lists, ("expectations", pipeline.expectations)):
+        for number, expectation in enumerate(expectations):
+            place = f"{where}[{number}].name"
+            other = seen.setdefault(expectation.name, place)
+            if other != place:
+                text = f"{expectation.name!r} is the name of {other.removesuffix('.name')} already; take another"
+                fields.problems.add_at(place, text)
 
 
 # Sources
@@ -125,6 +146,7 @@ def _source(name: str, fields: Fields) -> Source:
         schema=schema,
         avro_schema=_avro_schema(fields, record_format),
         framing=_one_of(fields, "framing", ("none", "confluent")),
+        tombstones=fields.choice("tombstones", Tombstones, _usual_tombstones(record_format)),
         starting=_starting(fields),
         event_time=fields.text("event_time", ""),
         watermark=_duration(fields, "watermark"),
@@ -134,7 +156,14 @@ def _source(name: str, fields: Fields) -> Source:
         options=fields.pairs("options"),
     )
     _check_source(fields, source)
+    _check_options(fields, source)
     return source
+
+
+def _usual_tombstones(record_format: RecordFormat) -> Tombstones:
+    """Where a schema says what a value holds, none at all is a mistake unless the file says otherwise."""
+    has_schema = record_format in {RecordFormat.JSON, RecordFormat.AVRO}
+    return Tombstones.DLQ if has_schema else Tombstones.KEEP
 
 
 def _topics(fields: Fields) -> tuple[str, ...]:
@@ -216,6 +245,11 @@ def _starting(fields: Fields) -> str:
     text = fields.text("starting", "earliest")
     if text not in {"earliest", "latest"} and not text.startswith("{"):
         fields.problem("starting", f"{text!r} is neither earliest nor latest nor JSON of offsets")
+    elif text.startswith("{"):
+        try:
+            parse_offsets("starting", text)
+        except OptionError as error:
+            fields.problem("starting", error.problem)
     return text
 
 
@@ -226,6 +260,7 @@ def _check_source(fields: Fields, source: Source) -> None:
         for column in given:
             if columns is not None and column not in columns:
                 fields.problem(name, f"there is no column {column!r}; the table has {', '.join(columns)}")
+    _check_event_time(fields, source)
     if source.watermark and not source.event_time:
         fields.problem("watermark", "needs event_time: the column whose time it follows")
     if source.event_time and not source.watermark:
@@ -234,13 +269,35 @@ def _check_source(fields: Fields, source: Source) -> None:
         fields.problem("dedupe", "needs event_time and watermark: without them every key would be kept for ever")
 
 
+def _check_options(fields: Fields, source: Source) -> None:
+    """As the connector will read them, with stand-ins for what a run adds."""
+    try:
+        source_options({BOOTSTRAP: "localhost:9092", "subscribe": "any", **source.options}, streaming=True)
+    except OptionError as error:
+        name = next((name for name in source.options if name.lower() == error.option.lower()), None)
+        inner = fields.mapping("options")
+        if inner is not None and name is not None:
+            inner.problem(name, error.problem)
+        else:
+            fields.problem("options", str(error))
+
+
+def _check_event_time(fields: Fields, source: Source) -> None:
+    columns = () if source.schema is None else source.schema.columns
+    for column in columns:
+        if column.name == source.event_time and column.type not in _TIMES:
+            fields.problem("event_time", f"the column {column.name} is {column.type}; its schema must say timestamp")
+
+
 def _columns(source: Source) -> tuple[str, ...] | None:
     """The columns of the table as far as they are known without Spark."""
     match source.format:
         case RecordFormat.JSON:
             return None if source.schema is None else (*source.schema.names, *RECORD_COLUMNS)
-        case RecordFormat.TEXT | RecordFormat.RAW:
+        case RecordFormat.TEXT:
             return ("value", *RECORD_COLUMNS)
+        case RecordFormat.RAW:
+            return ("key", "value", "headers", *RECORD_COLUMNS)
         case RecordFormat.AVRO:
             return None
 
@@ -321,6 +378,8 @@ def _sinks(fields: Fields) -> tuple[Sink, ...]:
     for name in dict.fromkeys(names):
         if names.count(name) > 1:
             fields.problem("sinks", f"two sinks are called {name!r}; give one of them another `name`")
+    if DEAD_LETTERS in names:
+        fields.problem("sinks", f"{DEAD_LETTERS!r} is the query for dead letters; give the sink another `name`")
     return sinks
 
 

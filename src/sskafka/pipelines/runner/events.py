@@ -1,7 +1,8 @@
 """The events of pipelines, in a topic: who runs, how far, how it ended, and who is asked to stop.
 
-One JSON record an event, keyed by the pipeline. Any terminal that reaches the cluster can read them, so `status` and
-`stop` need no shared file system. The topic has one partition: events stand in the order they were written.
+One JSON record an event. Any terminal that reaches the cluster can read them, so `status` and `stop` need no shared
+file system. The topic has one partition: events stand in the order they were written. Their key names pipeline, run and
+type, and the topic is compacted: of a run that is over for long its beginning, its last progress and its end are left.
 """
 
 import json
@@ -24,6 +25,14 @@ from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.records.compression import Compression
 
 EVENTS_TOPIC = "sskafka-pipeline-events"
+_DAY_MS = 24 * 60 * 60 * 1000
+SETTINGS = {
+    "cleanup.policy": "compact,delete",
+    "min.compaction.lag.ms": str(_DAY_MS),
+    "segment.ms": str(_DAY_MS),
+    "retention.ms": str(90 * _DAY_MS),
+}
+EVENTS_READ_MAX = 200_000
 _PARTITION = TopicPartition(EVENTS_TOPIC, 0)
 
 
@@ -46,13 +55,21 @@ class Event:
     time_ms: int
     details: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def key(self) -> bytes:
+        return f"{self.pipeline}/{self.run}/{self.type}".encode()
+
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), ensure_ascii=False).encode()
 
     @classmethod
-    def from_json(cls, text: bytes) -> "Event":
-        fields = json.loads(text)
-        return cls(**{**fields, "type": EventType(fields["type"])})
+    def maybe_from_json(cls, text: bytes | None) -> "Event | None":
+        """None for what somebody else wrote, such as a version to come."""
+        try:
+            fields = json.loads(text or b"")
+            return cls(**{**fields, "type": EventType(fields["type"])})
+        except (ValueError, TypeError, KeyError):
+            return None
 
 
 class EventLog:
@@ -63,10 +80,10 @@ class EventLog:
         self._bootstrap = bootstrap
 
     def create(self) -> None:
-        create_topics(self._session, [NewTopic(EVENTS_TOPIC, partitions=1)])
+        create_topics(self._session, [NewTopic(EVENTS_TOPIC, partitions=1, configs=SETTINGS)])
 
     def append(self, event: Event) -> None:
-        (payload,) = payloads([Row(event.pipeline.encode(), event.to_json())])
+        (payload,) = payloads([Row(event.key, event.to_json())])
         batch = framed(
             payload,
             timestamp=event.time_ms,
@@ -88,8 +105,9 @@ class EventLog:
         if start < last:
             yield from self._between(start, last)
 
-    def latest(self, count: int = 2_000) -> Iterator[Event]:
-        return self.since(self.end() - count)
+    def everything(self) -> Iterator[Event]:
+        """All that compaction has left, up to a bound."""
+        return self.since(self.end() - EVENTS_READ_MAX)
 
     def _bounds(self) -> tuple[int, int]:
         cluster = self._session.cluster
@@ -106,8 +124,8 @@ class EventLog:
             {BOOTSTRAP: self._bootstrap, "assign": assigned, "failOnDataLoss": "false"}, streaming=False
         )
         for batch in read_ranges(options, [OffsetRange(_PARTITION, start, end)]):
-            for value in batch.column("value").to_pylist():
-                yield Event.from_json(value)
+            events = map(Event.maybe_from_json, batch.column("value").to_pylist())
+            yield from (event for event in events if event is not None)
 
 
 def create_topics(session: ClusterSession, topics: list[NewTopic]) -> None:

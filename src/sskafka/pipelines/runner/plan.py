@@ -99,17 +99,17 @@ def _backlog_of(session: ClusterSession, pipeline: Pipeline, source: Source, que
     latest = planner.latest()
     group = f"{pipeline.name}.{query}"
     done = session.run(committed_progress(session.cluster, group, latest))
-    start: Offsets = {**planner.earliest(latest), **done}
+    start: Offsets = {**(planner.earliest(latest) if done else planner.starting()), **done}
     waiting = sum(max(0, latest[partition] - start[partition]) for partition in latest)
     return Backlog(source.name, query, len(latest), waiting, not done)
 
 
-def resolved_schema(spark: "SparkSession", pipeline: Pipeline, bootstrap: str) -> str:
+def resolved_schema(spark: "SparkSession", pipeline: Pipeline, bootstrap: str) -> list[tuple[str, str]]:
     """The columns that the sinks get; Spark analyses the plan and reads nothing."""
-    from sskafka.pipelines.runner.queries import result_of  # noqa: PLC0415  Spark is there now
+    from sskafka.pipelines.runner.queries import Surroundings, result_of  # noqa: PLC0415  Spark is there now
 
     try:
-        fields = result_of(spark, pipeline, bootstrap, "plan").schema.fields
+        fields = result_of(Surroundings(spark, pipeline, bootstrap), "plan").schema.fields
     except Exception as error:
         raise PipelineRunError(explained(error)) from error
-    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in fields)
+    return [(field.name, field.dataType.simpleString()) for field in fields]

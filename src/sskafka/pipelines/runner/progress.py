@@ -1,9 +1,19 @@
-"""How a run is doing, summed up from what Spark reports of its queries. Pure: reports in, numbers out."""
+"""How a run is doing, summed up from what Spark reports of its queries. Pure: reports in, numbers out.
+
+Spark counts rows that go to topics, not those of files and tables; so every query counts its own, by an observation
+called OUT, and reports bring that count along.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
+
+from sskafka.pipelines.files.model import DEAD_LETTERS
+
+OUT, ROWS = "sskafka_out", "rows"
+EXPECTATION, UNMET = "expectation_", "unmet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +26,7 @@ class QueryProgress:
     """Since the run began."""
     rows_out: int = 0
     in_per_s: float = 0
+    """Over the time since the micro-batch before."""
     out_per_s: float = 0
     lag: int = 0
     watermark: str = ""
@@ -24,6 +35,16 @@ class QueryProgress:
     unmet: dict[str, int] = field(default_factory=dict)
     """Rows, since the run began, that did not meet an expectation."""
 
+    @property
+    def left_s(self) -> float | None:
+        """How long the lag will last at this pace; None where nobody can tell."""
+        return self.lag / self.in_per_s if self.lag and self.in_per_s else None
+
+
+def dead_letters(queries: Iterable[QueryProgress]) -> int:
+    """Those written since the run began."""
+    return sum(query.rows_out for query in queries if query.query == DEAD_LETTERS)
+
 
 class QueryTotals:
     """Adds up the reports of one query; a report that was seen already counts once."""
@@ -31,32 +52,60 @@ class QueryTotals:
     def __init__(self, query: str) -> None:
         self.progress = QueryProgress(query)
         self._seen: set[int] = set()
+        self._began_s: float | None = None
+        """When the newest batch began."""
 
     def add(self, report: Mapping[str, Any]) -> None:
         """`report` is the JSON of a StreamingQueryProgress."""
-        last = self.progress
-        is_new = report["batchId"] not in self._seen and _has_run(report)
-        if is_new:
-            self._seen.add(report["batchId"])
-        operators = report.get("stateOperators") or []
+        if report["batchId"] in self._seen:
+            return
+        if _has_run(report):
+            self._add_batch(report)
+        else:
+            self._note_idle(report)
+
+    def _add_batch(self, report: Mapping[str, Any]) -> None:
+        last, rows_in, rows_out = self.progress, int(report.get("numInputRows", 0)), _rows_out(report)
+        seconds = self._seconds(report)
+        self._seen.add(report["batchId"])
         self.progress = QueryProgress(
             query=last.query,
             batch=report["batchId"],
-            rows_in=last.rows_in + (int(report.get("numInputRows", 0)) if is_new else 0),
-            rows_out=last.rows_out + (_rows_out(report) if is_new else 0),
-            in_per_s=_number(report.get("inputRowsPerSecond")),
-            out_per_s=_number(report.get("processedRowsPerSecond")),
-            lag=sum(lag_of(source) for source in report.get("sources", ())),
-            watermark=report.get("eventTime", {}).get("watermark", ""),
-            state_rows=sum(int(operator.get("numRowsTotal", 0)) for operator in operators),
-            batch_ms=int(report.get("durationMs", {}).get("triggerExecution", 0)),
-            unmet=_summed(last.unmet, _unmet(report)) if is_new else last.unmet,
+            rows_in=last.rows_in + rows_in,
+            rows_out=last.rows_out + rows_out,
+            in_per_s=rows_in / seconds,
+            out_per_s=rows_out / seconds,
+            lag=_lag(report),
+            watermark=_watermark(report) or last.watermark,
+            state_rows=_state_rows(report),
+            batch_ms=_batch_ms(report),
+            unmet=_summed(last.unmet, _unmet(report)),
         )
+
+    def _note_idle(self, report: Mapping[str, Any]) -> None:
+        """A trigger without news reports the batch that may come next."""
+        last = self.progress
+        self.progress = QueryProgress(
+            query=last.query,
+            batch=last.batch,
+            rows_in=last.rows_in,
+            rows_out=last.rows_out,
+            lag=_lag(report),
+            watermark=_watermark(report) or last.watermark,
+            state_rows=_state_rows(report),
+            batch_ms=last.batch_ms,
+            unmet=last.unmet,
+        )
+
+    def _seconds(self, report: Mapping[str, Any]) -> float:
+        """From one batch's beginning to the next; a first batch takes as long as it takes."""
+        before, self._began_s = self._began_s, _time_s(report.get("timestamp"))
+        taken = max(0.001, _batch_ms(report) / 1000)
+        return taken if before is None or self._began_s is None else max(taken, self._began_s - before)
 
 
 def _has_run(report: Mapping[str, Any]) -> bool:
-    """A trigger without news reports the batch that may come next. One that only moves the watermark reads nothing, and
-    yet rows come out of its windows; file sinks do not count those, expectations do."""
+    """A batch that only moves the watermark reads nothing, and yet rows come out of its windows."""
     return bool(report.get("numInputRows") or _rows_out(report) or any(_unmet(report).values()))
 
 
@@ -66,6 +115,10 @@ def lag_of(source: Mapping[str, Any]) -> int:
     return sum(max(0, offset - end.get(partition, offset)) for partition, offset in latest.items())
 
 
+def _lag(report: Mapping[str, Any]) -> int:
+    return sum(lag_of(source) for source in report.get("sources", ()))
+
+
 def _offsets(value: Any) -> dict[str, int]:
     if isinstance(value, str):
         value = json.loads(value) if value.startswith("{") else {}
@@ -73,27 +126,39 @@ def _offsets(value: Any) -> dict[str, int]:
     return {f"{topic}-{number}": int(offset) for topic, of in topics.items() for number, offset in of.items()}
 
 
+def _observed(report: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    return report.get("observedMetrics") or {}
+
+
 def _rows_out(report: Mapping[str, Any]) -> int:
-    return max(0, int(report.get("sink", {}).get("numOutputRows") or 0))
+    return int(_observed(report).get(OUT, {}).get(ROWS) or 0)
 
 
 def _unmet(report: Mapping[str, Any]) -> dict[str, int]:
-    prefix = "expectation_"
     return {
-        name.removeprefix(prefix): int(metrics.get("unmet") or 0)
-        for name, metrics in (report.get("observedMetrics") or {}).items()
-        if name.startswith(prefix)
+        name.removeprefix(EXPECTATION): int(metrics.get(UNMET) or 0)
+        for name, metrics in _observed(report).items()
+        if name.startswith(EXPECTATION)
     }
+
+
+def _watermark(report: Mapping[str, Any]) -> str:
+    """Before the first record Spark calls it 1970."""
+    watermark = str(report.get("eventTime", {}).get("watermark", ""))
+    return "" if watermark.startswith("1970-01-01T00:00:00") else watermark
+
+
+def _state_rows(report: Mapping[str, Any]) -> int:
+    return sum(int(operator.get("numRowsTotal", 0)) for operator in report.get("stateOperators") or ())
+
+
+def _batch_ms(report: Mapping[str, Any]) -> int:
+    return int(report.get("durationMs", {}).get("triggerExecution", 0))
+
+
+def _time_s(text: str | None) -> float | None:
+    return None if text is None else datetime.fromisoformat(text).timestamp()
 
 
 def _summed(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
     return {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}
-
-
-def _number(value: Any) -> float:
-    """Spark writes NaN and infinity as text."""
-    try:
-        number = float(value or 0)
-    except (TypeError, ValueError):
-        return 0.0
-    return number if abs(number) < 1e15 else 0.0

@@ -5,8 +5,8 @@ Delta by transaction versions in the table. They read the topics again each; a t
 """
 
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,35 +15,61 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from sskafka.pipelines.connector.options import BOOTSTRAP
-from sskafka.pipelines.files.model import ConsoleSink, DeltaSink, ParquetSink, Pipeline, Sink, TopicSink
+from sskafka.pipelines.files.model import (
+    DEAD_LETTERS,
+    ConsoleSink,
+    DeltaSink,
+    ParquetSink,
+    Pipeline,
+    Sink,
+    Source,
+    TopicSink,
+)
 from sskafka.pipelines.runner.delta import DeltaWriter
-from sskafka.pipelines.runner.recovery import DEAD_LETTERS, transactional_prefix
+from sskafka.pipelines.runner.naming import FileMistakeError
+from sskafka.pipelines.runner.progress import OUT, ROWS
+from sskafka.pipelines.runner.recovery import transactional_prefix
 from sskafka.pipelines.runner.tables import connector_of, dead_letters, parsed, read_records, table
-from sskafka.pipelines.runner.transforming import TransformError, transformed
+from sskafka.pipelines.runner.transforming import transformed
 
 _START_ATTEMPTS = 3
 _START_POLL_S = 0.1
 _TOO_SLOW = "Python worker failed to connect back"
 
 
-def result_of(spark: SparkSession, pipeline: Pipeline, bootstrap: str, query: str) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all queries of a run share."""
+
+    spark: SparkSession
+    pipeline: Pipeline
+    bootstrap: str
+    pause: str = ""
+    """While a file of this name is there, no query begins a new micro-batch."""
+
+
+def result_of(run: Surroundings, query: str) -> DataFrame:
     """The transformed rows, read for one query."""
     tables = {
-        source.name: table(parsed(read_records(spark, pipeline, source, bootstrap, query), source), source)
-        for source in pipeline.sources
+        source.name: table(_parsed_for(run, source, query), run.pipeline, source) for source in run.pipeline.sources
     }
-    return transformed(spark, pipeline, tables)
+    return transformed(run.spark, run.pipeline, tables)
 
 
-def start_queries(spark: SparkSession, pipeline: Pipeline, bootstrap: str) -> list[StreamingQuery]:
+def _parsed_for(run: Surroundings, source: Source, query: str) -> DataFrame:
+    records = read_records(run.spark, run.pipeline, source, run.bootstrap, query, run.pause)
+    return parsed(records, run.pipeline, source)
+
+
+def start_queries(run: Surroundings) -> list[StreamingQuery]:
     """Starts them all; when one cannot start, those before it are stopped."""
-    starters = [partial(_start_sink, spark, pipeline, sink, bootstrap) for sink in pipeline.sinks]
-    if pipeline.has_dead_letters:
-        starters.append(partial(_start_dead_letters, spark, pipeline, bootstrap))
+    writers = [_sink_writer(run, place) for place in range(len(run.pipeline.sinks))]
+    if run.pipeline.has_dead_letters:
+        writers.append(_dead_letter_writer(run))
     started: list[StreamingQuery] = []
     try:
-        for start in starters:
-            started.append(start_patiently(start))  # noqa: PERF401  what has started must be known when a later one fails
+        for writer in writers:
+            started.append(start_patiently(writer.start))  # noqa: PERF401  what has started must be known when a later one fails
     except BaseException:
         for query in started:
             query.stop()
@@ -70,41 +96,74 @@ def checkpoint_of(pipeline: Pipeline, query: str) -> str:
     return f"{pipeline.checkpoint_root}/{query}"
 
 
-def _start_sink(spark: SparkSession, pipeline: Pipeline, sink: Sink, bootstrap: str) -> StreamingQuery:
-    rows = result_of(spark, pipeline, bootstrap, sink.name)
+def _sink_writer(run: Surroundings, place: int) -> DataStreamWriter:
+    pipeline, sink = run.pipeline, run.pipeline.sinks[place]
+    rows = result_of(run, sink.name)
+    _check_columns(pipeline, place, rows.columns)
     match sink:
         case ParquetSink():
-            writer = rows.writeStream.format("parquet").option("path", pipeline.resolved(sink.path))
+            writer = _counted(rows).writeStream.format("parquet").option("path", pipeline.resolved(sink.path))
             if sink.partition_by:
                 writer = writer.partitionBy(*sink.partition_by)
         case TopicSink():
-            writer = _topic_writer(spark, pipeline, sink, as_records(rows, sink), bootstrap)
+            writer = _topic_writer(run, sink, as_records(rows, sink))
         case ConsoleSink():
-            writer = rows.writeStream.format("console").option("numRows", str(sink.rows)).option("truncate", "false")
+            writer = _counted(rows).writeStream.format("console").option("truncate", "false")
+            writer = writer.option("numRows", str(sink.rows))
         case DeltaSink():
-            writer = rows.writeStream.foreachBatch(DeltaWriter(pipeline, sink, checkpoint_of(pipeline, sink.name)))
+            writer = _counted(rows).writeStream.foreachBatch(
+                DeltaWriter(pipeline, sink, checkpoint_of(pipeline, sink.name))
+            )
         case other:
             assert_never(other)
-    return _started(pipeline, sink.name, writer.outputMode(str(pipeline.output_mode)))
+    return _ready(pipeline, sink.name, writer.outputMode(str(pipeline.output_mode)))
 
 
-def _start_dead_letters(spark: SparkSession, pipeline: Pipeline, bootstrap: str) -> StreamingQuery:
+def _check_columns(pipeline: Pipeline, place: int, columns: Sequence[str]) -> None:
+    """Spark would find what is missing in the middle of a batch, or never."""
+    sink = pipeline.sinks[place]
+    match sink:
+        case ParquetSink():
+            wanted = {"partition_by": sink.partition_by}
+        case DeltaSink():
+            deleting = (sink.delete_column,) if sink.delete_column else ()
+            wanted = {"partition_by": sink.partition_by, "merge_keys": sink.merge_keys, "delete_column": deleting}
+        case TopicSink():
+            wanted = {"key": (sink.key,) if sink.key else (), "value": (sink.value,) if sink.value else ()}
+        case ConsoleSink():
+            wanted = {}
+        case other:
+            assert_never(other)
+    for field, names in wanted.items():
+        for name in names:
+            if name not in columns:
+                where = pipeline.place(f"sinks[{place}].{kind_of(sink)}.{field}")
+                raise FileMistakeError(f"{where}: there is no column {name!r}; the result has {', '.join(columns)}")
+
+
+def kind_of(sink: Sink) -> str:
+    """As the file calls it."""
+    return type(sink).__name__.removesuffix("Sink").lower()
+
+
+def _counted(rows: DataFrame) -> DataFrame:
+    return rows.observe(OUT, sf.count(sf.lit(1)).alias(ROWS))
+
+
+def _dead_letter_writer(run: Surroundings) -> DataStreamWriter:
     letters: DataFrame | None = None
-    for source in pipeline.sources:
+    for source in run.pipeline.sources:
         if source.has_dead_letters:
-            records = read_records(spark, pipeline, source, bootstrap, f"{DEAD_LETTERS}.{source.name}")
-            of_source = dead_letters(parsed(records, source), pipeline, source)
+            rows = _parsed_for(run, source, f"{DEAD_LETTERS}.{source.name}")
+            of_source = dead_letters(rows, run.pipeline, source)
             letters = of_source if letters is None else letters.union(of_source)
     assert letters is not None
-    sink = TopicSink(DEAD_LETTERS, pipeline.dead_letter_topic)
-    return _started(pipeline, DEAD_LETTERS, _topic_writer(spark, pipeline, sink, letters, bootstrap))
+    sink = TopicSink(DEAD_LETTERS, run.pipeline.dead_letter_topic)
+    return _ready(run.pipeline, DEAD_LETTERS, _topic_writer(run, sink, letters))
 
 
 def as_records(rows: DataFrame, sink: TopicSink) -> DataFrame:
     """Rows as key and value: a column each, or all columns as JSON."""
-    for name in (sink.key, sink.value):
-        if name and name not in rows.columns:
-            raise TransformError(f"the topic sink needs the column {name!r}; there are {', '.join(rows.columns)}")
     value = sf.col(sink.value) if sink.value else sf.to_json(sf.struct("*"))
     columns = [value.cast("binary").alias("value")]
     if sink.key:
@@ -112,20 +171,19 @@ def as_records(rows: DataFrame, sink: TopicSink) -> DataFrame:
     return rows.select(*columns)
 
 
-def _topic_writer(
-    spark: SparkSession, pipeline: Pipeline, sink: TopicSink, records: DataFrame, bootstrap: str
-) -> DataStreamWriter:
-    writer = records.writeStream.format(connector_of(pipeline, spark)).option(BOOTSTRAP, bootstrap)
+def _topic_writer(run: Surroundings, sink: TopicSink, records: DataFrame) -> DataStreamWriter:
+    connector = connector_of(run.pipeline, run.spark)
+    writer = _counted(records).writeStream.format(connector).option(BOOTSTRAP, run.bootstrap)
     return (
         writer.option("topic", sink.topic)
         .option("deliveryGuarantee", sink.guarantee)
-        .option("transactionalIdPrefix", transactional_prefix(pipeline, sink.name))
+        .option("transactionalIdPrefix", transactional_prefix(run.pipeline, sink.name))
         .option("includeHeaders", "true")
     )
 
 
-def _started(pipeline: Pipeline, query: str, writer: DataStreamWriter) -> StreamingQuery:
+def _ready(pipeline: Pipeline, query: str, writer: DataStreamWriter) -> DataStreamWriter:
     writer = writer.queryName(f"{pipeline.name}.{query}").option("checkpointLocation", checkpoint_of(pipeline, query))
     if pipeline.trigger.is_available_now:
-        return writer.trigger(availableNow=True).start()
-    return writer.trigger(processingTime=pipeline.trigger.interval).start()
+        return writer.trigger(availableNow=True)
+    return writer.trigger(processingTime=pipeline.trigger.interval)

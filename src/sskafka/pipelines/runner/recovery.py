@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from sskafka.pipelines.connector.committing import cluster_committer
 from sskafka.pipelines.connector.options import BOOTSTRAP, Guarantee, SinkOptions, sink_options
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.model import Pipeline, TopicSink
-
-DEAD_LETTERS = "dead-letters"
+from sskafka.pipelines.files.model import DEAD_LETTERS, Pipeline, TopicSink
 
 
 def topic_sinks(pipeline: Pipeline) -> Iterator[TopicSink]:

@@ -1,6 +1,7 @@
 """One run of a pipeline, from the checks before Spark starts to a clean end.
 
-    check ─> topics ─> Spark ─> queries ─> [ progress, events, stop requests ] ─> stop ─> last event
+    check ─> topics ─> Spark ─> queries ─> [ progress ] ─> no new batches ─> stop
+                    └────────── events, requests to stop: reporting.py ─────────┘
 
 A run ends when its queries do (trigger available-now), when one of them fails, when this process gets SIGINT or
 SIGTERM, or when somebody asked for it in the topic of events. Stopping waits for the micro-batches under way, so that
@@ -8,32 +9,40 @@ the checkpoint ends between batches.
 """
 
 import json
+import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sskafka.client.admin import NewTopic
 from sskafka.client.config import ConnectionConfig
 from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
-from sskafka.pipelines.files.model import Pipeline, Source
+from sskafka.pipelines.files.model import ParquetSink, Pipeline, Source
 from sskafka.pipelines.runner.errors import PipelineRunError, explained
-from sskafka.pipelines.runner.events import ENDED, Event, EventLog, EventType, create_topics
+from sskafka.pipelines.runner.events import EventLog, create_topics
 from sskafka.pipelines.runner.finishing import finish
-from sskafka.pipelines.runner.progress import QueryProgress, QueryTotals
+from sskafka.pipelines.runner.leftovers import Leftovers, parquet_paths
+from sskafka.pipelines.runner.progress import QueryProgress, QueryTotals, dead_letters
 from sskafka.pipelines.runner.recovery import recover_topics, topic_sinks
-from sskafka.pipelines.session import SessionSettings, Tell, start_session
+from sskafka.pipelines.runner.reporting import RunReporter
+from sskafka.pipelines.session import SessionSettings, Tell, java_exit_code, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-POLL_S = 0.5
-EVENT_EVERY_S = 2.0
-BATCH_END_WAIT_S = 30.0
+POLL_S = 0.2
+PROGRESS_EVERY_S = 1.0
+BATCH_END_WAIT_S = 600.0
+BATCH_END_WAIT_AFTER_FAILURE_S = 20.0
+JAVA_END_WAIT_S = 2.0
+LOCAL_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 OnProgress = Callable[[list[QueryProgress]], None]
 
@@ -56,6 +65,10 @@ class RunResult:
         return max((query.rows_in for query in self.queries), default=0)
 
     @property
+    def dead_letters(self) -> int:
+        return dead_letters(self.queries)
+
+    @property
     def unmet(self) -> dict[str, int]:
         """Rows that did not meet an expectation; each query has counted for itself."""
         counts: dict[str, int] = {}
@@ -74,18 +87,47 @@ def run_pipeline(
     stop: threading.Event | None = None,
 ) -> RunResult:
     """Runs until the pipeline ends; PipelineRunError says why it ended badly."""
+    stop = stop or threading.Event()
+    run_id = uuid.uuid4().hex[:12]
     with ClusterSession(settings.bootstrap, ConnectionConfig(client_id="sskafka-pipeline")) as cluster:
         tell(f"connected to {settings.bootstrap}")
         prepare_topics(cluster, pipeline, settings.bootstrap)
-        session = SessionSettings(f"sskafka {pipeline.name}", settings.master, {**pipeline.spark, **settings.conf})
-        run_id = uuid.uuid4().hex[:12]
         recover_topics(cluster, pipeline, settings.bootstrap, run_id)
+    conf = {**checkpoint_conf(pipeline), **pipeline.spark, **settings.conf}
+    session = SessionSettings(f"sskafka {pipeline.name}", settings.master, conf)
+    with RunReporter(pipeline, settings.bootstrap, run_id, stop, tell) as reporter:
         spark = start_session(session, tell)
-        result = _Run(pipeline, settings, cluster, spark, run_id, stop or threading.Event()).go(tell, on_progress)
-    told = finish(pipeline)
+        run = _Run(pipeline, settings.bootstrap, spark, reporter, stop)
+        with _telling_of_java():
+            result = run.go(run_id, tell, on_progress)
+        told = finish(pipeline)
     if told:
         tell(told)
     return result
+
+
+def checkpoint_conf(pipeline: Pipeline) -> dict[str, str]:
+    """How Spark writes files of the checkpoint. Its usual way asks `readlink` and `chmod` of the system about each file
+    of a local disk: hundreds of processes, started by a large one. The other way needs none, and renames as safely."""
+    files = [sink.path for sink in pipeline.sinks if isinstance(sink, ParquetSink)]
+    if any("://" in place for place in (pipeline.checkpoint_root, *files)):
+        return {}
+    return {"spark.sql.streaming.checkpointFileManagerClass": LOCAL_FILE_MANAGER}
+
+
+@contextmanager
+def _telling_of_java() -> Iterator[None]:
+    """When Java has died, what fails is whatever was asked of it next."""
+    try:
+        yield
+    except Exception as error:
+        code = java_exit_code(JAVA_END_WAIT_S)
+        if code is None:
+            raise
+        how = f"was ended by signal {-code}" if code < 0 else f"has ended with code {code}"
+        raise PipelineRunError(
+            f"the Java process of Spark {how}", "run the pipeline again: it goes on where it was"
+        ) from error
 
 
 def prepare_topics(cluster: ClusterSession, pipeline: Pipeline, bootstrap: str) -> None:
@@ -98,120 +140,87 @@ def prepare_topics(cluster: ClusterSession, pipeline: Pipeline, bootstrap: str) 
 
 def planning_options(source: Source, bootstrap: str) -> Any:
     subscription = {"subscribePattern": source.pattern} if source.pattern else {"subscribe": ",".join(source.topics)}
-    return source_options({BOOTSTRAP: bootstrap, **subscription, **source.options}, streaming=True)
+    given = {BOOTSTRAP: bootstrap, "startingOffsets": source.starting, **subscription, **source.options}
+    return source_options(given, streaming=True)
 
 
 class _Run:
+    """The queries of a run, from their start to their end."""
+
     def __init__(
-        self,
-        pipeline: Pipeline,
-        settings: RunSettings,
-        cluster: ClusterSession,
-        spark: "SparkSession",
-        run_id: str,
-        stop: threading.Event,
+        self, pipeline: Pipeline, bootstrap: str, spark: "SparkSession", reporter: RunReporter, stop: threading.Event
     ) -> None:
         self._pipeline = pipeline
-        self._bootstrap = settings.bootstrap
+        self._bootstrap = bootstrap
         self._spark = spark
+        self._reporter = reporter
         self._stop = stop
-        self._events = EventLog(cluster, settings.bootstrap)
-        self._seen = self._events.end()
-        self.run_id = run_id
         self._totals: dict[str, QueryTotals] = {}
+        self._leftovers = [Leftovers(path) for path in parquet_paths(pipeline)]
 
-    def go(self, tell: Tell, on_progress: OnProgress) -> RunResult:
-        from sskafka.pipelines.runner.queries import start_queries  # noqa: PLC0415  Spark is there now
+    def go(self, run_id: str, tell: Tell, on_progress: OnProgress) -> RunResult:
+        from sskafka.pipelines.runner.queries import Surroundings, start_queries  # noqa: PLC0415  Spark is there now
 
-        self._tell_event(EventType.STARTED, file=str(self._pipeline.path))
         if self._stop.is_set():  # while Spark started
-            return self._finish([], on_progress)
+            return RunResult(run_id, [])
         tell("starting the queries")
-        try:
-            queries = start_queries(self._spark, self._pipeline, self._bootstrap)
-        except Exception as error:
-            self._tell_event(EventType.FAILED, error=explained(error))
-            raise PipelineRunError(explained(error)) from error
-        tell(f"running {len(queries)} queries: {', '.join(self._name(query) for query in queries)}")
-        try:
-            self._watch(queries, on_progress)
-        finally:
-            stop_queries(queries)
-        return self._finish(queries, on_progress)
+        with tempfile.TemporaryDirectory(prefix="sskafka-run-") as directory:
+            pause = Path(directory) / "pause"
+            try:
+                queries = start_queries(Surroundings(self._spark, self._pipeline, self._bootstrap, str(pause)))
+            except Exception as error:
+                raise PipelineRunError(explained(error)) from error
+            tell(f"running {len(queries)} queries: {', '.join(map(self._name, queries))}")
+            try:
+                self._watch(queries, on_progress)
+            finally:
+                stop_queries(queries, pause)
+        return self._finished(run_id, queries, on_progress)
 
     def _watch(self, queries: "list[StreamingQuery]", on_progress: OnProgress) -> None:
         told_at = 0.0
         while any(query.isActive for query in queries) and not self._stop.is_set():
             if any(query.exception() is not None for query in queries):
                 return
-            if time.monotonic() - told_at >= EVENT_EVERY_S:
+            if time.monotonic() - told_at >= PROGRESS_EVERY_S:
                 told_at = time.monotonic()
-                on_progress(self._progress(queries))
-                self._tell_progress()
-                if self._is_asked_to_stop():
-                    return
+                self._tell_progress(queries, on_progress)
             self._stop.wait(POLL_S)
 
-    def _finish(self, queries: "list[StreamingQuery]", on_progress: OnProgress) -> RunResult:
-        progress = self._progress(queries)
-        on_progress(progress)
-        self._tell_progress()
-        for query in queries:
-            failure = query.exception()
-            if failure is not None:
-                self._tell_event(EventType.FAILED, query=self._name(query), error=explained(failure))
-                raise PipelineRunError(f"{self._name(query)}: {explained(failure)}") from failure
-        self._tell_event(EventType.STOPPED)
-        return RunResult(self.run_id, progress)
-
-    def _name(self, query: "StreamingQuery") -> str:
-        return (query.name or "").removeprefix(f"{self._pipeline.name}.")
-
-    def _progress(self, queries: "list[StreamingQuery]") -> list[QueryProgress]:
+    def _tell_progress(self, queries: "list[StreamingQuery]", on_progress: OnProgress) -> list[QueryProgress]:
         for query in queries:
             totals = self._totals.setdefault(self._name(query), QueryTotals(self._name(query)))
             for report in query.recentProgress:
                 totals.add(json.loads(report.json))
-        return [totals.progress for totals in self._totals.values()]
+        for leftovers in self._leftovers:
+            leftovers.maybe_remove()
+        progress = [totals.progress for totals in self._totals.values()]
+        self._reporter.progress(progress)
+        on_progress(progress)
+        return progress
 
-    # Events
+    def _finished(self, run_id: str, queries: "list[StreamingQuery]", on_progress: OnProgress) -> RunResult:
+        progress = self._tell_progress(queries, on_progress)
+        for query in queries:
+            failure = query.exception()
+            if failure is not None:
+                raise PipelineRunError(f"{self._name(query)}: {explained(failure)}") from failure
+        if self._reporter.taken_over_by:
+            raise PipelineRunError(f"run {self._reporter.taken_over_by} of the same pipeline has taken over")
+        return RunResult(run_id, progress)
 
-    def _tell_event(self, kind: EventType, **details: Any) -> None:
-        self._events.append(Event(self._pipeline.name, self.run_id, kind, int(time.time() * 1000), details))
-
-    def _tell_progress(self) -> None:
-        self._tell_event(EventType.PROGRESS, queries=[asdict(totals.progress) for totals in self._totals.values()])
-
-    def _is_asked_to_stop(self) -> bool:
-        """Looks through the events since the last look."""
-        begin, self._seen = self._seen, self._events.end()
-        return any(
-            event.type is EventType.STOP_REQUESTED and event.run == self.run_id for event in self._events.since(begin)
-        )
+    def _name(self, query: "StreamingQuery") -> str:
+        return (query.name or "").removeprefix(f"{self._pipeline.name}.")
 
 
-def stop_queries(queries: "list[StreamingQuery]") -> None:
-    """Stops each between two micro-batches; one that never pauses is stopped after a while all the same."""
-    deadline = time.monotonic() + BATCH_END_WAIT_S
+def stop_queries(queries: "list[StreamingQuery]", pause: Path) -> None:
+    """Stops each between two micro-batches: sources that see the pause file begin no new one.
+
+    A batch that takes very long is broken off all the same; the next run does it again."""
+    pause.touch()
+    has_failed = any(query.exception() is not None for query in queries)
+    deadline = time.monotonic() + (BATCH_END_WAIT_AFTER_FAILURE_S if has_failed else BATCH_END_WAIT_S)
     for query in queries:
         while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
-            time.sleep(0.05)
+            time.sleep(0.02)
         query.stop()
-
-
-def running(events: EventLog, pipeline: str | None = None) -> dict[str, list[Event]]:
-    """The events of the newest run of each pipeline, or of one."""
-    runs: dict[str, list[Event]] = {}
-    for event in events.latest():
-        if pipeline is not None and event.pipeline != pipeline:
-            continue
-        known = runs.get(event.pipeline)
-        if known is None or known[0].run != event.run:
-            runs[event.pipeline] = [event]
-        else:
-            known.append(event)
-    return runs
-
-
-def has_ended(events: list[Event]) -> bool:
-    return any(event.type in ENDED for event in events)

@@ -1,38 +1,47 @@
 """From a source of the file to the table that the transformation sees.
 
-    records ─ parse ─> rows with `_error` ─┬─ null: expectations, watermark, dedupe ─> the table
-                                           └─ set:  a dead letter
+    records ─ tombstones ─ parse ─> rows with `_error` ─┬─ null: expectations, watermark, dedupe ─> the table
+                                                        └─ set:  a dead letter
 
 Which rows are dead is decided by the record alone, so the query that writes dead letters and those that write to sinks
 agree without knowing each other.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, assert_never
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.files.avro_schema import AvroDataError, decoder_of, parse_avro_schema, spark_columns
-from sskafka.pipelines.files.model import Action, Expectation, Pipeline, RecordFormat, Source
+from sskafka.pipelines.files.ddl import Schema
+from sskafka.pipelines.files.model import Action, Expectation, Pipeline, RecordFormat, Source, Tombstones
+from sskafka.pipelines.runner.naming import naming_the_line
+from sskafka.pipelines.runner.progress import EXPECTATION, UNMET
 
 ERROR = "_error"
+NO_VALUE = "the record has no value"
 _CORRUPT = "_corrupt"
 _PARSED = "_parsed"
 _CONFLUENT_HEADER_BYTES = 5
 
 
-def read_records(spark: SparkSession, pipeline: Pipeline, source: Source, bootstrap: str, query: str) -> DataFrame:
-    """The records of a source's topics, as the connector gives them."""
+def read_records(
+    spark: SparkSession, pipeline: Pipeline, source: Source, bootstrap: str, query: str, pause: str = ""
+) -> DataFrame:
+    """The records of a source's topics, as the connector gives them; none while the file `pause` is there."""
+    connector = connector_of(pipeline, spark)
     reader = (
-        spark.readStream.format(connector_of(pipeline, spark))
+        spark.readStream.format(connector)
         .option(BOOTSTRAP, bootstrap)
         .option("startingOffsets", source.starting)
         .option("includeHeaders", "true")
         .option("kafka.isolation.level", "read_committed")
         .option("groupIdPrefix", group_of(pipeline, query))
     )
+    if pause and connector == "sskafka":
+        reader = reader.option("pauseFile", pause)
     if source.pattern:
         reader = reader.option("subscribePattern", source.pattern)
     else:
@@ -57,9 +66,25 @@ def connector_of(pipeline: Pipeline, spark: SparkSession) -> str:
     return "kafka" if "spark-sql-kafka" in configured else "sskafka"
 
 
-def parsed(records: DataFrame, source: Source) -> DataFrame:
+def parsed(records: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
     """One row a record: the fields of its schema, where it came from, and `_error` when it cannot be used."""
-    place = [
+    if source.tombstones is Tombstones.DROP:
+        records = records.filter(sf.col("value").isNotNull())
+    match source.format:
+        case RecordFormat.RAW:
+            rows = records.select("key", "value", "headers", *_place(), sf.lit(None).cast("string").alias(ERROR))
+        case RecordFormat.TEXT:
+            rows = records.select(sf.col("value").cast("string"), *_place(), sf.lit(None).cast("string").alias(ERROR))
+        case RecordFormat.JSON:
+            rows = _from_json(records, source)
+        case RecordFormat.AVRO:
+            rows = _from_avro(records, source)
+    return _with_dead_expectations(_with_tombstones(rows, source), pipeline, source)
+
+
+def _place() -> list[Column]:
+    """Where a record was, and what it was; expectations and dead letters need it."""
+    return [
         sf.col("key").cast("string").alias("_key"),
         sf.col("topic").alias("_topic"),
         sf.col("partition").alias("_partition"),
@@ -68,41 +93,45 @@ def parsed(records: DataFrame, source: Source) -> DataFrame:
         sf.col("value").alias("_value"),
         sf.col("key").alias("_raw_key"),
     ]
-    match source.format:
-        case RecordFormat.RAW:
-            rows = records.select("key", "value", "headers", *place, sf.lit(None).cast("string").alias(ERROR))
-        case RecordFormat.TEXT:
-            rows = records.select(sf.col("value").cast("string"), *place, sf.lit(None).cast("string").alias(ERROR))
-        case RecordFormat.JSON:
-            rows = _from_json(records, source, place)
-        case RecordFormat.AVRO:
-            rows = _from_avro(records, source, place)
-    return _with_dead_expectations(rows, source)
 
 
-def _from_json(records: DataFrame, source: Source, place: list[Column]) -> DataFrame:
+def _with_tombstones(rows: DataFrame, source: Source) -> DataFrame:
+    error = NO_VALUE if source.tombstones is Tombstones.DLQ else sf.lit(None).cast("string")
+    return rows.withColumn(ERROR, sf.when(sf.col("_value").isNull(), error).otherwise(sf.col(ERROR)))
+
+
+def _from_json(records: DataFrame, source: Source) -> DataFrame:
     assert source.schema is not None
     schema = f"{source.schema.ddl()}, `{_CORRUPT}` string"
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    rows = records.select(sf.from_json(sf.col("value").cast("string"), schema, options).alias(_PARSED), *place)
-    error = sf.when(sf.col("_value").isNull(), "the record has no value")
-    error = error.when(
-        sf.col(_PARSED).isNull() | sf.col(f"{_PARSED}.{_CORRUPT}").isNotNull(), "the value is not JSON of this schema"
-    )
+    rows = records.select(sf.from_json(sf.col("value").cast("string"), schema, options).alias(_PARSED), *_place())
+    error = sf.when(sf.col(_PARSED).isNull() | sf.col(f"{_PARSED}.{_CORRUPT}").isNotNull(), _json_error(source.schema))
     for name in source.schema.required:
         error = error.when(sf.col(f"{_PARSED}.`{name}`").isNull(), f"the field {name} is missing")
     fields = [sf.col(f"{_PARSED}.`{name}`").alias(name) for name in source.schema.names]
     return rows.withColumn(ERROR, error).select(*fields, *_PLACE_NAMES, ERROR)
 
 
-def _from_avro(records: DataFrame, source: Source, place: list[Column]) -> DataFrame:
+def _json_error(schema: Schema) -> Column:
+    """Which field has drifted: it is in the text, but not as its type. Asked of records alone that were not read."""
+    text = sf.col("_value").cast("string")
+    error = sf.when(sf.get_json_object(text, "$").isNull(), "the value is not JSON")
+    for column in schema.columns:
+        is_lost = sf.col(f"{_PARSED}.`{column.name}`").isNull()
+        if "'" not in column.name:
+            given = sf.get_json_object(text, f"$['{column.name}']")
+            error = error.when(is_lost & given.isNotNull(), f"the field {column.name} is not {column.type}")
+    return error.otherwise("the value is not JSON of this schema")
+
+
+def _from_avro(records: DataFrame, source: Source) -> DataFrame:
     schema = parse_avro_schema(source.avro_schema)
     columns = spark_columns(schema)
     skip = _CONFLUENT_HEADER_BYTES if source.framing == "confluent" else 0
     decode = sf.udf(
         avro_row(source.avro_schema, skip), f"fields struct<{_as_struct(columns)}>, error string", useArrow=True
     )
-    rows = records.select(decode(sf.col("value")).alias(_PARSED), *place)
+    rows = records.select(decode(sf.col("value")).alias(_PARSED), *_place())
     names = [field["name"] for field in schema["fields"]]
     fields = [sf.col(f"{_PARSED}.fields.`{name}`").alias(name) for name in names]
     return rows.select(*fields, *_PLACE_NAMES, sf.col(f"{_PARSED}.error").alias(ERROR))
@@ -120,7 +149,7 @@ def avro_row(schema_text: str, skip: int) -> Callable[[bytes | None], dict[str, 
         if not decoders:
             decoders.append(decoder_of(parse_avro_schema(schema_text)))
         if value is None:
-            return {"fields": None, "error": "the record has no value"}
+            return {"fields": None, "error": None}
         try:
             return {"fields": decoders[0](bytes(value)[skip:]), "error": None}
         except AvroDataError as error:
@@ -132,50 +161,67 @@ def avro_row(schema_text: str, skip: int) -> Callable[[bytes | None], dict[str, 
 _PLACE_NAMES = ("_key", "_topic", "_partition", "_offset", "_timestamp", "_value", "_raw_key")
 
 
-def _with_dead_expectations(rows: DataFrame, source: Source) -> DataFrame:
-    error = sf.col(ERROR)
-    for expectation in source.expectations:
+def _with_dead_expectations(rows: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
+    for number, expectation in enumerate(source.expectations):
         if expectation.action is Action.DLQ:
-            text = f"the expectation {expectation.name} is not met: {expectation.check}"
-            error = sf.coalesce(error, sf.when(~met(expectation), text))
-    return rows.withColumn(ERROR, error)
+            with naming_the_line(pipeline, f"{_expectations_of(source)}[{number}].check"):
+                dead = sf.when(~met(expectation), _unmet_text(expectation))
+                rows = rows.withColumn(ERROR, sf.coalesce(sf.col(ERROR), dead))
+    return rows
+
+
+def _expectations_of(source: Source) -> str:
+    return f"sources.{source.name}.expectations"
+
+
+def _unmet_text(expectation: Expectation) -> str:
+    return f"the expectation {expectation.name} is not met: {expectation.check}"
 
 
 def met(expectation: Expectation) -> Column:
     return sf.coalesce(sf.expr(expectation.check).cast("boolean"), sf.lit(False))
 
 
-def table(rows: DataFrame, source: Source) -> DataFrame:
+def table(rows: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
     """What the transformation sees of parsed rows."""
     good = rows.filter(sf.col(ERROR).isNull()).drop(ERROR, "_value", "_raw_key")
-    good = with_expectations(good, source.expectations)
+    good = with_expectations(good, pipeline, source.expectations, _expectations_of(source))
     if source.watermark:
-        good = good.withWatermark(source.event_time, source.watermark)
+        with naming_the_line(pipeline, f"sources.{source.name}.event_time"):
+            good = good.withWatermark(source.event_time, source.watermark)
     if source.dedupe:
-        good = good.dropDuplicatesWithinWatermark(list(source.dedupe))
+        with naming_the_line(pipeline, f"sources.{source.name}.dedupe"):
+            good = good.dropDuplicatesWithinWatermark(list(source.dedupe))
     return good
 
 
-def with_expectations(rows: DataFrame, expectations: tuple[Expectation, ...]) -> DataFrame:
+def with_expectations(
+    rows: DataFrame, pipeline: Pipeline, expectations: tuple[Expectation, ...], where: str
+) -> DataFrame:
     """Counts, drops or refuses rows that do not meet what is expected of them."""
-    for expectation in expectations:
-        match expectation.action:
-            case Action.WARN:
-                rows = _counted(rows, expectation)
-            case Action.DROP:
-                rows = _counted(rows, expectation).filter(met(expectation))
-            case Action.FAIL:
-                text = f"the expectation {expectation.name} is not met: {expectation.check}"
-                rows = rows.filter(
-                    sf.when(met(expectation), sf.lit(True)).otherwise(sf.raise_error(text).cast("boolean"))
-                )
-            case Action.DLQ:
-                pass  # such rows have their error already
+    for number, expectation in enumerate(expectations):
+        with naming_the_line(pipeline, f"{where}[{number}].check"):
+            rows = _expecting(rows, expectation)
     return rows
 
 
+def _expecting(rows: DataFrame, expectation: Expectation) -> DataFrame:
+    match expectation.action:
+        case Action.WARN:
+            return _counted(rows, expectation)
+        case Action.DROP:
+            return _counted(rows, expectation).filter(met(expectation))
+        case Action.FAIL:
+            refusal = sf.raise_error(_unmet_text(expectation)).cast("boolean")
+            return rows.filter(sf.when(met(expectation), sf.lit(True)).otherwise(refusal))
+        case Action.DLQ:
+            return rows  # such rows have their error already
+        case other:
+            assert_never(other)
+
+
 def _counted(rows: DataFrame, expectation: Expectation) -> DataFrame:
-    return rows.observe(f"expectation_{expectation.name}", sf.count_if(~met(expectation)).alias("unmet"))
+    return rows.observe(f"{EXPECTATION}{expectation.name}", sf.count_if(~met(expectation)).alias(UNMET))
 
 
 def dead_letters(rows: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:

@@ -9,6 +9,7 @@ from typing import assert_never
 from pyspark.sql import DataFrame, SparkSession
 
 from sskafka.pipelines.files.model import Pipeline, PythonTransform, SqlTransform
+from sskafka.pipelines.runner.naming import naming_the_line
 from sskafka.pipelines.runner.tables import with_expectations
 
 
@@ -22,16 +23,18 @@ def transformed(spark: SparkSession, pipeline: Pipeline, tables: Mapping[str, Da
         case SqlTransform(sql):
             for name, rows in tables.items():
                 rows.createOrReplaceTempView(name)
-            result = spark.sql(sql)
+            with naming_the_line(pipeline, "transform.sql"):
+                result = spark.sql(sql)
         case PythonTransform() as python:
-            result = _function(spark, pipeline, python)(spark, tables)
+            with naming_the_line(pipeline, "transform.python"):
+                result = _function(spark, pipeline, python)(spark, tables)
             if not isinstance(result, DataFrame):
                 raise TransformError(
                     f"{python.location}:{python.function} returned {type(result).__name__}, not a DataFrame"
                 )
         case other:
             assert_never(other)
-    return with_expectations(result, pipeline.expectations)
+    return with_expectations(result, pipeline, pipeline.expectations, "expectations")
 
 
 def _function(

@@ -1,6 +1,7 @@
 """Changes to a table of customers as Debezium writes them, and the table after the last of them."""
 
 import random
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sskafka.pipelines.files.model import Pipeline
@@ -49,9 +50,17 @@ def change_message(op: str, key: int, before: dict[str, Any] | None, after: dict
     return Message(str(key), as_json(op=op, before=before, after=after, source={"table": "customers"}))
 
 
+def with_tombstones(changes: Iterable[Message]) -> Iterator[Message]:
+    """As Debezium does it: a deletion is followed by a record without a value, so that compaction forgets the key."""
+    for change in changes:
+        yield change
+        if b'"op": "d"' in (change.value or b""):
+            yield Message(change.key, None)
+
+
 def exercise(task: Task) -> Exercise:
     customers = Customers(task.seed)
-    messages = [customers.change() for _ in range(task.records)]
+    messages = list(with_tombstones(customers.change() for _ in range(task.records)))
     return Exercise({"changes": messages}, [tuple(row.values()) for row in customers.rows.values()], _found)
 
 

@@ -1,0 +1,27 @@
+"""Mistakes in a pipeline file that only Spark can see: told with the line that they stand in."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import AnalysisException
+
+from sskafka.pipelines.files.model import Pipeline
+from sskafka.pipelines.runner.errors import explained
+
+_LINE = re.compile(r"line (\d+),? pos")
+
+
+class FileMistakeError(Exception):
+    """A text of the file that Spark does not understand; begins with the file and the line."""
+
+
+@contextmanager
+def naming_the_line(pipeline: Pipeline, where: str) -> Iterator[None]:
+    """What Spark says of the field `where`, with its line; Spark counts lines from the beginning of the text."""
+    try:
+        yield
+    except AnalysisException as error:
+        found = _LINE.search(str(error))
+        below = int(found[1]) - 1 if found else 0
+        raise FileMistakeError(f"{pipeline.place(where, below)}: {explained(error)}") from error

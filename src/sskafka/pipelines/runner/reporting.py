@@ -1,0 +1,132 @@
+"""What a run tells the cluster while it goes, and what it is told: a thread with a connection of its own.
+
+    run ── progress ──> [ newest ] ── thread ──> topic of events
+    run <── stop, taken over ──────── thread <── topic of events
+
+The thread gives a sign of life also while Spark starts and while batches are long. A cluster that does not answer holds
+up the thread and not the run: what comes of the data is for Spark's queries to find out.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from types import TracebackType
+from typing import Any, Self
+
+from sskafka.client.config import ConnectionConfig
+from sskafka.client.errors import ClientError
+from sskafka.model.errors import KafkaError
+from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.pipelines.files.model import Pipeline
+from sskafka.pipelines.runner.errors import PipelineRunError, explained
+from sskafka.pipelines.runner.events import Event, EventLog, EventType
+from sskafka.pipelines.runner.progress import QueryProgress
+from sskafka.pipelines.session import Tell
+
+LOOK_EVERY_S = 1.0
+SIGN_OF_LIFE_S = 5.0
+LAST_WORD_S = 10.0
+
+
+class RunReporter:
+    """A context: the run begins and ends with it. `stop` is set when somebody asks for it."""
+
+    def __init__(self, pipeline: Pipeline, bootstrap: str, run: str, stop: threading.Event, tell: Tell) -> None:
+        self._pipeline = pipeline
+        self._bootstrap = bootstrap
+        self._run = run
+        self._stop = stop
+        self._tell = tell
+        self._newest: list[dict[str, Any]] = []
+        self._written: list[dict[str, Any]] = []
+        self._written_at = 0.0
+        self._heard_up_to = 0
+        self._last: Event | None = None
+        self._is_over = threading.Event()
+        self._failure = ""
+        self._thread = threading.Thread(target=self._work, name="pipeline-events", daemon=True)
+        self.taken_over_by = ""
+
+    def __enter__(self) -> Self:
+        with self._connected() as session:
+            log = EventLog(session, self._bootstrap)
+            self._heard_up_to = log.end()
+            log.append(self._event(EventType.STARTED, file=str(self._pipeline.path)))
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        match error:
+            case None:
+                self._last = self._event(EventType.STOPPED, is_done=not self._stop.is_set())
+            case Exception():
+                self._last = self._event(EventType.FAILED, error=_sentence(error))
+            case _:
+                self._last = self._event(EventType.STOPPED, is_done=False)
+        self._is_over.set()
+        self._thread.join(LAST_WORD_S)
+
+    def progress(self, queries: Sequence[QueryProgress]) -> None:
+        """The thread writes it when it differs from what it wrote last."""
+        self._newest = [asdict(query) for query in queries]
+
+    def _event(self, kind: EventType, **details: Any) -> Event:
+        return Event(self._pipeline.name, self._run, kind, int(time.time() * 1000), details)
+
+    def _connected(self) -> ClusterSession:
+        return ClusterSession(self._bootstrap, ConnectionConfig(client_id="sskafka-pipeline"))
+
+    # The thread
+
+    def _work(self) -> None:
+        is_over = False
+        while not is_over:
+            try:
+                with self._connected() as session:
+                    self._report(EventLog(session, self._bootstrap))
+                is_over = True
+            except (ClientError, KafkaError, OSError) as error:
+                self._tell_failure(error)
+                is_over = self._is_over.wait(LOOK_EVERY_S)
+
+    def _report(self, log: EventLog) -> None:
+        while not self._is_over.wait(LOOK_EVERY_S):
+            self._write_progress(log)
+            self._listen(log)
+            self._failure = ""
+        self._write_progress(log)
+        assert self._last is not None
+        log.append(self._last)
+
+    def _write_progress(self, log: EventLog) -> None:
+        newest = self._newest
+        if newest != self._written or time.monotonic() - self._written_at >= SIGN_OF_LIFE_S:
+            log.append(self._event(EventType.PROGRESS, queries=newest))
+            self._written, self._written_at = newest, time.monotonic()
+
+    def _listen(self, log: EventLog) -> None:
+        end = log.end()
+        for event in log.since(self._heard_up_to):
+            if event.pipeline == self._pipeline.name:
+                self._hear(event)
+        self._heard_up_to = end
+
+    def _hear(self, event: Event) -> None:
+        if event.type is EventType.STOP_REQUESTED and event.run == self._run:
+            self._stop.set()
+        elif event.type is EventType.STARTED and event.run != self._run:
+            self.taken_over_by = event.run
+            self._stop.set()
+
+    def _tell_failure(self, error: Exception) -> None:
+        """Once, until it works again."""
+        if not self._failure:
+            self._tell(f"events cannot be written, so `status` and `stop` do not work: {error}")
+        self._failure = str(error)
+
+
+def _sentence(error: Exception) -> str:
+    return str(error) if isinstance(error, PipelineRunError) else explained(error)

@@ -1,0 +1,61 @@
+"""Beginning anew: what remembers how far a pipeline has come, and how each of it is made to forget.
+
+checkpoints          deleted
+Parquet files        set aside: beside them Spark keeps a log of batches, and would pass over those it finds there
+consumer groups      deleted: they show the progress
+Delta tables, topics kept as they are; batches of a new checkpoint are new to them
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from sskafka.client.groups import committed_offsets, delete_group
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.pipelines.files.model import DEAD_LETTERS, ParquetSink, Pipeline
+
+SPARK_LOG = "_spark_metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something to do, and how it is told."""
+
+    text: str
+    work: Callable[[], object]
+
+
+def steps_to_reset(session: ClusterSession, pipeline: Pipeline, stamp: str) -> Iterator[Step]:
+    """`stamp` makes the names of what is set aside."""
+    checkpoint = Path(pipeline.checkpoint_root)
+    if checkpoint.exists():
+        yield Step(f"delete the checkpoint {checkpoint}", partial(shutil.rmtree, checkpoint))
+    for sink in pipeline.sinks:
+        if isinstance(sink, ParquetSink):
+            yield from _set_aside(Path(pipeline.resolved(sink.path)), stamp)
+    for group in groups_of(pipeline):
+        if session.run(committed_offsets(session.cluster, group)):
+            yield Step(f"delete the consumer group {group}", partial(_delete, session, group))
+
+
+def groups_of(pipeline: Pipeline) -> list[str]:
+    """Those that progress is committed to."""
+    dead = [f"{DEAD_LETTERS}.{source.name}" for source in pipeline.sources if source.has_dead_letters]
+    return [f"{pipeline.name}.{query}" for query in (*(sink.name for sink in pipeline.sinks), *dead)]
+
+
+def _set_aside(directory: Path, stamp: str) -> Iterator[Step]:
+    aside = directory.with_name(f"{directory.name}-before-{stamp}")
+    if (directory / SPARK_LOG).exists():
+        yield Step(f"move {directory} to {aside}", partial(directory.rename, aside))
+
+
+def _delete(session: ClusterSession, group: str) -> None:
+    try:
+        session.run(delete_group(session.cluster, group))
+    except KafkaError as error:
+        if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
+            raise
