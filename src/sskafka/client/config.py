@@ -103,10 +103,11 @@ def configured(cls: type[C], properties: Mapping[str, str]) -> C:
     return cls(**values)
 
 
-def unknown_properties(properties: Iterable[str]) -> dict[str, str | None]:
-    """Keys that no part of the client has, each with the nearest one that exists."""
+def unknown_properties(properties: Iterable[str], *, cutoff: float = 0.6) -> dict[str, str | None]:
+    """Keys that no part of the client has, each with the nearest one that exists and is as alike as `cutoff` says."""
     known = [property_name(field.name) for cls in CONFIG_CLASSES for field in dataclasses.fields(cls)]
-    return {key: next(iter(get_close_matches(key, known, n=1)), None) for key in properties if key not in known}
+    nearest = {key: get_close_matches(key, known, n=1, cutoff=cutoff) for key in properties if key not in known}
+    return {key: next(iter(near), None) for key, near in nearest.items()}
 
 
 def properties_from(options: Mapping[str, object]) -> dict[str, str]:

@@ -43,10 +43,21 @@ def test_client_properties_lose_their_prefix() -> None:
         ({**BASE, "subscribePattern": "a.*"}, "only one of them"),
         ({**BASE, "startingOffset": "earliest"}, "did you mean startingOffsets"),
         ({**BASE, "maxOffsetsPerTrigger": "0"}, "at least 1"),
+        ({**BASE, "minOffsetsPerTrigger": "8", "maxOffsetsPerTrigger": "7"}, "8 is more than maxOffsetsPerTrigger, 7"),
+        ({**BASE, "maxTriggerDelay": "soon"}, "not a time such as"),
+        ({**BASE, "maxTriggerDelay": "5 fortnights"}, "not a time such as"),
+        ({**BASE, "startingOffsetsByTimestampStrategy": "first"}, "neither error nor latest"),
+        ({"kafka.bootstrap.servers": "x:1", "subscribe": " ,"}, "names no topic"),
         ({**BASE, "failOnDataLoss": "maybe"}, "neither true nor false"),
         ({**BASE, "endingOffsets": "latest"}, "a stream has no end"),
         ({**BASE, "kafka.auto.offset.reset": "earliest"}, "use startingOffsets"),
-        ({**BASE, "kafka.security.protocol": "SASL_SSL"}, "not supported yet"),
+        (
+            {**BASE, "kafka.security.protocol": "SASL_SSL"},
+            "kafka.security.protocol: secured listeners are not supported",
+        ),
+        ({**BASE, "kafka.sasl.jaas.config": "x"}, "kafka.sasl.jaas.config: secured listeners are not supported"),
+        ({**BASE, "kafka.ssl.truststore.location": "x"}, "secured listeners are not supported"),
+        ({**BASE, "kafka.isolation.levl": "read_committed"}, r"kafka.isolation.levl: .* did you mean isolation.level"),
     ],
 )
 def test_what_cannot_be_used_names_the_option(given: dict[str, str], part: str) -> None:
@@ -54,9 +65,67 @@ def test_what_cannot_be_used_names_the_option(given: dict[str, str], part: str) 
         source_options(given, streaming=True)
 
 
-def test_a_batch_does_not_begin_at_the_end() -> None:
-    with pytest.raises(OptionError, match="startingOffsets"):
-        source_options({**BASE, "startingOffsets": "latest"}, streaming=False)
+@pytest.mark.parametrize(
+    ("given", "part"),
+    [
+        ({"startingOffsets": "latest"}, "startingOffsets"),
+        ({"startingOffsets": '{"orders": {"0": 3, "1": -1}}'}, "startingOffsets"),
+        ({"endingOffsets": "earliest"}, "endingOffsets"),
+        ({"endingOffsets": '{"orders": {"0": -2}}'}, "endingOffsets"),
+        (
+            {"startingOffsets": '{"orders": {"0": 5}}', "endingOffsets": '{"orders": {"0": 3}}'},
+            "orders-0 would begin at 5 and end at 3",
+        ),
+        (
+            {
+                "startingOffsetsByTimestamp": '{"orders": {"0": 5}}',
+                "endingOffsetsByTimestamp": '{"orders": {"0": 3}}',
+            },
+            "startingOffsetsByTimestamp",
+        ),
+    ],
+)
+def test_a_batch_that_would_read_nothing_is_refused(given: dict[str, str], part: str) -> None:
+    with pytest.raises(OptionError, match=part):
+        source_options({**BASE, **given}, streaming=False)
+
+
+def test_a_timestamp_counts_before_offsets() -> None:
+    given = {"startingTimestamp": "3", "startingOffsets": "latest", "endingOffsets": '{"orders": {"0": 3}}'}
+    assert source_options({**BASE, **given}, streaming=False).starting.timestamp == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("15m", 900_000), ("2 min", 120_000), ("30S", 30_000), ("250", 250), ("1h", 3_600_000)]
+)
+def test_times_are_written_as_spark_writes_them(text: str, expected: int) -> None:
+    assert source_options({**BASE, "maxTriggerDelay": text}, streaming=True).max_trigger_delay_ms == expected
+
+
+def test_what_nobody_knows_is_told_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    given = {"colour": "blue", "kafka.max.poll.records": "7", "fetchOffset.numRetries": "1", "minPartitions": "3"}
+    source_options({**BASE, **given}, streaming=True)
+    assert caplog.messages == ["options without a meaning here are passed over: colour, kafka.max.poll.records"]
+
+
+def test_plaintext_may_be_said() -> None:
+    options = source_options({**BASE, "kafka.security.protocol": "plaintext"}, streaming=True)
+    assert options.connection.client_id == "sskafka-spark"
+
+
+# Names of Kafka's own clients that mean nothing here: they must not be taken for misspellings.
+KAFKAS_OWN = """
+auto.commit.interval.ms client.dns.lookup connections.max.idle.ms exclude.internal.topics group.instance.id
+heartbeat.interval.ms max.poll.interval.ms max.poll.records metric.reporters metrics.num.samples
+partition.assignment.strategy receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms send.buffer.bytes
+session.timeout.ms socket.connection.setup.timeout.max.ms max.block.ms max.in.flight.requests.per.connection
+metadata.max.idle.ms partitioner.class partitioner.ignore.keys transaction.timeout.ms compression.zstd.level
+"""
+
+
+@pytest.mark.parametrize("name", KAFKAS_OWN.split())
+def test_properties_of_kafkas_clients_are_let_through(name: str) -> None:
+    source_options({**BASE, f"kafka.{name}": "7"}, streaming=True)
 
 
 def test_a_sink_is_exactly_once_unless_told_otherwise() -> None:

@@ -8,6 +8,7 @@ from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.errors import OptionError
 from sskafka.pipelines.connector.offsets import (
     OffsetRange,
+    cut_ranges,
     from_json,
     group_ranges,
     limited,
@@ -101,19 +102,32 @@ def test_many_small_ranges_make_few_tasks() -> None:
     assert len(group_ranges(ranges, 100_000)) == 2
 
 
+@given(range_lists, st.integers(min_value=50, max_value=500))
+def test_cut_ranges_cover_the_same_offsets_in_small_pieces(ranges: list[OffsetRange], records: int) -> None:
+    pieces = cut_ranges(ranges, records)
+    assert all(0 < piece.size <= records for piece in pieces)
+    assert sum(piece.size for piece in pieces) == sum(whole.size for whole in ranges)
+    assert len(pieces) == sum(-(-whole.size // records) for whole in ranges)
+    assert sorted(split_ranges(pieces, 1)) == sorted(pieces)
+
+
 @pytest.mark.parametrize(
-    ("start", "end", "earliest", "is_lost"),
+    ("start", "end", "log", "is_lost"),
     [
-        (5, 10, 0, False),
-        (5, 10, 5, False),
-        (5, 10, 7, True),
-        (5, 10, 10, True),  # all of it aged out
-        (5, 10, 12, True),
-        (10, 10, 12, False),  # there was nothing to read
-        (11, 10, 0, True),  # the topic was made again
-        (None, 10, 4, False),  # a new partition begins where it begins
+        (5, 10, (0, 10), False),
+        (5, 10, (5, 20), False),
+        (5, 10, (7, 20), True),
+        (5, 10, (10, 20), True),  # all of it aged out
+        (5, 10, (12, 20), True),
+        (10, 10, (12, 20), False),  # there was nothing to read
+        (11, 10, (0, 10), True),  # the topic was made again
+        (5, 10, (0, 8), True),  # the log is shorter than it was, or the user asked for more than there is
+        (5, 10, (0, 3), True),
+        (10, 10, (0, 3), False),
+        (None, 10, (4, 10), False),  # a new partition begins where it begins
     ],
 )
-def test_what_is_no_longer_there_is_lost(start: int | None, end: int, earliest: int, is_lost: bool) -> None:
+def test_what_is_not_there_is_lost(start: int | None, end: int, log: tuple[int, int], is_lost: bool) -> None:
     begun = {} if start is None else {A0: start}
-    assert bool(lost_ranges(begun, {A0: end}, {A0: earliest})) is is_lost
+    earliest, latest = log
+    assert bool(lost_ranges(begun, {A0: end}, {A0: earliest}, {A0: latest})) is is_lost

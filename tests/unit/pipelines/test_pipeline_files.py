@@ -100,6 +100,7 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
     assert orders.max_offsets_per_trigger == 5000
     assert orders.expectations[0].action is Action.DLQ
     assert (users.pattern, users.format, users.options) == ("users-.*", RecordFormat.RAW, {"minPartitions": "4"})
+    assert users.subscription == ("subscribePattern", "^(?:users-.*)$")  # whole names, unlike the connector's option
     assert pipeline.sinks == (
         ParquetSink("parquet", "out", ("day",)),
         DeltaSink("delta", "table", (), ("id",)),

@@ -10,7 +10,8 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from sskafka.pipelines.connector.columns import spark_schema
-from sskafka.pipelines.connector.options import sink_options, source_options
+from sskafka.pipelines.connector.errors import ConnectorError
+from sskafka.pipelines.connector.options import includes_headers, sink_options, source_options
 from sskafka.pipelines.connector.sink import BatchWriter, StreamWriter, check_columns
 from sskafka.pipelines.connector.source import BatchReader, StreamReader
 
@@ -23,8 +24,7 @@ class SSKafkaDataSource(DataSource):
         return "sskafka"
 
     def schema(self) -> str:
-        include = {name.lower(): value for name, value in self.options.items()}.get("includeheaders", "false")
-        return spark_schema(include_headers=include.lower() == "true")
+        return spark_schema(include_headers=includes_headers(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return BatchReader(source_options(self.options, streaming=False))
@@ -33,6 +33,8 @@ class SSKafkaDataSource(DataSource):
         return StreamReader(source_options(self.options, streaming=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        if overwrite:
+            raise ConnectorError("a topic cannot be overwritten; use mode append")
         options = sink_options(self.options)
         check_columns(schema, options)
         return BatchWriter(options)

@@ -111,11 +111,18 @@ def ranges_between(start: Mapping[TopicPartition, int], end: Mapping[TopicPartit
 
 
 def lost_ranges(
-    start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], earliest: Mapping[TopicPartition, int]
+    start: Mapping[TopicPartition, int],
+    end: Mapping[TopicPartition, int],
+    earliest: Mapping[TopicPartition, int],
+    latest: Mapping[TopicPartition, int],
 ) -> list[OffsetRange]:
-    """Ranges that are no longer there in whole: the log begins behind their start, or ends before it."""
+    """Ranges that are not there in whole: the log begins behind their start, or ends before their end."""
     wanted = [OffsetRange(one, start.get(one, earliest[one]), end[one]) for one in sorted(end)]
-    return [part for part in wanted if part.start > part.end or part.start < min(earliest[part.partition], part.end)]
+    return [part for part in wanted if _is_lost(part, earliest[part.partition], latest[part.partition])]
+
+
+def _is_lost(part: OffsetRange, earliest: int, latest: int) -> bool:
+    return part.start > part.end or part.start < min(earliest, part.end) or max(latest, part.start) < part.end
 
 
 def split_ranges(ranges: Sequence[OffsetRange], parts_min: int) -> list[OffsetRange]:
@@ -123,12 +130,17 @@ def split_ranges(ranges: Sequence[OffsetRange], parts_min: int) -> list[OffsetRa
     total = sum(part.size for part in ranges)
     if len(ranges) >= parts_min or not total:
         return list(ranges)
-    pieces: list[OffsetRange] = []
-    for whole in ranges:
-        parts = max(1, round(whole.size * parts_min / total))
-        bounds = [whole.start + whole.size * part // parts for part in range(parts + 1)]
-        pieces += (OffsetRange(whole.partition, first, last) for first, last in pairwise(bounds) if last > first)
-    return pieces
+    return [piece for whole in ranges for piece in _pieces(whole, max(1, round(whole.size * parts_min / total)))]
+
+
+def cut_ranges(ranges: Sequence[OffsetRange], records_max: int) -> list[OffsetRange]:
+    """No range of more than `records_max` offsets, by cutting those that have more into equal pieces."""
+    return [piece for whole in ranges for piece in _pieces(whole, -(-whole.size // records_max))]
+
+
+def _pieces(whole: OffsetRange, count: int) -> list[OffsetRange]:
+    bounds = [whole.start + whole.size * part // count for part in range(count + 1)]
+    return [OffsetRange(whole.partition, first, last) for first, last in pairwise(bounds) if last > first]
 
 
 def group_ranges(ranges: Iterable[OffsetRange], records_min: int) -> list[list[OffsetRange]]:

@@ -1,12 +1,11 @@
 """The connector's options: the names of Spark's own Kafka source and sink, and a few of our own.
 
 Kafka's client properties are given with the prefix `kafka.`. Spark hands options over as text, with case-insensitive
-names. A name that is nearly one of ours is refused: Spark would ignore it without a word.
+names (`given`).
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import TypeVar
 
@@ -14,7 +13,8 @@ from sskafka.client.config import ConnectionConfig, ConsumerConfig, configured
 from sskafka.client.errors import ConfigError
 from sskafka.model.ids import TopicPartition, topic_name_problem
 from sskafka.pipelines.connector.errors import OptionError
-from sskafka.pipelines.connector.offsets import Offsets, parse_assignment, parse_offsets
+from sskafka.pipelines.connector.given import GivenOptions
+from sskafka.pipelines.connector.offsets import EARLIEST, LATEST, Offsets, parse_assignment, parse_offsets
 
 C = TypeVar("C")
 
@@ -32,13 +32,19 @@ SOURCE_OPTIONS = (
     "endingOffsetsByTimestamp",
     "endingTimestamp",
     "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
     "minPartitions",
+    "maxRecordsPerPartition",
     "recordsPerTask",
     "failOnDataLoss",
     "includeHeaders",
     "groupIdPrefix",
     "kafka.group.id",
     "kafkaConsumer.pollTimeoutMs",
+    "pauseFile",
+    "fetchOffset.numRetries",  # of Spark's own source: here kafka.default.api.timeout.ms says how long is tried
+    "fetchOffset.retryIntervalMs",
 )
 SINK_OPTIONS = (
     BOOTSTRAP,
@@ -51,17 +57,6 @@ SINK_OPTIONS = (
 )
 FETCH_BYTES = 16 * 1024 * 1024
 RECORDS_PER_TASK = 100_000
-
-_DECIDED_HERE = {
-    "key.deserializer": "keys are always read as bytes",
-    "value.deserializer": "values are always read as bytes",
-    "key.serializer": "keys are always written as bytes or text",
-    "value.serializer": "values are always written as bytes or text",
-    "auto.offset.reset": "use startingOffsets",
-    "enable.auto.commit": "progress is committed when Spark has committed a batch",
-    "transactional.id": "use transactionalIdPrefix",
-}
-_SECURITY = ("security.", "sasl.", "ssl.")
 
 
 class Guarantee(StrEnum):
@@ -83,11 +78,22 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class OffsetSpec:
-    """Where to begin or to end; the first of the three that is given counts."""
+    """Where to begin or to end: the first of the three that was given."""
 
     timestamp: int | None = None
     timestamps: Offsets | None = None
     offsets: Offsets | str = "latest"
+
+    @property
+    def given_offsets(self) -> Offsets:
+        """The offsets of single partitions."""
+        return {} if isinstance(self.offsets, str) else self.offsets
+
+    def says(self, word: str, number: int) -> bool:
+        """Whether this is `word`, or says so of some partition by the `number` that stands for it."""
+        if self.timestamp is not None or self.timestamps is not None:
+            return False
+        return self.offsets == word or number in self.given_offsets.values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +105,17 @@ class SourceOptions:
     ending: OffsetSpec
     unmatched_timestamp_is_error: bool
     max_offsets_per_trigger: int | None
+    min_offsets_per_trigger: int | None
+    max_trigger_delay_ms: int
     min_partitions: int
+    max_records_per_partition: int | None
     records_per_task: int
     fail_on_data_loss: bool
     include_headers: bool
     group_id: str
     poll_timeout_ms: int
+    pause_file: str = ""
+    """While it is there, a stream begins no new micro-batch: so it can be stopped between two of them."""
 
     @property
     def connection(self) -> ConnectionConfig:
@@ -137,137 +148,123 @@ class SinkOptions:
 
 
 def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
-    given = _Given(options, SOURCE_OPTIONS)
-    starting = given.offset_spec("starting", "latest" if streaming else "earliest")
-    if not streaming and starting.offsets == "latest":
-        raise OptionError("startingOffsets", "'latest' would read nothing in a batch; use earliest or JSON")
-    ending = given.offset_spec("ending", "latest")
-    if ending.offsets == "earliest":
-        raise OptionError("endingOffsets", "'earliest' would read nothing; use latest or JSON")
-    if streaming and given.has_any("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
-        raise OptionError("endingOffsets", "a stream has no end; use Trigger.AvailableNow to read what is there now")
-    strategy = given.text("startingOffsetsByTimestampStrategy", "error")
-    if strategy not in {"error", "latest"}:
-        raise OptionError("startingOffsetsByTimestampStrategy", f"{strategy!r} is neither error nor latest")
-    subscription = given.subscription()
-    return SourceOptions(
+    given = GivenOptions(options, SOURCE_OPTIONS)
+    starting = _offset_spec(given, "starting", "latest" if streaming else "earliest")
+    ending = _offset_spec(given, "ending", "latest")
+    if streaming:
+        _check_stream(given)
+    else:
+        _check_batch(starting, ending)
+    least, most = _checked_limits(given)
+    subscription = _subscription(given)
+    chosen = SourceOptions(
         bootstrap=given.required(BOOTSTRAP),
         properties=given.properties(),
         subscription=subscription,
         starting=starting,
         ending=ending,
-        unmatched_timestamp_is_error=strategy == "error",
-        max_offsets_per_trigger=given.number("maxOffsetsPerTrigger", None, at_least=1),
+        unmatched_timestamp_is_error=given.choice("startingOffsetsByTimestampStrategy", ("error", "latest")) == "error",
+        max_offsets_per_trigger=most,
+        min_offsets_per_trigger=least,
+        max_trigger_delay_ms=given.duration_ms("maxTriggerDelay", "15m"),
         min_partitions=given.number("minPartitions", 0, at_least=1) or 0,
+        max_records_per_partition=given.number("maxRecordsPerPartition", None, at_least=1),
         records_per_task=given.number("recordsPerTask", RECORDS_PER_TASK, at_least=0) or 0,
         fail_on_data_loss=given.flag("failOnDataLoss", True),
         include_headers=given.flag("includeHeaders", False),
         group_id=given.text("kafka.group.id", "") or given.text("groupIdPrefix", f"spark-sskafka-{subscription}"),
         poll_timeout_ms=given.number("kafkaConsumer.pollTimeoutMs", 120_000, at_least=1) or 0,
+        pause_file=given.text("pauseFile", ""),
     )
+    given.tell_unknown(SOURCE_OPTIONS)
+    return chosen
+
+
+def includes_headers(options: Mapping[str, str]) -> bool:
+    """The one option that decides what columns there are."""
+    return GivenOptions(options, ()).flag("includeHeaders", False)
 
 
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
-    given = _Given(options, SINK_OPTIONS)
+    given = GivenOptions(options, SINK_OPTIONS)
     topic = given.text("topic", "") or None
     problem = topic_name_problem(topic) if topic else None
     if problem:
         raise OptionError("topic", problem)
-    guarantee = given.text("deliveryGuarantee", Guarantee.EXACTLY_ONCE)
-    if guarantee not in set(Guarantee):
-        raise OptionError("deliveryGuarantee", f"{guarantee!r} is neither {' nor '.join(Guarantee)}")
     return SinkOptions(
         bootstrap=given.required(BOOTSTRAP),
         properties=given.properties(),
         topic=topic,
-        guarantee=Guarantee(guarantee),
+        guarantee=Guarantee(given.choice("deliveryGuarantee", tuple(Guarantee))),
         transactional_id_prefix=given.text("transactionalIdPrefix", given.text("queryName", "")),
         transaction_timeout_ms=given.number("transactionTimeoutMs", 900_000, at_least=1_000) or 0,
         control_topic=given.text("controlTopic", "sskafka-spark-commits"),
     )
 
 
-class _Given:
-    """Options as the user gave them, looked up whatever their case."""
+def _subscription(given: GivenOptions) -> Subscription:
+    names = [name for name in SUBSCRIPTIONS if given.has_any(name)]
+    if len(names) != 1:
+        problem = "one of them is needed" if not names else f"only one of them may be given, not {', '.join(names)}"
+        raise OptionError("/".join(SUBSCRIPTIONS), problem)
+    text = given.text(names[0], "")
+    if not text:
+        raise OptionError(names[0], "is empty")
+    match names[0]:
+        case "assign":
+            return Subscription(partitions=tuple(parse_assignment("assign", text)))
+        case "subscribePattern":
+            return Subscription(pattern=text)
+        case _:
+            return Subscription(topics=_topic_names(text))
 
-    def __init__(self, options: Mapping[str, str], known: tuple[str, ...]) -> None:
-        self._values = {name.lower(): value for name, value in options.items()}
-        self._refuse_misspelled(known)
 
-    def _refuse_misspelled(self, known: tuple[str, ...]) -> None:
-        by_lower = {name.lower(): name for name in known}
-        for name in self._values:
-            near = get_close_matches(name, by_lower, n=1, cutoff=0.85)
-            if near and name not in by_lower and not name.startswith("kafka."):
-                raise OptionError(name, f"there is no such option; did you mean {by_lower[near[0]]}?")
+def _topic_names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not names:
+        raise OptionError("subscribe", f"{text!r} names no topic")
+    return names
 
-    def has_any(self, *names: str) -> bool:
-        return any(name.lower() in self._values for name in names)
 
-    def text(self, name: str, default: str) -> str:
-        return self._values.get(name.lower(), default).strip()
+def _offset_spec(given: GivenOptions, which: str, default: str) -> OffsetSpec:
+    """What does not count is not read: a file may keep offsets for later."""
+    by_timestamp = f"{which}OffsetsByTimestamp"
+    if given.has_any(f"{which}Timestamp"):
+        return OffsetSpec(timestamp=given.number(f"{which}Timestamp", None, at_least=0))
+    if given.has_any(by_timestamp):
+        return OffsetSpec(timestamps=parse_offsets(by_timestamp, given.text(by_timestamp, "")))
+    offsets = given.text(f"{which}Offsets", default)
+    if offsets.lower() in {"earliest", "latest"}:
+        return OffsetSpec(offsets=offsets.lower())
+    return OffsetSpec(offsets=parse_offsets(f"{which}Offsets", offsets))
 
-    def required(self, name: str) -> str:
-        if not self.text(name, ""):
-            raise OptionError(name, "is missing, for example localhost:9092")
-        return self.text(name, "")
 
-    def number(self, name: str, default: int | None, *, at_least: int) -> int | None:
-        if not self.has_any(name):
-            return default
-        text = self.text(name, "")
-        if not text.isdigit() or int(text) < at_least:
-            raise OptionError(name, f"{text!r} is not a whole number of at least {at_least}")
-        return int(text)
+def _check_batch(starting: OffsetSpec, ending: OffsetSpec) -> None:
+    """A batch that can read nothing is a mistake, and told as such."""
+    if starting.says("latest", LATEST):
+        raise OptionError("startingOffsets", "'latest' (-1) would read nothing in a batch; use earliest or JSON")
+    if ending.says("earliest", EARLIEST):
+        raise OptionError("endingOffsets", "'earliest' (-2) would read nothing; use latest or JSON")
+    for option, first, last in (
+        ("startingOffsets", starting.given_offsets, ending.given_offsets),
+        ("startingOffsetsByTimestamp", starting.timestamps or {}, ending.timestamps or {}),
+    ):
+        for partition, begin in first.items():
+            if begin > last.get(partition, begin) >= 0:
+                raise OptionError(option, f"{partition} would begin at {begin} and end at {last[partition]}")
 
-    def flag(self, name: str, default: bool) -> bool:
-        text = self.text(name, str(default)).lower()
-        if text not in {"true", "false"}:
-            raise OptionError(name, f"{text!r} is neither true nor false")
-        return text == "true"
 
-    def subscription(self) -> Subscription:
-        given = [name for name in SUBSCRIPTIONS if self.has_any(name)]
-        if len(given) != 1:
-            problem = "one of them is needed" if not given else f"only one of them may be given, not {', '.join(given)}"
-            raise OptionError("/".join(SUBSCRIPTIONS), problem)
-        text = self.text(given[0], "")
-        if not text:
-            raise OptionError(given[0], "is empty")
-        match given[0]:
-            case "assign":
-                return Subscription(partitions=tuple(parse_assignment("assign", text)))
-            case "subscribePattern":
-                return Subscription(pattern=text)
-            case _:
-                return Subscription(
-                    topics=tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-                )
+def _check_stream(given: GivenOptions) -> None:
+    if given.has_any("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
+        raise OptionError("endingOffsets", "a stream has no end; use Trigger.AvailableNow to read what is there now")
 
-    def offset_spec(self, which: str, default: str) -> OffsetSpec:
-        by_timestamp = f"{which}OffsetsByTimestamp"
-        offsets = self.text(f"{which}Offsets", default)
-        return OffsetSpec(
-            timestamp=self.number(f"{which}Timestamp", None, at_least=0),
-            timestamps=parse_offsets(by_timestamp, self.text(by_timestamp, "")) if self.has_any(by_timestamp) else None,
-            offsets=offsets.lower()
-            if offsets.lower() in {"earliest", "latest"}
-            else parse_offsets(f"{which}Offsets", offsets),
-        )
 
-    def properties(self) -> dict[str, str]:
-        """Client properties, without their prefix."""
-        properties = {
-            name.removeprefix("kafka."): value
-            for name, value in self._values.items()
-            if name.startswith("kafka.") and name != BOOTSTRAP
-        }
-        for name in properties:
-            if name in _DECIDED_HERE:
-                raise OptionError(f"kafka.{name}", f"cannot be set: {_DECIDED_HERE[name]}")
-            if name.startswith(_SECURITY):
-                raise OptionError(f"kafka.{name}", "secured listeners are not supported yet; use a plaintext listener")
-        return properties
+def _checked_limits(given: GivenOptions) -> tuple[int | None, int | None]:
+    least = given.number("minOffsetsPerTrigger", None, at_least=1)
+    most = given.number("maxOffsetsPerTrigger", None, at_least=1)
+    if least is not None and most is not None and least > most:
+        raise OptionError("minOffsetsPerTrigger", f"{least} is more than maxOffsetsPerTrigger, {most}")
+    return least, most
 
 
 def _checked(make: Callable[[], C]) -> C:

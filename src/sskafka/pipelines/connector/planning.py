@@ -19,6 +19,7 @@ from sskafka.pipelines.connector.offsets import (
     LATEST,
     OffsetRange,
     Offsets,
+    cut_ranges,
     group_ranges,
     lost_ranges,
     ranges_between,
@@ -97,14 +98,14 @@ class Planner:
 
     async def _matching(self, pattern: str) -> list[TopicPartition]:
         try:
-            matches = re.compile(pattern).fullmatch
+            is_meant = re.compile(pattern).search  # anywhere in the name, as Spark's own source does
         except re.error as error:
             raise OptionError("subscribePattern", f"{pattern!r} is not a regular expression: {error}") from None
         topics = await Admin(self._cluster).list_topics()
         return [
             TopicPartition(topic.name, number)
             for topic in topics
-            if matches(topic.name)
+            if is_meant(topic.name)
             for number in sorted(topic.partitions)
         ]
 
@@ -130,6 +131,17 @@ class Planner:
     def ending(self) -> Offsets:
         """A timestamp that no record has reached means the end."""
         return self._resolve(self._options.ending, "ending", unmatched_is_error=False)
+
+    def bounds(self) -> tuple[Offsets, Offsets]:
+        """Where a batch begins and ends. A start behind the end of the log is data loss, told later."""
+        start, end = self.starting(), self.ending()
+        for partition in sorted(start) if self._options.ending != OffsetSpec() else ():
+            if start[partition] > end.get(partition, start[partition]):
+                raise OptionError(
+                    "startingOffsets",
+                    f"{partition} would begin at {start[partition]} and end before that, at {end[partition]}",
+                )
+        return start, end
 
     def _resolve(self, spec: OffsetSpec, which: str, *, unmatched_is_error: bool) -> Offsets:
         partitions = self.partitions()
@@ -159,24 +171,35 @@ class Planner:
 
     def tasks(self, start: Offsets, end: Offsets) -> list[list[OffsetRange]]:
         """The ranges of each task; fewer tasks than partitions where those have little to read."""
-        ranges = ranges_between(self._checked(start, end), end)
-        if self._options.min_partitions > len(ranges):
-            return [[part] for part in split_ranges(ranges, self._options.min_partitions)]
-        groups = group_ranges(ranges, self._options.records_per_task)
-        if len(groups) < self._options.min_partitions:
+        ranges = ranges_between(*self._checked(start, end))
+        options = self._options
+        if options.max_records_per_partition is not None:
+            ranges = cut_ranges(ranges, options.max_records_per_partition)
+            return [[part] for part in split_ranges(ranges, options.min_partitions)]
+        if options.min_partitions > len(ranges):
+            return [[part] for part in split_ranges(ranges, options.min_partitions)]
+        groups = group_ranges(ranges, options.records_per_task)
+        if len(groups) < options.min_partitions:
             return [[part] for part in ranges]
         return groups
 
-    def _checked(self, start: Offsets, end: Offsets) -> Offsets:
-        """`start` for every partition of `end`; new ones begin at their earliest. What is gone is data loss."""
+    def _checked(self, start: Offsets, end: Offsets) -> tuple[Offsets, Offsets]:
+        """What of it is there. New partitions begin at their earliest. What is gone is data loss."""
         gone = sorted(set(start) - set(end))
         if gone and self._options.fail_on_data_loss:
             raise DataLossError(f"partitions {', '.join(map(str, gone))} were read before and are gone")
-        earliest = self.earliest(end)
-        lost = lost_ranges(start, end, earliest)
+        earliest, latest = self.earliest(end), self.latest(end)
+        lost = lost_ranges(start, end, earliest, latest)
         if lost and self._options.fail_on_data_loss:
-            raise DataLossError(out_of_range_text(lost[0], earliest[lost[0].partition]))
-        return {one: min(max(start.get(one, 0), earliest[one]), stop) for one, stop in end.items()}
+            raise DataLossError(_lost_text(lost[0], earliest[lost[0].partition], latest[lost[0].partition]))
+        stop = {one: min(offset, latest[one]) for one, offset in end.items()}
+        return {one: min(max(start.get(one, 0), earliest[one]), stop[one]) for one in end}, stop
+
+
+def _lost_text(wanted: OffsetRange, earliest: int, latest: int) -> str:
+    if wanted.start < earliest or wanted.start > wanted.end:
+        return out_of_range_text(wanted, earliest)
+    return f"{wanted.partition}: offsets {wanted.start} to {wanted.end} were to be read, but the log ends at {latest}"
 
 
 def _check_complete(option: str, partitions: list[TopicPartition], given: Mapping[TopicPartition, int]) -> None:

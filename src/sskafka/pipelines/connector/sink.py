@@ -26,6 +26,8 @@ from sskafka.pipelines.connector.producing import TaskProducer
 
 logger = logging.getLogger(__name__)
 
+HEADERS_TYPE_NAME = "array<struct<key:string,value:binary>>"
+
 _QUERY_ID = "sql.streaming.queryId"
 _RUN_ID = "spark.jobGroup.id"  # Spark puts each run of a streaming query into a job group of the run's id
 
@@ -57,6 +59,9 @@ def check_columns(schema: StructType, options: SinkOptions) -> None:
         if name in types and not isinstance(types[name], kinds):
             names = " or ".join(kind().simpleString() for kind in kinds)
             raise ConnectorError(f"the column {name} is {types[name].simpleString()}; it must be {names}")
+    headers = types["headers"].simpleString() if "headers" in types else HEADERS_TYPE_NAME
+    if headers != HEADERS_TYPE_NAME:
+        raise ConnectorError(f"the column headers is {headers}; it must be {HEADERS_TYPE_NAME}")
 
 
 def _write(options: SinkOptions, name: str | None, batches: Iterator[pa.RecordBatch], slot: int) -> TaskProducer:

@@ -3,6 +3,8 @@
 Readers are made in several processes and pickled to tasks: they hold options only, and connect when they are used.
 """
 
+import math
+import os
 import time
 from collections.abc import Iterator, Sequence
 
@@ -38,7 +40,7 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         with ClusterSession(self._options.bootstrap, self._options.connection) as session:
             planner = Planner(self._options, session)
-            return [RangesPartition(ranges) for ranges in planner.tasks(planner.starting(), planner.ending())]
+            return [RangesPartition(ranges) for ranges in planner.tasks(*planner.bounds())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(self._options, partition)
@@ -54,6 +56,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._committed: Offsets | None = None
         self._quiet_until = 0.0
         """When the group could not be told, it is left alone for a while: a query must not wait for it."""
+        self._triggered_at = -math.inf
+        """When minOffsetsPerTrigger last let a batch begin; the first one need not wait."""
 
     def initialOffset(self) -> OffsetsJson:
         return to_json(self._planner().starting())
@@ -68,12 +72,27 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:
         begin = from_json(start)
         self._tell_group(begin)
+        if self._options.pause_file and os.path.exists(self._options.pause_file):
+            return start
         self._latest = self._planner().latest()
+        if self._target is None and self._must_wait(begin, self._latest):
+            return start
         end = self._latest if self._target is None else self._until_target(begin, self._target)
         if isinstance(limit, ReadMaxRows):
             fresh = [partition for partition in end if partition not in begin]
             end = limited({**self._planner().earliest(fresh), **begin}, end, limit.max_rows)
         return to_json(end)
+
+    def _must_wait(self, begin: Offsets, latest: Offsets) -> bool:
+        """Whether too little waits for a batch, and not for too long yet."""
+        least, now = self._options.min_offsets_per_trigger, time.monotonic()
+        if least is None:
+            return False
+        waiting = sum(max(0, offset - begin.get(partition, 0)) for partition, offset in latest.items())
+        if waiting < least and (now - self._triggered_at) * 1000 < self._options.max_trigger_delay_ms:
+            return True
+        self._triggered_at = now
+        return False
 
     @staticmethod
     def _until_target(begin: Offsets, target: Offsets) -> Offsets:

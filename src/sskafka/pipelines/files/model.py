@@ -72,6 +72,13 @@ class Source:
     options: dict[str, str] = field(default_factory=dict)
 
     @property
+    def subscription(self) -> tuple[str, str]:
+        """The option of the connector. There a pattern is looked for in names; here it means whole names."""
+        if self.pattern:
+            return "subscribePattern", f"^(?:{self.pattern})$"
+        return "subscribe", ",".join(self.topics)
+
+    @property
     def has_dead_letters(self) -> bool:
         """Whether rows of this source can end in the dead-letter topic."""
         return (

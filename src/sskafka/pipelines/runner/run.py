@@ -139,8 +139,8 @@ def prepare_topics(cluster: ClusterSession, pipeline: Pipeline, bootstrap: str) 
 
 
 def planning_options(source: Source, bootstrap: str) -> Any:
-    subscription = {"subscribePattern": source.pattern} if source.pattern else {"subscribe": ",".join(source.topics)}
-    given = {BOOTSTRAP: bootstrap, "startingOffsets": source.starting, **subscription, **source.options}
+    subscription, what = source.subscription
+    given = {BOOTSTRAP: bootstrap, "startingOffsets": source.starting, subscription: what, **source.options}
     return source_options(given, streaming=True)
 
 

@@ -35,6 +35,7 @@ def read_records(
     reader = (
         spark.readStream.format(connector)
         .option(BOOTSTRAP, bootstrap)
+        .option(*source.subscription)
         .option("startingOffsets", source.starting)
         .option("includeHeaders", "true")
         .option("kafka.isolation.level", "read_committed")
@@ -42,10 +43,6 @@ def read_records(
     )
     if pause and connector == "sskafka":
         reader = reader.option("pauseFile", pause)
-    if source.pattern:
-        reader = reader.option("subscribePattern", source.pattern)
-    else:
-        reader = reader.option("subscribe", ",".join(source.topics))
     if source.max_offsets_per_trigger is not None:
         reader = reader.option("maxOffsetsPerTrigger", str(source.max_offsets_per_trigger))
     for name, value in source.options.items():

@@ -1,0 +1,44 @@
+import pytest
+
+from sskafka.pipelines.connector.choosing import (
+    ConnectorMissingError,
+    is_missing,
+    reading_connector,
+    writing_connector,
+)
+
+NONE = {"spark.jars": "", "spark.jars.packages": ""}
+JAR = {"spark.jars": "/jars/x.jar,/jars/spark-sql-kafka-0-10_2.13-4.2.0.jar", "spark.jars.packages": ""}
+PACKAGE = {"spark.jars": "", "spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"}
+OTHER = {"spark.jars": "/jars/postgresql.jar", "spark.jars.packages": ""}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "jars", "reads", "writes_once", "writes_at_least_once"),
+    [
+        ("auto", NONE, "sskafka", "sskafka", "sskafka"),
+        ("auto", OTHER, "sskafka", "sskafka", "sskafka"),
+        ("auto", JAR, "kafka", "sskafka", "kafka"),
+        ("auto", PACKAGE, "kafka", "sskafka", "kafka"),
+        ("sskafka", JAR, "sskafka", "sskafka", "sskafka"),
+        ("kafka", NONE, "kafka", "kafka", "kafka"),
+        ("kafka", JAR, "kafka", "kafka", "kafka"),
+    ],
+)
+def test_the_choice(wanted: str, jars: dict[str, str], reads: str, writes_once: str, writes_at_least_once: str) -> None:
+    assert reading_connector(wanted, jars) == reads
+    assert writing_connector(wanted, jars, "exactly-once") == writes_once
+    assert writing_connector(wanted, jars, "at-least-once") == writes_at_least_once
+
+
+def test_what_is_missing_is_told_with_the_next_step() -> None:
+    assert "no jar is configured" in str(ConnectorMissingError(NONE))
+    assert "although spark.jars=/jars/x.jar" in str(ConnectorMissingError(JAR))
+    assert "--conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION" in str(
+        ConnectorMissingError(JAR)
+    )
+
+
+def test_only_sparks_own_words_for_it_count() -> None:
+    assert is_missing(Exception("[KAFKA_DATA_SOURCE_NOT_ENABLED] The Kafka data source is not enabled"))
+    assert not is_missing(Exception("[TABLE_OR_VIEW_NOT_FOUND] no such table"))
