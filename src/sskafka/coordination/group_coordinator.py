@@ -30,6 +30,7 @@ from sskafka.model.coordination import Answer, Asker, Decision, TransactionalPro
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.replication.work_queue import WorkQueue
 from sskafka.wire.messages.heartbeat import HeartbeatRequest
 from sskafka.wire.messages.join_group import JoinGroupRequest
 from sskafka.wire.messages.leave_group import LeaveGroupRequest
@@ -50,6 +51,7 @@ class GroupCoordinator:
         self._new_uuid = new_uuid
         self._image = ClusterImage()
         self._topics: Topics | None = None
+        self._to_assign = WorkQueue(runtime.clock, runtime.background.soon)
         self.shards: Coordinator[GroupMachine] = Coordinator(CONSUMER_OFFSETS, replicas, self._make_machine, runtime)
         self.shards.on_begun = self._shard_begun
 
@@ -81,10 +83,12 @@ class GroupCoordinator:
         shard.write_eventually(lambda machine, now_ms: machine.topics_missing(self.topics))
 
     def _assign_anew(self) -> None:
-        """Each group for itself: together they might write more than a batch can hold."""
+        """Each group for itself, a few milliseconds a turn: there may be thousands, with much to write."""
         for shard in self.shards.active_shards():
             for group_id in shard.machine.consumer_group_ids():
-                shard.write(partial(_topics_changed, group_id), NOBODY)
+                operation = partial(_topics_changed, group_id)
+                self._to_assign.put((shard.partition, group_id), partial(shard.write, operation, NOBODY))
+        self._to_assign.run()
 
     def stop(self) -> None:
         self.shards.stop()

@@ -24,7 +24,8 @@ from sskafka.groups.consumer_member import (
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.reconciliation import reconciled
 from sskafka.groups.timeline import EventKind, GroupEvent
-from sskafka.groups.topic_patterns import check_pattern, matching
+from sskafka.groups.topic_news import TopicNews, patterns_of, topics_hash
+from sskafka.groups.topic_patterns import check_pattern
 from sskafka.model.coordination import Answer, Asker, Decision, StateRecord, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.consumer_group_heartbeat import (
@@ -92,6 +93,7 @@ class ConsumerRequests:
         self._settings = settings
         self._timers = timers
         self._new_uuid = new_uuid
+        self._news = TopicNews()
 
     # -- ConsumerGroupHeartbeat
 
@@ -199,8 +201,12 @@ class ConsumerRequests:
         topics = self._topics()
         if not is_changed and group.seen_topics is topics:
             return  # as nearly always: what follows looks at every member
+        self._news.look_at(topics)
+        is_concerned = is_changed or self._news.concerns(group)
         group.seen_topics = topics
-        self._resolve_patterns(group, topics, decision, now_ms)
+        if not is_concerned:
+            return
+        self._resolve_patterns(group, decision, now_ms)
         metadata_hash = topics_hash(topics, group.subscribed_topics)
         if not is_changed and metadata_hash == group.metadata_hash:
             return
@@ -210,9 +216,9 @@ class ConsumerRequests:
         self._add(group, decision, records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
         self._assign(group, topics, decision, now_ms)
 
-    def _resolve_patterns(self, group: ConsumerGroup, topics: Topics, decision: Decision, now_ms: int) -> None:
-        for pattern in {member.topic_regex for member in group.members.values() if member.topic_regex}:
-            found = matching(pattern, topics)
+    def _resolve_patterns(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> None:
+        for pattern in patterns_of(group):
+            found = self._news.matching(pattern)
             if group.regex_topics.get(pattern) != found:
                 self._add(group, decision, records.regex_record(group.group_id, pattern, found, now_ms))
 
@@ -380,17 +386,6 @@ class ConsumerRequests:
             heartbeat_interval_ms=self._settings.consumer_heartbeat_interval_ms,
             assignment=assignment,
         )
-
-
-def topics_hash(topics: Topics, subscribed: Iterable[str]) -> int:
-    """Differs when a subscribed topic comes, goes, is made anew or grows; an int64."""
-    digest = 0
-    for name in sorted(subscribed):
-        topic = topics.get(name)
-        if topic is not None:
-            for byte in b"%s:%d;" % (topic.topic_id, topic.partition_count):
-                digest = (digest ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
-    return digest - (1 << 64) if digest >> 63 else digest
 
 
 def _as_said(member: ConsumerMember, heartbeat: Heartbeat) -> ConsumerMember:

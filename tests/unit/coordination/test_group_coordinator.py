@@ -11,7 +11,7 @@ from shard_lab import ShardLab
 from sskafka.coordination.askers import NOBODY
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.group_coordinator import GroupCoordinator
-from sskafka.coordination.shard import Place, Shard, ShardRuntime, ShardState
+from sskafka.coordination.shard import Place, Shard, ShardState
 from sskafka.groups.classic_member import Client
 from sskafka.groups.group import Committer
 from sskafka.groups.group_settings import GroupSettings
@@ -78,6 +78,8 @@ def _machine(place: Place) -> GroupMachine:
 class LabShards:
     """One shard, which is the lab's machine."""
 
+    partition = 0
+
     def __init__(self, lab: ConsumerLab) -> None:
         self.lab = lab
         self.decisions: list[Decision] = []
@@ -125,7 +127,7 @@ def shards(lab: ConsumerLab) -> LabShards:
 
 @pytest.fixture
 def groups(shards: LabShards) -> GroupCoordinator:
-    made = GroupCoordinator(cast(ReplicaManager, None), GroupSettings(), cast(ShardRuntime, None))
+    made = GroupCoordinator(cast(ReplicaManager, None), GroupSettings(), ShardLab().runtime)
     made.shards = cast(Coordinator[GroupMachine], cast(Any, shards))
     return made
 

@@ -1,0 +1,94 @@
+"""What a change of topics costs groups that it does not concern, and that it is never missed by those it does."""
+
+from random import Random
+
+import pytest
+from consumer_lab import ConsumerLab, LabConsumer, topic_id
+
+from sskafka.groups import topic_news
+from sskafka.groups.consumer_group import Topic
+from sskafka.groups.topic_news import TopicNews, topics_hash
+from sskafka.groups.topic_patterns import matching
+
+
+def topics_of(**counts: int) -> dict[str, Topic]:
+    return {name: Topic(topic_id(name), count) for name, count in counts.items()}
+
+
+@pytest.fixture
+def matched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every name that a pattern is compared with."""
+    names: list[str] = []
+
+    def noting(pattern: str, of: list[str]) -> frozenset[str]:
+        of = list(of)
+        names.extend(of)
+        return matching(pattern, of)
+
+    monkeypatch.setattr(topic_news, "matching", noting)
+    return names
+
+
+def test_patterns_are_compared_with_new_names_alone(matched: list[str]) -> None:
+    lab = ConsumerLab()
+    lab.set_topics({f"orders-{n}": 1 for n in range(50)})
+    for n in range(10):
+        consumer = LabConsumer(lab, f"m{n}")
+        consumer.group_id, consumer.topics, consumer.regex = f"g{n}", None, f"orders-{n}.*"
+        consumer.join()
+    matched.clear()
+    lab.set_topics({f"orders-{n}": 1 for n in range(50)} | {"payments": 1})
+    decisions = [lab.machine.topics_changed(name, 0) for name in lab.machine.consumer_group_ids()]
+    assert not any(decision.records for decision in decisions)
+    assert matched == ["payments"] * 10, "once a pattern"
+    lab.set_topics({f"orders-{n}": 1 for n in range(50)} | {"payments": 3})
+    for name in lab.machine.consumer_group_ids():
+        assert not lab.machine.topics_changed(name, 0).records
+    assert len(matched) == 10, "no name is new"
+
+
+def test_a_group_hears_of_what_it_reads(matched: list[str]) -> None:
+    lab = ConsumerLab()
+    lab.set_topics({"orders-1": 1, "other": 1})
+    consumer = LabConsumer(lab, "m")
+    consumer.topics, consumer.regex = None, "orders-.*"
+    consumer.join()
+    news = [{"orders-1": 2, "other": 1}, {"orders-1": 2, "orders-2": 1}, {"orders-2": 1}, {"orders-2": 1, "other": 9}]
+    for expected_epoch, topics in zip((2, 3, 4, 4), news, strict=True):
+        lab.set_topics(topics)
+        (name,) = lab.machine.consumer_group_ids()
+        has_changed = bool(lab.machine.topics_changed(name, 0).records)
+        assert has_changed == (topics is not news[-1])
+        group = lab.machine.find_consumer(name)
+        assert group is not None
+        assert group.regex_topics["orders-.*"] == {name for name in topics if name.startswith("orders-")}
+        assert group.epoch == expected_epoch
+
+
+def test_what_is_remembered_is_what_would_be_found_anew() -> None:
+    random = Random(7)
+    patterns = ["a.*", ".*b", "[ab]+", "c|a", ".*"]
+    news = TopicNews()
+    for _ in range(300):
+        names = ["".join(random.choices("abc", k=random.randint(1, 3))) for _ in range(random.randint(0, 8))]
+        topics = topics_of(**dict.fromkeys(names, random.randint(1, 2)))
+        news.look_at(topics)
+        for pattern in random.sample(patterns, 3):
+            assert news.matching(pattern) == matching(pattern, topics)
+
+
+def test_forgotten_patterns_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_news, "PATTERNS_MAX", 2)
+    news = TopicNews()
+    news.look_at(topics_of(a=1, b=1))
+    assert [news.matching(pattern) for pattern in ("a", "b", ".", "a")] == [{"a"}, {"b"}, {"a", "b"}, {"a"}]
+
+
+def test_the_hash_tells_topics_apart() -> None:
+    topics = topics_of(a=1, b=2)
+    assert topics_hash(topics, []) == topics_hash(topics, ["unknown"]) == 0
+    assert topics_hash(topics, ["b", "a"]) == topics_hash(topics, {"a", "b", "unknown"})
+    others = [topics_of(a=1, b=3), topics_of(a=1), {**topics, "b": Topic(b"2" * 16, 2)}]
+    hashes = {topics_hash(found, ["a", "b"]) for found in (topics, *others)}
+    assert len(hashes) == 4
+    assert all(-(1 << 63) <= value < 1 << 63 for value in hashes)
