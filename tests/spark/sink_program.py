@@ -1,6 +1,7 @@
 """A streaming query from topic to topic, in a process that may be killed: arguments are the options as JSON."""
 
 import json
+import os
 import sys
 
 from sskafka.pipelines.runner.queries import start_patiently
@@ -10,7 +11,7 @@ from sskafka.pipelines.session import SessionSettings, start_session
 def main() -> None:
     arguments = json.loads(sys.argv[1])
     spark = start_session(SessionSettings("sink", "local[2,3]", {"spark.sql.shuffle.partitions": "2"}))
-    jvm = str(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
+    java = str(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
     source = (
         spark.readStream.format("sskafka")
         .option("kafka.bootstrap.servers", arguments["bootstrap"])
@@ -26,7 +27,8 @@ def main() -> None:
         .option("kafka.bootstrap.servers", arguments["bootstrap"])
         .option("topic", arguments["sink"])
         .option("checkpointLocation", arguments["checkpoint"])
-        .option("jvm", jvm)
+        .option("java", java)
+        .option("driver", str(os.getpid()))
     )
     for name, value in arguments["options"].items():
         writer = writer.option(name, value)

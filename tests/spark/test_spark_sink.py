@@ -1,31 +1,16 @@
 """Writing topics with Spark: each record once for readers of committed records, whoever is killed when."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from sink_process import RECORDS, VISIBLE_WITHIN_S, SinkProgram, assert_each_once_whoever_dies
 from test_spark_source import numbers, read, values
-
-from sskafka.client.transactions import list_transactions
-from sskafka.pipelines.connector.planning import ClusterSession
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-HERE = Path(__file__).parent
-RECORDS = 3_000
-
-
-VISIBLE_WITHIN_S = 30
-"""A commit is answered when it is decided; brokers write its markers after that."""
 
 
 def committed(spark: "SparkSession", bootstrap: str, topic: str, count: int) -> list[int]:
@@ -82,60 +67,19 @@ class TestBatches:
             self.write(spark.range(3).selectExpr(*columns), bootstrap, **options)
 
 
-class Program:
-    """The query in a process of its own."""
-
-    def __init__(self, bootstrap: str, source: str, sink: str, directory: Path) -> None:
-        self._arguments = {
-            "bootstrap": bootstrap,
-            "source": source,
-            "sink": sink,
-            "checkpoint": str(directory / "checkpoint"),
-            "per_batch": str(RECORDS // 3),
-        }
-        self.log = directory / "program.log"
-
-    def run(self, format_name: str, **options: str) -> int:
-        """The exit code. Workers may outlive a JVM that was killed: the whole process group is ended."""
-        arguments = json.dumps({**self._arguments, "format": format_name, "options": options})
-        path = os.pathsep.join((str(HERE / "killing"), os.environ.get("PYTHONPATH", "")))
-        with self.log.open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, HERE / "sink_program.py", arguments],
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "PYTHONPATH": path},
-                start_new_session=True,
-            )
-        try:
-            return process.wait(300)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
 @pytest.mark.parametrize(
-    "step", ["task", "all tasks", "before the intent", "after the intent", "between commits", "done"]
+    ("step", "who"), [("task", "worker"), ("after the intent", "java"), ("between commits", "driver")]
 )
-def test_each_record_is_there_once_whoever_dies_at(
+def test_each_record_is_there_once_whoever_dies(
     step: str,
-    spark: "SparkSession",
+    who: str,
     bootstrap: str,
-    session: ClusterSession,
     new_topic: Callable[..., str],
     produce: Callable[..., None],
     tmp_path: Path,
 ) -> None:
     source, sink = new_topic(2), new_topic(2)
+    half = RECORDS // 2
     for partition in (0, 1):
-        half = RECORDS // 2
         produce(source, numbers(partition * half, (partition + 1) * half), partition)
-    program = Program(bootstrap, source, sink, tmp_path)
-    exit_code = program.run("killing", dieAt=step, dieFile=str(tmp_path / "died"))
-    assert (tmp_path / "died").exists(), program.log.read_text()[-3000:]
-    assert (exit_code == 0) == (step == "task"), "only a task is run again by Spark itself"
-    if step != "task":
-        assert program.run("sskafka") == 0, program.log.read_text()[-3000:]
-    found = committed(spark, bootstrap, sink, RECORDS)
-    assert found == list(range(RECORDS)), session.run(list_transactions(session.cluster))
+    assert_each_once_whoever_dies(SinkProgram(bootstrap, source, sink, tmp_path), step, who)

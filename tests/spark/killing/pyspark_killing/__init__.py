@@ -1,7 +1,8 @@
 """`format("killing")`: the connector with a process that dies at a chosen step. Spark finds it on PYTHONPATH.
 
 The option `dieAt` names the step and `dieFile` a file: the first process that reaches the step makes the file, so that
-each death happens once. `jvm` is the process id of Spark's JVM.
+each death happens once. `dieWho` dies: the `worker` that is there, `java` with it, or the `driver` alone; then the
+worker goes on while Java, which has lost its driver, ends. `java` and `driver` are their process ids.
 """
 
 import os
@@ -28,16 +29,18 @@ BATCH = 1
 class Death:
     def __init__(self, options: Any) -> None:
         self._step = options["dieAt"]
+        self._who = options["dieWho"]
         self._file = Path(options["dieFile"])
-        self._jvm = int(options["jvm"])
+        self._pids = {"worker": [], "java": [int(options["java"])], "driver": [int(options["driver"])]}
 
-    def at(self, step: str, *, jvm: bool = True) -> None:
+    def at(self, step: str) -> None:
         if step != self._step or self._file.exists():
             return
         self._file.write_text(step)
-        if jvm:
-            os.kill(self._jvm, signal.SIGKILL)
-        os.kill(os.getpid(), signal.SIGKILL)
+        for pid in self._pids[self._who]:
+            os.kill(pid, signal.SIGKILL)
+        if self._who != "driver":
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class KillingWriter(StreamWriter):
@@ -48,8 +51,7 @@ class KillingWriter(StreamWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
         written = super().write(iterator)
         if written.records and _batch_of_task() >= BATCH:
-            self._death.at("task", jvm=False)
-            self._death.at("all tasks")
+            self._death.at("task")
         return written
 
     def commit(self, messages: Any, batchId: int) -> None:  # noqa: N803  Spark's name

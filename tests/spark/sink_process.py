@@ -1,0 +1,72 @@
+"""The streaming query of sink_program.py: run until somebody dies at a chosen step of the sink, and then once more."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from process_session import ProcessSession
+
+from sskafka.pipelines.shipped.reading import committed_records
+
+HERE = Path(__file__).parent
+RECORDS = 3_000
+VISIBLE_WITHIN_S = 30
+"""A commit is answered when it is decided; brokers write its markers after that."""
+
+
+class SinkProgram:
+    def __init__(self, bootstrap: str, source: str, sink: str, directory: Path) -> None:
+        self._directory = directory
+        self._sink = sink
+        self._arguments = {
+            "bootstrap": bootstrap,
+            "source": source,
+            "sink": sink,
+            "checkpoint": str(directory / "checkpoint"),
+            "per_batch": str(RECORDS // 3),
+        }
+
+    def run_until_death(self, step: str, who: str) -> int:
+        """The exit code of a run in which `who` dies at `step`."""
+        died = self._directory / "died"
+        code = self._run("killing", dieAt=step, dieWho=who, dieFile=str(died))
+        assert died.exists(), self.talk()
+        return code
+
+    def run(self) -> int:
+        return self._run("sskafka")
+
+    def _run(self, format_name: str, **options: str) -> int:
+        """Whatever has died: in the end no process is left."""
+        arguments = json.dumps({**self._arguments, "format": format_name, "options": options})
+        path = os.pathsep.join((str(HERE / "killing"), os.environ.get("PYTHONPATH", "")))
+        command = [sys.executable, HERE / "sink_program.py", arguments]
+        session = ProcessSession(command, self._directory / "program.log", {"PYTHONPATH": path})
+        try:
+            code = session.wait(300)
+            session.wait_until_gone()
+        finally:
+            session.close()
+        return code
+
+    def talk(self) -> str:
+        return (self._directory / "program.log").read_text()[-3_000:]
+
+    def committed(self) -> list[int]:
+        """What readers of committed records see once there are all, or whatever they see in the end."""
+        bootstrap = self._arguments["bootstrap"]
+        deadline = time.monotonic() + VISIBLE_WITHIN_S
+        while True:
+            found = [int(value or b"-1") for _, value in committed_records(bootstrap, self._sink)]
+            if len(found) >= RECORDS or time.monotonic() > deadline:
+                return sorted(found)
+
+
+def assert_each_once_whoever_dies(program: SinkProgram, step: str, who: str) -> None:
+    code = program.run_until_death(step, who)
+    assert (code == 0) == (who == "worker"), "only a task is run again by Spark itself"
+    if code:
+        assert program.run() == 0, program.talk()
+    assert program.committed() == list(range(RECORDS))
