@@ -214,3 +214,22 @@ def test_what_only_spark_can_find_wrong_has_its_line_too(tmp_path: Path) -> None
     assert pipeline.place("sources.orders.expectations[0].check").startswith(f"{file}:17: ")
     assert pipeline.place("sinks[1].delta.merge_keys").startswith(f"{file}:31: ")
     assert pipeline.place("nowhere") == "nowhere"
+
+
+TO_A_TOPIC = MINIMAL.replace("  - console: {}", "  - topic: {topic: out}")
+
+
+def test_sparks_own_connector_promises_no_more_than_it_holds(tmp_path: Path) -> None:
+    def guarantee(text: str) -> str:
+        (sink,) = load(tmp_path, text).sinks
+        assert isinstance(sink, TopicSink)
+        return sink.guarantee
+
+    assert guarantee(TO_A_TOPIC) == "exactly-once"
+    assert guarantee(TO_A_TOPIC + "connector: auto\n") == "exactly-once"
+    assert guarantee(TO_A_TOPIC + "connector: kafka\n") == "at-least-once"
+    written = TO_A_TOPIC.replace("topic: out}", "topic: out, guarantee: exactly-once}")
+    assert guarantee(written + "connector: sskafka\n") == "exactly-once"
+    ((line, text),) = problems(tmp_path, written + "connector: kafka\n")
+    assert line == 7
+    assert "writes at least once; use connector: sskafka or auto" in text

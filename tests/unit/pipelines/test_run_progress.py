@@ -1,3 +1,5 @@
+from typing import Any
+
 from sskafka.pipelines.runner.errors import explained
 from sskafka.pipelines.runner.progress import QueryProgress, QueryTotals, dead_letters, lag_of
 
@@ -23,6 +25,16 @@ def test_a_report_is_summed_up_once() -> None:
     assert (progress.rows_in, progress.rows_out, progress.lag, progress.state_rows) == (110, 90, 5, 9)
     assert (progress.batch, progress.batch_ms, progress.out_per_s) == (4, 250, 0)
     assert progress.unmet == {"positive": 4}
+
+
+def test_a_spark_connect_server_reports_the_same_in_another_form() -> None:
+    rows = {"values": [90], "schema": {"type": "struct", "fields": [{"name": "rows", "type": "long"}]}}
+    report: dict[str, Any] = {**REPORT, "observedMetrics": {"sskafka_out": rows}}
+    del report["numInputRows"]
+    report["sources"] = [{"numInputRows": 60}, {"numInputRows": 40}]
+    totals = QueryTotals("parquet")
+    totals.add(report)
+    assert (totals.progress.rows_in, totals.progress.rows_out) == (100, 90)
 
 
 def test_rates_are_over_the_time_from_batch_to_batch() -> None:

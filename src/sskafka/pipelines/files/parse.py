@@ -5,14 +5,16 @@ docs/pipelines.md describes the fields.
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
 
 from sskafka.model.ids import topic_name_problem
+from sskafka.pipelines.connector.choosing import AUTO, OURS, SPARKS_OWN
 from sskafka.pipelines.connector.errors import OptionError
 from sskafka.pipelines.connector.offsets import parse_offsets
-from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
+from sskafka.pipelines.connector.options import BOOTSTRAP, Guarantee, source_options
 from sskafka.pipelines.files.ddl import Column, Schema, SchemaError, checked, parse_column, parse_ddl
 from sskafka.pipelines.files.document import Fields, PipelineFileError, load
 from sskafka.pipelines.files.model import (
@@ -69,13 +71,13 @@ def _pipeline(fields: Fields, path: Path) -> Pipeline:
         after=_python(fields, path, "after") if "after" in fields else None,
         checkpoint=fields.text("checkpoint", ""),
         dead_letters=_topic(fields, "dead_letters", ""),
-        connector=_one_of(fields, "connector", ("auto", "sskafka", "kafka")),
+        connector=_one_of(fields, "connector", (AUTO, OURS, SPARKS_OWN)),
         spark=fields.pairs("spark"),
         path=path,
         lines=fields.problems.lines,
     )
     _check_together(fields, pipeline)
-    return pipeline
+    return _with_honest_guarantees(fields, pipeline)
 
 
 def _checked_name(fields: Fields) -> str:
@@ -98,6 +100,20 @@ def _check_together(fields: Fields, pipeline: Pipeline) -> None:
     _check_names_of_expectations(fields, pipeline)
     if pipeline.dead_letter_topic in read:
         fields.problem("dead_letters", f"{pipeline.dead_letter_topic!r} is a source of the same pipeline")
+
+
+def _with_honest_guarantees(fields: Fields, pipeline: Pipeline) -> Pipeline:
+    """Spark's own connector knows no transactions: what it writes is there at least once."""
+    if pipeline.connector != SPARKS_OWN:
+        return pipeline
+    sinks: list[Sink] = []
+    for place, sink in enumerate(pipeline.sinks):
+        where = f"sinks[{place}].topic.guarantee"
+        if isinstance(sink, TopicSink) and sink.guarantee == Guarantee.EXACTLY_ONCE and where in pipeline.lines:
+            text = "Spark's own connector (connector: kafka) writes at least once; use connector: sskafka or auto"
+            fields.problems.add_at(where, text)
+        sinks.append(replace(sink, guarantee=str(Guarantee.AT_LEAST_ONCE)) if isinstance(sink, TopicSink) else sink)
+    return replace(pipeline, sinks=tuple(sinks))
 
 
 def _check_names_of_expectations(fields: Fields, pipeline: Pipeline) -> None:

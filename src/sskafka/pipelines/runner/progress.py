@@ -65,7 +65,7 @@ class QueryTotals:
             self._note_idle(report)
 
     def _add_batch(self, report: Mapping[str, Any]) -> None:
-        last, rows_in, rows_out = self.progress, int(report.get("numInputRows", 0)), _rows_out(report)
+        last, rows_in, rows_out = self.progress, _rows_in(report), _rows_out(report)
         seconds = self._seconds(report)
         self._seen.add(report["batchId"])
         self.progress = QueryProgress(
@@ -106,7 +106,7 @@ class QueryTotals:
 
 def _has_run(report: Mapping[str, Any]) -> bool:
     """A batch that only moves the watermark reads nothing, and yet rows come out of its windows."""
-    return bool(report.get("numInputRows") or _rows_out(report) or any(_unmet(report).values()))
+    return bool(_rows_in(report) or _rows_out(report) or any(_unmet(report).values()))
 
 
 def lag_of(source: Mapping[str, Any]) -> int:
@@ -126,8 +126,22 @@ def _offsets(value: Any) -> dict[str, int]:
     return {f"{topic}-{number}": int(offset) for topic, of in topics.items() for number, offset in of.items()}
 
 
-def _observed(report: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    return report.get("observedMetrics") or {}
+def _observed(report: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Metrics by name. A Spark Connect server sends them as values and their schema."""
+    return {
+        name: _named(metrics) if "values" in metrics and "schema" in metrics else metrics
+        for name, metrics in (report.get("observedMetrics") or {}).items()
+    }
+
+
+def _named(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {field["name"]: value for field, value in zip(row["schema"]["fields"], row["values"], strict=True)}
+
+
+def _rows_in(report: Mapping[str, Any]) -> int:
+    """A Spark Connect server leaves the sum of all sources out."""
+    by_source = sum(int(source.get("numInputRows") or 0) for source in report.get("sources", ()))
+    return int(report.get("numInputRows", by_source))
 
 
 def _rows_out(report: Mapping[str, Any]) -> int:

@@ -7,13 +7,15 @@ Delta by transaction versions in the table. They read the topics again each; a t
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from functools import partial
+from typing import TypeVar, assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from sskafka.pipelines.connector.choosing import SPARKS_OWN
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.files.model import (
     DEAD_LETTERS,
@@ -25,16 +27,19 @@ from sskafka.pipelines.files.model import (
     Source,
     TopicSink,
 )
+from sskafka.pipelines.runner.connectors import writer_of
 from sskafka.pipelines.runner.delta import DeltaWriter
 from sskafka.pipelines.runner.naming import FileMistakeError
 from sskafka.pipelines.runner.progress import OUT, ROWS
 from sskafka.pipelines.runner.recovery import transactional_prefix
-from sskafka.pipelines.runner.tables import connector_of, dead_letters, parsed, read_records, table
+from sskafka.pipelines.runner.tables import dead_letters, parsed, read_records, table
 from sskafka.pipelines.runner.transforming import transformed
+
+T = TypeVar("T")
 
 _START_ATTEMPTS = 3
 _START_POLL_S = 0.1
-_TOO_SLOW = "Python worker failed to connect back"
+_TOO_SLOW = ("Python worker failed to connect back", "waiting for the Python worker to connect back")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +68,9 @@ def _parsed_for(run: Surroundings, source: Source, query: str) -> DataFrame:
 
 def start_queries(run: Surroundings) -> list[StreamingQuery]:
     """Starts them all; when one cannot start, those before it are stopped."""
-    writers = [_sink_writer(run, place) for place in range(len(run.pipeline.sinks))]
+    writers = [patiently(partial(_sink_writer, run, place)) for place in range(len(run.pipeline.sinks))]
     if run.pipeline.has_dead_letters:
-        writers.append(_dead_letter_writer(run))
+        writers.append(patiently(partial(_dead_letter_writer, run)))
     started: list[StreamingQuery] = []
     try:
         for writer in writers:
@@ -75,6 +80,21 @@ def start_queries(run: Surroundings) -> list[StreamingQuery]:
             query.stop()
         raise
     return started
+
+
+def patiently(build: Callable[[], T]) -> T:
+    """What Spark makes with Python processes of its own: those that came up too slowly are started again."""
+    for _ in range(_START_ATTEMPTS - 1):
+        try:
+            return build()
+        except Exception as error:
+            if not _is_too_slow(error):
+                raise
+    return build()
+
+
+def _is_too_slow(error: Exception | None) -> bool:
+    return any(text in str(error) for text in _TOO_SLOW)
 
 
 def start_patiently(start: Callable[[], StreamingQuery]) -> StreamingQuery:
@@ -87,7 +107,7 @@ def start_patiently(start: Callable[[], StreamingQuery]) -> StreamingQuery:
         while query.isActive and "nitializing" in query.status["message"]:
             time.sleep(_START_POLL_S)
         failure = query.exception()
-        if failure is None or _TOO_SLOW not in str(failure) or attempt == _START_ATTEMPTS - 1:
+        if not _is_too_slow(failure) or attempt == _START_ATTEMPTS - 1:
             break
     return query
 
@@ -172,13 +192,13 @@ def as_records(rows: DataFrame, sink: TopicSink) -> DataFrame:
 
 
 def _topic_writer(run: Surroundings, sink: TopicSink, records: DataFrame) -> DataStreamWriter:
-    connector = connector_of(run.pipeline, run.spark)
+    connector = writer_of(run.spark, run.pipeline, sink)
     writer = _counted(records).writeStream.format(connector).option(BOOTSTRAP, run.bootstrap)
-    return (
-        writer.option("topic", sink.topic)
-        .option("deliveryGuarantee", sink.guarantee)
-        .option("transactionalIdPrefix", transactional_prefix(run.pipeline, sink.name))
-        .option("includeHeaders", "true")
+    writer = writer.option("topic", sink.topic).option("includeHeaders", "true")
+    if connector == SPARKS_OWN:
+        return writer
+    return writer.option("deliveryGuarantee", sink.guarantee).option(
+        "transactionalIdPrefix", transactional_prefix(run.pipeline, sink.name)
     )
 
 

@@ -159,10 +159,14 @@ class _Run:
         self._leftovers = [Leftovers(path) for path in parquet_paths(pipeline)]
 
     def go(self, run_id: str, tell: Tell, on_progress: OnProgress) -> RunResult:
-        from sskafka.pipelines.runner.queries import Surroundings, start_queries  # noqa: PLC0415  Spark is there now
+        from sskafka.pipelines.runner.connectors import check_connector  # noqa: PLC0415  Spark is there now
+        from sskafka.pipelines.runner.queries import Surroundings, start_queries  # noqa: PLC0415  see above
 
         if self._stop.is_set():  # while Spark started
             return RunResult(run_id, [])
+        told = check_connector(self._spark, self._pipeline)
+        if told:
+            tell(told)
         tell("starting the queries")
         with tempfile.TemporaryDirectory(prefix="sskafka-run-") as directory:
             pause = Path(directory) / "pause"

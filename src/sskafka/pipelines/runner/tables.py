@@ -13,10 +13,12 @@ from typing import Any, assert_never
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from sskafka.pipelines.connector.choosing import OURS
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.files.avro_schema import AvroDataError, decoder_of, parse_avro_schema, spark_columns
 from sskafka.pipelines.files.ddl import Schema
 from sskafka.pipelines.files.model import Action, Expectation, Pipeline, RecordFormat, Source, Tombstones
+from sskafka.pipelines.runner.connectors import reader_of
 from sskafka.pipelines.runner.naming import naming_the_line
 from sskafka.pipelines.runner.progress import EXPECTATION, UNMET
 
@@ -31,7 +33,7 @@ def read_records(
     spark: SparkSession, pipeline: Pipeline, source: Source, bootstrap: str, query: str, pause: str = ""
 ) -> DataFrame:
     """The records of a source's topics, as the connector gives them; none while the file `pause` is there."""
-    connector = connector_of(pipeline, spark)
+    connector = reader_of(spark, pipeline)
     reader = (
         spark.readStream.format(connector)
         .option(BOOTSTRAP, bootstrap)
@@ -41,7 +43,7 @@ def read_records(
         .option("kafka.isolation.level", "read_committed")
         .option("groupIdPrefix", group_of(pipeline, query))
     )
-    if pause and connector == "sskafka":
+    if pause and connector == OURS:
         reader = reader.option("pauseFile", pause)
     if source.max_offsets_per_trigger is not None:
         reader = reader.option("maxOffsetsPerTrigger", str(source.max_offsets_per_trigger))
@@ -53,14 +55,6 @@ def read_records(
 def group_of(pipeline: Pipeline, query: str) -> str:
     """The consumer group that shows a query's lag."""
     return f"{pipeline.name}.{query}"
-
-
-def connector_of(pipeline: Pipeline, spark: SparkSession) -> str:
-    """Ours, or Spark's own where its jar was put on the classpath on purpose."""
-    if pipeline.connector != "auto":
-        return pipeline.connector
-    configured = ",".join(spark.conf.get(key, "") or "" for key in ("spark.jars.packages", "spark.jars"))
-    return "kafka" if "spark-sql-kafka" in configured else "sskafka"
 
 
 def parsed(records: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
