@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sskafka.cli import stop_signals
 from sskafka.cli.cluster_doors import ADR, ANY_PORT, HTTP, KAFKA, Wish
 from sskafka.cli.cluster_homes import find_cluster, wanted_ports
 from sskafka.cli.cluster_readiness import Member
@@ -71,7 +72,8 @@ def test_brokers_wait_for_a_guest_that_has_heard_the_signal(tmp_path: Path) -> N
     assert has_ended(pids[0])
 
 
-def test_a_second_signal_waits_for_nobody(tmp_path: Path) -> None:
+def test_a_second_signal_waits_for_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stop_signals, "ECHO_S", 0.0)
     pids: list[int] = []
 
     async def guest(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:

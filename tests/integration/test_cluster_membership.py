@@ -49,12 +49,14 @@ def test_a_broker_joins_takes_a_partition_and_leaves(start_cluster: StartCluster
         newcomer.terminate()
         assert newcomer.wait(TIMEOUT_S) == 0
         run("cluster", "unregister", "4", "-b", cluster.bootstrap)
+        assert "broker 1 is alive" in run("cluster", "unregister", "1", "-b", cluster.bootstrap, exit_code=1)
         assert [message.value for message in CONFLUENT.read(cluster.bootstrap, "moved", 0, 1)] == [b"value"]
     finally:
         newcomer.kill()
         newcomer.wait()
 
 
-def run(*arguments: str) -> None:
+def run(*arguments: str, exit_code: int = 0) -> str:
     ended = subprocess.run([SSKAFKA, *arguments], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-    assert ended.returncode == 0, ended.stderr
+    assert ended.returncode == exit_code, ended.stderr
+    return ended.stderr

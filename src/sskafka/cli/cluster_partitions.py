@@ -13,7 +13,7 @@ from sskafka.cli.connecting import (
     connected,
     run,
 )
-from sskafka.cli.failures import Explanation, explain
+from sskafka.cli.failures import CommandError, report_each
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_json, print_table, talk
 from sskafka.client.partition_moves import (
@@ -96,6 +96,8 @@ def unregister(
 
     async def work() -> None:
         async with connected(bootstrap, client_properties(properties)) as cluster:
+            if any(broker.node_id == broker_id for broker in await cluster.brokers()):
+                raise CommandError(f"broker {broker_id} is alive and would end", "stop it first, if it is to go")
             await unregister_broker(cluster, broker_id)
 
     run(work())
@@ -118,13 +120,12 @@ def _parse_partition(text: str) -> TopicPartition:
 
 
 def _tell_outcomes(outcomes: Mapping[TopicPartition, KafkaError | None], done: str) -> None:
-    failed = False
+    failed: dict[str, KafkaError] = {}
     for (topic, partition), error in sorted(outcomes.items()):
         if error is None:
             talk(f"{topic}:{partition} {done}")
-            continue
-        explanation = explain(error) or Explanation(str(error))
-        talk(f"error: {topic}:{partition}: {explanation.cause}")
-        failed = True
+        else:
+            failed[f"{topic}:{partition}"] = error
+    report_each(failed)
     if failed:
         raise typer.Exit(1)

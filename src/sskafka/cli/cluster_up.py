@@ -21,6 +21,7 @@ from sskafka.cli.failures import CommandError
 from sskafka.cli.options import SetOption
 from sskafka.cli.output import talk
 from sskafka.cli.pairs import key_values
+from sskafka.cli.stop_signals import StopSignals
 from sskafka.client.connection import Address
 
 DEFAULT_BROKERS = 3
@@ -135,23 +136,6 @@ def _ready_line(members: Sequence[Member]) -> str:
     bootstrap = ",".join(str(member.address) for member in members)
     http = ",".join(str(member.http) for member in members if member.http is not None)
     return f"READY bootstrap={bootstrap}" + (f" http={http}" if http else "")
-
-
-class StopSignals:
-    """The first SIGTERM or Ctrl+C, and the one after it."""
-
-    def __init__(self) -> None:
-        loop = asyncio.get_running_loop()
-        self.first: asyncio.Future[signal.Signals] = loop.create_future()
-        self.second: asyncio.Future[signal.Signals] = loop.create_future()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._receive, number)
-
-    def _receive(self, number: signal.Signals) -> None:
-        if not self.first.done():
-            self.first.set_result(number)
-        elif not self.second.done():
-            self.second.set_result(number)
 
 
 class Supervisor:

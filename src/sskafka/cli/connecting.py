@@ -8,8 +8,10 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from sskafka.cli.pairs import key_values
+from sskafka.cli.usage import UsageError
 from sskafka.client.cluster import Cluster
-from sskafka.client.config import ConnectionConfig, configured, unknown_properties
+from sskafka.client.config import CONFIG_CLASSES, ConnectionConfig, configured, unknown_properties
+from sskafka.client.errors import ConfigError
 
 T = TypeVar("T")
 
@@ -39,15 +41,24 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 @asynccontextmanager
 async def connected(bootstrap: str, properties: dict[str, str]) -> AsyncIterator[Cluster]:
     """A cluster that answered once: where nobody listens a command fails at once instead of trying for a minute."""
-    async with Cluster(bootstrap, configured(ConnectionConfig, properties)) as cluster:
+    try:
+        cluster = Cluster(bootstrap, configured(ConnectionConfig, properties))
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
+    async with cluster:
         await cluster.refresh()
         yield cluster
 
 
 def client_properties(pairs: Sequence[str] | None) -> dict[str, str]:
-    """What -X options say; an unknown key is wrong usage."""
+    """What -X options say; an unknown key, or a value of the wrong kind, is wrong usage."""
     properties = key_values(pairs, "-X")
     for key, nearest in unknown_properties(properties).items():
         meant = f"; did you mean {nearest}?" if nearest else ""
         raise typer.BadParameter(f"there is no client property {key!r}{meant}", param_hint="-X")
+    try:
+        for kind in CONFIG_CLASSES:
+            configured(kind, properties)
+    except ConfigError as error:
+        raise typer.BadParameter(str(error), param_hint="-X") from error
     return properties

@@ -1,6 +1,7 @@
 """Failures in words: what went wrong and what to do next."""
 
 import sys
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from sskafka.cli.usage import UsageError
@@ -8,6 +9,7 @@ from sskafka.client.errors import (
     BrokerUnavailableError,
     ClientError,
     NoOffsetForPartitionError,
+    UnknownPartitionError,
     UnknownTopicError,
     UnsupportedApiError,
 )
@@ -31,11 +33,35 @@ class Explanation(NamedTuple):
     hint: str = ""
 
 
+_TOPICS = "`sskafka topic list` shows the topics, `sskafka topic create NAME` makes one"
+_BROKERS = "`sskafka metadata ls /brokers/ids` shows the brokers"
+_SETTINGS = "docs/configuration.md lists every setting"
+_HINT_BY_KIND: dict[type[Exception], str] = {  # the first that fits counts
+    UsageError: "--help",
+    BrokerUnavailableError: "`sskafka start` starts a broker; -b HOST:PORT names another one",
+    UnknownPartitionError: "`sskafka topic describe NAME -p` shows the partitions",
+    UnknownTopicError: _TOPICS,
+    NoOffsetForPartitionError: "-o start or -o end; `sskafka topic describe NAME -p` shows what is there",
+    UnsupportedApiError: "a newer broker, or another command",
+    SettingError: _SETTINGS,
+    PropertiesError: _SETTINGS,
+    ClientError: "",
+    StorageError: "",
+    CorruptBatchError: "",
+}
 _HINT_BY_CODE = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: _TOPICS,
     ErrorCode.TOPIC_ALREADY_EXISTS: "`sskafka topic describe NAME` shows it; --if-not-exists leaves it alone",
+    ErrorCode.INVALID_PARTITIONS: "-p with a number above 0; of a topic that is there, above what it has",
     ErrorCode.INVALID_REPLICATION_FACTOR: "use -r with at most the number of brokers that are up",
+    ErrorCode.INVALID_REPLICA_ASSIGNMENT: _BROKERS,
+    ErrorCode.BROKER_ID_NOT_REGISTERED: _BROKERS,
+    ErrorCode.INVALID_CONFIG: _SETTINGS,
     ErrorCode.MESSAGE_TOO_LARGE: "`sskafka topic alter NAME -c max.message.bytes=N` allows larger batches",
+    ErrorCode.INVALID_TIMESTAMP: "`sskafka topic alter NAME -c message.timestamp.after.max.ms=N` allows later ones",
     ErrorCode.OFFSET_OUT_OF_RANGE: "`sskafka topic describe NAME -p` shows the offsets that are there",
+    ErrorCode.GROUP_ID_NOT_FOUND: "`sskafka group list` shows the groups",
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "`sskafka transaction list` shows the transactional ids",
 }
 
 
@@ -50,33 +76,27 @@ def report(error: Exception) -> bool:
     return True
 
 
+def report_each(failed: Mapping[str, KafkaError]) -> None:
+    """Tells what failed of several things; `NAME` in a hint is the thing's."""
+    for name, error in failed.items():
+        explanation = explain(error) or Explanation(str(error))
+        print(f"error: {name}: {explanation.cause}", file=sys.stderr)
+        if explanation.hint:
+            print(f"  try: {explanation.hint.replace('NAME', name)}", file=sys.stderr)
+
+
 def explain(error: Exception) -> Explanation | None:
+    for kind, hint in _HINT_BY_KIND.items():
+        if isinstance(error, kind):
+            return Explanation(str(error), hint)
     match error:
         case CommandError():
             return Explanation(str(error), error.hint)
-        case UsageError():
-            return Explanation(str(error), "--help")
-        case BrokerUnavailableError():
-            return Explanation(str(error), "`sskafka start` starts a broker; -b HOST:PORT names another one")
-        case UnknownTopicError():
-            return Explanation(
-                str(error), "`sskafka topic list` shows the topics, `sskafka topic create NAME` makes one"
-            )
-        case NoOffsetForPartitionError():
-            return Explanation(str(error), "-o start or -o end; `sskafka topic describe NAME -p` shows what is there")
-        case UnsupportedApiError():
-            return Explanation(str(error), "a newer broker, or another command")
         case KafkaError():
             return Explanation(f"{error} ({error.code.name})", _HINT_BY_CODE.get(error.code, ""))
-        case SettingError() | PropertiesError():
-            return Explanation(str(error), "docs/configuration.md lists every setting")
-        case ClientError() | StorageError() | CorruptBatchError():
-            return Explanation(str(error))
         case OSError():
             return Explanation(_os_error_text(error))
-        case _ if type(error).__module__.startswith(
-            "sskafka.pipelines."
-        ):  # importing them here would cost every command
+        case _ if type(error).__module__.startswith("sskafka.pipelines."):  # importing them would cost every command
             return Explanation(str(error), getattr(error, "hint", ""))
         case _:
             return None

@@ -56,7 +56,10 @@ def list_command(
     else:
         print_table(
             ("GROUP", "KIND", "STATE", "PROTOCOL", "COORDINATOR"),
-            [(group.group_id, group.kind, group.state, group.protocol_type, group.coordinator) for group in found],
+            [
+                (group.group_id, group.kind, group.state, group.protocol_type or None, group.coordinator)
+                for group in found
+            ],
         )
 
 
@@ -120,6 +123,8 @@ def readers(
 
     async def work() -> list[ReaderPosition]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
+            for topic in topics or ():
+                await cluster.topic(topic)  # a name that is misspelled has no readers
             return await fetched_positions(cluster, topics)
 
     found = run(work())
@@ -195,9 +200,12 @@ def _target(to: str | None, shift_by: int | None) -> OffsetRange | None:
     if to is None:
         return None
     try:
-        return parse_offset_range(to, SystemClock().now_ms())
+        target = parse_offset_range(to, SystemClock().now_ms())
     except ValueError as error:
         raise UsageError(f"--to: {error}") from error
+    if target.stop is not None:
+        raise UsageError(f"--to: {to!r} has an end; a group goes on from one place")
+    return target
 
 
 # -- printing

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from sskafka.cli.failures import CommandError
 from sskafka.cli.offset_range import OffsetRange, resolve
+from sskafka.cli.usage import UsageError
 from sskafka.client.cluster import Cluster
 from sskafka.client.groups import committed_offsets, describe_group
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
@@ -26,12 +27,14 @@ async def plan_reset(
     if target is not None:
         spans = await resolve(cluster, target, partitions, 0)
         return {partition: (committed.get(partition), span.start) for partition, span in spans.items()}
-    starts = await list_offsets(cluster, dict.fromkeys(partitions, EARLIEST))
-    ends = await list_offsets(cluster, dict.fromkeys(partitions, LATEST))
+    known = {partition: committed[partition] for partition in partitions if partition in committed}
+    if not known:
+        raise CommandError(f"group {group!r} has committed nothing there", "--to, in place of --shift-by")
+    starts = await list_offsets(cluster, dict.fromkeys(known, EARLIEST))
+    ends = await list_offsets(cluster, dict.fromkeys(known, LATEST))
     return {
         partition: (offset, min(max(offset + shift_by, starts[partition].offset), ends[partition].offset))
-        for partition, offset in committed.items()
-        if partition in starts
+        for partition, offset in known.items()
     }
 
 
@@ -53,8 +56,15 @@ async def _named(cluster: Cluster, topics: Iterable[str]) -> list[TopicPartition
     """TOPIC, or TOPIC:0,1 for some of its partitions."""
     found: list[TopicPartition] = []
     for text in topics:
-        name, _, numbers = text.partition(":")
+        name, colon, numbers = text.partition(":")
         view = await cluster.topic(name)
-        chosen = [int(number) for number in numbers.split(",")] if numbers else sorted(view.partitions)
+        chosen = _numbers(text, numbers) if colon else sorted(view.partitions)
         found += [TopicPartition(name, index) for index in chosen]
     return found
+
+
+def _numbers(text: str, numbers: str) -> list[int]:
+    words = numbers.split(",")
+    if not all(word.isdecimal() for word in words):
+        raise UsageError(f"--topic {text!r} is not TOPIC or TOPIC:0,1")
+    return [int(word) for word in words]

@@ -82,7 +82,7 @@ def dump(
         bool,
         typer.Option("--index-sanity-check", help="Only say whether a broker would keep an index at its start."),
     ] = False,
-    max_bytes: Annotated[int | None, typer.Option("--max-bytes", help="Read so much of a segment.")] = None,
+    max_bytes: Annotated[int | None, typer.Option("--max-bytes", min=1, help="Read so much of a segment.")] = None,
     max_message_size: Annotated[int | None, typer.Option("--max-message-size", hidden=True)] = None,
     text: Annotated[bool, typer.Option("--text", help="'offset key payload' for each record.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object for each batch; short for --format.")] = False,

@@ -58,8 +58,8 @@ class RecordCutter:
             key=fields.get("k"),
             value=fields.get("v"),
             topic=None if topic is None else topic.decode(),
-            partition=_number(fields.get("p"), "partition"),
-            timestamp=_number(fields.get("d"), "timestamp"),
+            partition=_number(fields.get("p"), "partition", 32),
+            timestamp=_number(fields.get("d"), "timestamp", 64),
         )
 
     def _split(self, text: bytes) -> Sequence[bytes]:
@@ -72,13 +72,17 @@ class RecordCutter:
         return [*found, text]
 
 
-def _number(text: bytes | None, what: str) -> int | None:
+def _number(text: bytes | None, what: str, bits: int) -> int | None:
+    """Of so many bits, one of them for the sign."""
     if text is None:
         return None
     try:
-        return int(text)
+        number = int(text)
     except ValueError:
-        raise FormatError(f"{text.decode(errors='replace')!r} is not a {what}") from None
+        number = None
+    if number is None or not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise FormatError(f"{text.decode(errors='replace')!r} is not a {what}")
+    return number
 
 
 async def read_pieces(fd: int, end: bytes) -> AsyncIterator[bytes]:

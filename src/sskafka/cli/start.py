@@ -21,6 +21,7 @@ from sskafka.broker import Broker
 from sskafka.cli.broker_settings import home_of, load_settings
 from sskafka.cli.output import talk
 from sskafka.cli.pairs import key_values
+from sskafka.cli.stop_signals import StopSignals
 from sskafka.cli.usage import UsageError
 from sskafka.model.settings import Settings
 from sskafka.servers.event_loop import new_event_loop
@@ -51,8 +52,9 @@ def inherited_sockets(pairs: list[str] | None) -> dict[str, socket.socket]:
 
 async def serve(settings: Settings, home: Path, inherited: Mapping[str, socket.socket]) -> signal.Signals:
     """Runs a broker until a signal comes; answers with that signal."""
-    stop: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
-    handle_stop_signals(stop)
+    signals = StopSignals()
+    signals.second.add_done_callback(lambda _: os._exit(1))
+    stop = signals.first
     broker = Broker(settings, inherited=inherited)
     with pid_file(home):
         await unless_stopped(broker.start(), stop)
@@ -89,19 +91,6 @@ async def until_stopped(broker: Broker, stop: "asyncio.Future[signal.Signals]") 
     finally:
         failure.cancel()
     return await stop
-
-
-def handle_stop_signals(stop: "asyncio.Future[signal.Signals]") -> None:
-    """The first signal resolves `stop`; the next one waits for nobody."""
-
-    def receive(number: signal.Signals) -> None:
-        if stop.done():
-            os._exit(1)
-        stop.set_result(number)
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, receive, number)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from sskafka.cli.output import Format, print_json, talk
 from sskafka.client.clock import SystemClock
 from sskafka.metadata.features import LATEST_METADATA_VERSION, parse_metadata_version
 from sskafka.model.ids import uuid_text
+from sskafka.model.settings import Settings
 from sskafka.quorum.formatting import StorageInfo, format_storage, random_uuid, storage_info
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.meta_properties import MetaProperties
@@ -52,10 +53,9 @@ def format_(
     overrides: SetOption = None,
 ) -> None:
     """Format the log directories of a node."""
-    settings = load_settings(config, overrides)
     report = format_storage(
         OsDisk(),
-        settings,
+        _settings(config, overrides),
         os.urandom,
         SystemClock().now_ms(),
         cluster_id=cluster_id,
@@ -67,6 +67,13 @@ def format_(
     if not report.formatted:
         talk("All of the log directories are already formatted.")
     print(report.cluster_id)
+
+
+def _settings(config: Path | None, overrides: list[str] | None) -> Settings:
+    settings = load_settings(config, overrides)
+    for warning in settings.warnings:
+        talk(f"warning: {warning}")
+    return settings
 
 
 def _release(text: str | None) -> int:
@@ -81,7 +88,7 @@ def _release(text: str | None) -> int:
 @app.command()
 def info(config: ConfigOption = None, overrides: SetOption = None, output: FormatOption = Format.TEXT) -> None:
     """Tell what is in the log directories of a node; the exit code is 1 when something is wrong with them."""
-    found = storage_info(OsDisk(), load_settings(config, overrides))
+    found = storage_info(OsDisk(), _settings(config, overrides))
     if output is Format.JSON:
         print_json(_as_json(found))
     else:

@@ -12,7 +12,7 @@ from sskafka.cli.connecting import (
     connected,
     run,
 )
-from sskafka.cli.failures import Explanation, explain
+from sskafka.cli.failures import report_each
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_json, print_table, talk
 from sskafka.cli.pairs import key_values
@@ -213,11 +213,7 @@ def all_names(names: list[str] | None, option: list[str] | None) -> list[str]:
 
 def fail_for(failed: dict[str, KafkaError]) -> None:
     """Tells what failed for each topic; the command has failed when one has."""
-    for name, error in failed.items():
-        explanation = explain(error) or Explanation(str(error))
-        talk(f"error: topic {name}: {explanation.cause}")
-        if explanation.hint:
-            talk(f"  try: {explanation.hint.replace('NAME', name)}")
+    report_each(failed)
     if failed:
         raise typer.Exit(1)
 

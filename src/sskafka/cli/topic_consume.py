@@ -25,7 +25,7 @@ from sskafka.client.clock import SystemClock
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConsumerConfig, configured
 from sskafka.client.consumer import Consumer
-from sskafka.client.errors import UnknownTopicError
+from sskafka.client.errors import UnknownPartitionError
 from sskafka.client.fetched import ConsumedRecord
 from sskafka.model.ids import TopicPartition
 
@@ -138,9 +138,7 @@ async def _partitions(cluster: Cluster, names: Iterable[str], numbers: list[int]
         there = sorted((await cluster.topic(name)).partitions)
         for number in numbers or there:
             if number not in there:
-                raise UnknownTopicError(
-                    f"topic {name!r} has no partition {number}: it has {len(there)}, counted from 0"
-                )
+                raise UnknownPartitionError(name, number, len(there))
             chosen.append(TopicPartition(name, number))
     return chosen
 

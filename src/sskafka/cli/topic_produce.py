@@ -99,7 +99,7 @@ def produce(
             await deliveries.finish()
 
     run(work())
-    talk(f"{deliveries.count} records produced to {topic}")
+    talk(f"{deliveries.count} {'record' if deliveries.count == 1 else 'records'} produced to {topic}")
 
 
 class Template:

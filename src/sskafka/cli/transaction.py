@@ -23,6 +23,7 @@ from sskafka.client import transactions
 from sskafka.client.hanging_transactions import abort_hanging
 from sskafka.client.transactions import ListedTransaction
 from sskafka.model.ids import TopicPartition
+from sskafka.transactions.states import STATE_BY_LABEL
 from sskafka.wire.messages.describe_transactions import TransactionState
 
 TAKE_OVER_TIMEOUT_MS = 60_000
@@ -31,8 +32,8 @@ NOT_STARTED = -1
 app = typer.Typer(
     help="List, describe and abort transactions.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
-    pretty_exceptions_enable=False,
 )
 
 
@@ -46,6 +47,8 @@ def list_(
     output: FormatOption = Format.TEXT,
 ) -> None:
     """List transactional ids with their producer, state and coordinator."""
+    for unknown in [label for label in state or () if label not in STATE_BY_LABEL]:
+        raise typer.BadParameter(f"{unknown!r} is none of {', '.join(STATE_BY_LABEL)}", param_hint="--state")
 
     async def work() -> list[ListedTransaction]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
@@ -76,7 +79,7 @@ def describe(
         print_json(shown)
         return
     for label, value in shown.items():
-        text = " ".join(value) if isinstance(value, list) else value
+        text = " ".join(value) or None if isinstance(value, list) else value
         print(f"{label.replace('_', '-').upper():<18}{'-' if text is None else text}")
 
 
@@ -100,7 +103,7 @@ class Hanging(NamedTuple):
 
 @app.command()
 def abort(
-    transactional_id: Annotated[str | None, typer.Argument(metavar="[ID]")] = None,
+    transactional_id: Annotated[str | None, typer.Argument(metavar="ID")] = None,
     topic: Annotated[str | None, typer.Option(help="Of the partition in which a transaction hangs.")] = None,
     partition: Annotated[int, typer.Option(help="Its number, from 0 on.")] = 0,
     start_offset: Annotated[int | None, typer.Option(help="Where the hanging transaction began.")] = None,

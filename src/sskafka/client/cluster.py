@@ -16,6 +16,7 @@ from sskafka.client.connection import Address, Connection, ConnectionOptions, co
 from sskafka.client.errors import (
     BrokerUnavailableError,
     ConfigError,
+    UnknownPartitionError,
     UnknownTopicError,
     broker_error,
     is_retriable,
@@ -23,7 +24,7 @@ from sskafka.client.errors import (
 from sskafka.client.metadata import BrokerView, ClusterView, PartitionView, TopicView, merged, view_of
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import TopicPartition, topic_name_problem
 from sskafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 T = TypeVar("T")
@@ -107,7 +108,7 @@ class Cluster:
         if found is None:
             raise UnknownTopicError(f"there is no topic {name!r}")
         if found.error_code != ErrorCode.NONE:
-            raise broker_error(found.error_code, f"topic {name!r}: {ErrorCode(found.error_code).name}")
+            raise broker_error(found.error_code, topic_name_problem(name) or f"topic {name!r} cannot be used now")
         return found
 
     def adopt(self, view: ClusterView) -> None:
@@ -120,8 +121,7 @@ class Cluster:
         topic = await self.topic(topic_partition.topic)
         partition = topic.partitions.get(topic_partition.partition)
         if partition is None:
-            number, count = topic_partition.partition, len(topic.partitions)
-            raise UnknownTopicError(f"topic {topic.name!r} has no partition {number}: it has {count}, counted from 0")
+            raise UnknownPartitionError(topic.name, topic_partition.partition, len(topic.partitions))
         return partition
 
     async def leader_of(self, topic_partition: TopicPartition) -> PartitionView:

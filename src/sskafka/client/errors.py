@@ -61,6 +61,13 @@ class UnknownTopicError(KafkaError):
         return False
 
 
+class UnknownPartitionError(UnknownTopicError):
+    """The topic is there and has no such partition."""
+
+    def __init__(self, topic: str, partition: int, count: int) -> None:
+        super().__init__(f"topic {topic!r} has no partition {partition}: it has {count}, counted from 0")
+
+
 def is_retriable(error: Exception) -> bool:
     return isinstance(error, ClientError | KafkaError) and error.retriable
 

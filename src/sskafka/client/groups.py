@@ -137,7 +137,7 @@ async def _describe_classic(connection: Connection, group_id: str, coordinator: 
     response = await connection.request(request, classic_wire.DescribeGroupsResponse)
     group = response.groups[0]
     if group.group_state == "Dead" or group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id!r}")
+        raise _no_group(group_id)
     raise_for(group.error_code, group_id)
     members = tuple(
         GroupMember(
@@ -150,6 +150,10 @@ async def _describe_classic(connection: Connection, group_id: str, coordinator: 
         for member in group.members
     )
     return GroupDescription(group_id, "classic", group.group_state, group.protocol_data, coordinator, None, members)
+
+
+def _no_group(group_id: str) -> KafkaError:
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id!r}")
 
 
 def _assigned(assignment: bytes) -> tuple[TopicPartition, ...]:
@@ -218,6 +222,8 @@ async def group_timeline(cluster: Cluster, group_id: str) -> list[TimelineEvent]
     async def attempt(connection: Connection, _: int) -> list[TimelineEvent]:
         request = DescribeGroupTimelineRequest(group_id)
         response = await connection.request(request, DescribeGroupTimelineResponse)
+        if response.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+            raise _no_group(group_id)
         raise_for(response.error_code, f"group {group_id!r}")
         return list(response.events)
 

@@ -157,9 +157,9 @@ class BrokerLifecycle:
         response: BrokerHeartbeatResponse = await self._link.ask(request, timeout_ms)
         error = ErrorCode(response.error_code)
         if error in {ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED}:
-            raise BrokerReplacedError(
-                error, f"broker {self.broker_id} is no longer registered as this process: {self._duplicate_text}"
-            )
+            why = "another process with its id is, or somebody has unregistered it"
+            text = f"broker {self.broker_id} is no longer registered as this process: {why}"
+            raise BrokerReplacedError(error, text)
         if error is not ErrorCode.NONE:
             raise KafkaError(error)
         return response

@@ -6,10 +6,10 @@ from typer.testing import CliRunner
 
 from sskafka.cli.commands import COMMANDS, app
 from sskafka.cli.connecting import client_properties
-from sskafka.cli.failures import CommandError, explain
+from sskafka.cli.failures import CommandError, explain, report_each
 from sskafka.cli.output import print_table
 from sskafka.cli.pairs import key_values
-from sskafka.client.errors import BrokerUnavailableError, UnknownTopicError
+from sskafka.client.errors import BrokerUnavailableError, UnknownPartitionError, UnknownTopicError
 from sskafka.model.errors import ErrorCode, KafkaError
 
 HEAVY = ("asyncio", "rich", "cramjam", "sskafka.client", "sskafka.storage", "sskafka.broker", "sskafka.wire")
@@ -36,7 +36,17 @@ def test_every_command_has_help(name: str) -> None:
     assert "Usage:" in result.stdout
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["topic", "nonsense"], ["topic", "create"], ["--nonsense"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["topic", "nonsense"],
+        ["topic", "create"],
+        ["--nonsense"],
+        ["transaction", "list", "--state", "Nonsense"],
+        ["log", "dump", "x.log", "--max-bytes", "0"],
+    ],
+)
 def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2
@@ -72,8 +82,14 @@ def test_errors_have_explanations() -> None:
     unknown = explain(UnknownTopicError("no topic 'x'"))
     assert unknown is not None
     assert "topic create" in unknown.hint
+    partition = explain(UnknownPartitionError("x", 7, 3))
+    assert partition == (
+        "topic 'x' has no partition 7: it has 3, counted from 0",
+        "`sskafka topic describe NAME -p` shows the partitions",
+    )
     coded = explain(KafkaError(ErrorCode.INVALID_CONFIG, "bad value"))
-    assert coded == ("bad value (INVALID_CONFIG)", "")
+    assert coded == ("bad value (INVALID_CONFIG)", "docs/configuration.md lists every setting")
+    assert explain(KafkaError(ErrorCode.CORRUPT_MESSAGE, "no")) == ("no (CORRUPT_MESSAGE)", "")
     assert explain(FileNotFoundError(2, "No such file", "/x")) == ("/x: No such file", "")
     assert explain(ZeroDivisionError()) is None
 
@@ -84,6 +100,30 @@ def test_pairs() -> None:
     result = CliRunner().invoke(app, ["topic", "list", "-X", "linger.sm=3"])
     assert result.exit_code == 2
     assert "did you mean linger.ms?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["-X", "request.timeout.ms=soon"], "request.timeout.ms='soon': expected a whole number"),
+        (["-X", "linger.ms=soon"], "linger.ms='soon': expected a whole number"),
+        (["-b", "nowhere:port"], "bootstrap server 'nowhere:port' is not host:port"),
+        (["-b", ","], "no bootstrap server was given"),
+    ],
+)
+def test_options_that_make_no_sense_are_wrong_usage(options: list[str], complaint: str) -> None:
+    result = CliRunner().invoke(app, ["topic", "list", *options])
+    assert result.exit_code == 2
+    assert complaint in result.stderr
+
+
+def test_what_failed_of_several_things_is_told_of_each(capsys: pytest.CaptureFixture[str]) -> None:
+    report_each({"a": KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, "it exists"), "b": KafkaError(ErrorCode.NONE, "so")})
+    assert capsys.readouterr().err.splitlines() == [
+        "error: a: it exists (TOPIC_ALREADY_EXISTS)",
+        "  try: `sskafka topic describe a` shows it; --if-not-exists leaves it alone",
+        "error: b: so (NONE)",
+    ]
 
 
 def test_tables_are_aligned_without_blanks_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,7 +83,10 @@ def test_bad_input_formats_are_refused(text: str) -> None:
         RecordCutter(text)
 
 
-@pytest.mark.parametrize(("text", "piece"), [("%k:%v", b"no colon"), ("%p %v", b"one x")])
+@pytest.mark.parametrize(
+    ("text", "piece"),
+    [("%k:%v", b"no colon"), ("%p %v", b"one x"), ("%p %v", b"2147483648 x"), ("%d %v", b"9223372036854775808 x")],
+)
 def test_input_that_does_not_fit_is_refused(text: str, piece: bytes) -> None:
     with pytest.raises(FormatError):
         RecordCutter(text).cut(piece)

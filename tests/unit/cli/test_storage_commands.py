@@ -47,6 +47,12 @@ def test_formatting_twice_is_refused_unless_allowed(properties: Path) -> None:
     assert storage("format", "-c", properties, "--ignore-formatted") == cluster_id
 
 
+def test_settings_that_nobody_knows_are_named(properties: Path) -> None:
+    properties.write_text(properties.read_text() + "log.dirz=/elsewhere\n")
+    result = CliRunner().invoke(app, ["storage", "format", "-c", str(properties)])
+    assert "log.dirz (from server.properties): unknown setting, ignored; did you mean" in result.stderr
+
+
 def test_problems_are_told(properties: Path) -> None:
     storage("format", "-c", properties)
     assert "problem: " in storage("info", "-c", properties, "--set", "node.id=4", exit_code=1)
