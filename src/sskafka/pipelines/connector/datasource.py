@@ -9,7 +9,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from sskafka.pipelines.connector.columns import spark_schema
+from sskafka.pipelines.connector.columns import arrow_schema, spark_schema
 from sskafka.pipelines.connector.errors import ConnectorError
 from sskafka.pipelines.connector.options import includes_headers, sink_options, source_options
 from sskafka.pipelines.connector.sink import BatchWriter, StreamWriter, check_columns
@@ -27,10 +27,22 @@ class SSKafkaDataSource(DataSource):
         return spark_schema(include_headers=includes_headers(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        self._check_schema(schema)
         return BatchReader(source_options(self.options, streaming=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        self._check_schema(schema)
         return StreamReader(source_options(self.options, streaming=True))
+
+    def _check_schema(self, schema: StructType) -> None:
+        """Spark lets a user give any; what is read has these columns always."""
+        given = [field.name for field in schema.fields]
+        fixed = arrow_schema(include_headers=includes_headers(self.options)).names
+        if given != fixed:
+            raise ConnectorError(
+                f"the columns of a topic are {', '.join(fixed)}; they cannot be changed to {', '.join(given)}. "
+                "Remove schema(...); from_json reads the value"
+            )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         if overwrite:

@@ -1,0 +1,95 @@
+"""Where a stream's next micro-batch ends, decided without a cluster."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+
+from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector import source
+from sskafka.pipelines.connector.offsets import Offsets, OffsetsJson
+from sskafka.pipelines.connector.options import source_options
+from sskafka.pipelines.connector.source import StreamReader
+
+BASE = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "a"}
+MINUTE = 60.0
+
+
+class Log:
+    """Stands for the planner: the ends of partitions, and a clock."""
+
+    def __init__(self) -> None:
+        self.ends: Offsets = {TopicPartition("a", 0): 10, TopicPartition("a", 1): 0}
+        self.now = 1_000.0
+
+    def latest(self) -> Offsets:
+        return dict(self.ends)
+
+    def earliest(self, partitions: list[TopicPartition]) -> Offsets:
+        return dict.fromkeys(partitions, 0)
+
+    def append(self, count: int, partition: int = 0) -> None:
+        self.ends[TopicPartition("a", partition)] += count
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+    log = Log()
+    monkeypatch.setattr(StreamReader, "_planner", lambda _: log)
+    monkeypatch.setattr(StreamReader, "_tell_group", lambda *_: None)
+    monkeypatch.setattr(source.time, "monotonic", lambda: log.now)
+    return log
+
+
+def reader(**options: str) -> StreamReader:
+    return StreamReader(source_options({**BASE, **options}, streaming=True))
+
+
+def ends(stream: StreamReader, start: OffsetsJson, limit: Any = None) -> OffsetsJson:
+    return stream.latestOffset(start, limit or stream.getDefaultReadLimit())
+
+
+def at(first: int, second: int = 0) -> OffsetsJson:
+    return {"a": {"0": first, "1": second}}
+
+
+def test_the_first_batch_waits_for_nothing_and_the_next_for_enough(log: Log) -> None:
+    stream = reader(minOffsetsPerTrigger="50")
+    assert ends(stream, at(0)) == at(10)
+    log.append(30)
+    assert ends(stream, at(10)) == at(10)
+    log.append(19, partition=1)
+    assert ends(stream, at(10)) == at(10)
+    log.append(1)
+    assert ends(stream, at(10)) == at(41, 19)
+    log.append(49)
+    assert ends(stream, at(41, 19)) == at(41, 19)
+
+
+def test_nobody_waits_longer_than_the_delay(log: Log) -> None:
+    stream = reader(minOffsetsPerTrigger="50", maxTriggerDelay="2m")
+    assert ends(stream, at(0)) == at(10)
+    log.append(1)
+    log.now += 2 * MINUTE - 1
+    assert ends(stream, at(10)) == at(10)
+    log.now += 1
+    assert ends(stream, at(10)) == at(11)
+    log.append(1)
+    assert ends(stream, at(11)) == at(11)
+
+
+def test_least_and_most_together(log: Log) -> None:
+    stream = reader(minOffsetsPerTrigger="20", maxOffsetsPerTrigger="40")
+    assert stream.getDefaultReadLimit() == ReadMaxRows(40)
+    assert ends(stream, at(0)) == at(10)
+    log.append(60)
+    assert ends(stream, at(10)) == at(50)
+    assert ends(stream, at(50)) == at(70)
+
+
+def test_what_is_there_now_is_read_to_its_end(log: Log) -> None:
+    stream = reader(minOffsetsPerTrigger="50")
+    stream.prepareForTriggerAvailableNow()
+    log.append(5)
+    assert ends(stream, at(0), ReadAllAvailable()) == at(10)
+    assert ends(stream, at(10), ReadAllAvailable()) == at(10)
