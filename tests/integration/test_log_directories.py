@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from broker_process import BrokerProcess, StartBroker
+from broker_process import BrokerProcess, StartBroker, StartFailedError
 from test_full_disk import namespace_command
 from waiting import wait_until
 from wire_connection import Connection, values_batch, values_in
@@ -169,6 +169,58 @@ def test_a_failed_directory_moves_leadership_and_the_rest_serves(
         assert (codes[where[0]], codes[where[1]]) == (ErrorCode.KAFKA_STORAGE_ERROR, 0)
     assert f"log directory {where[0]} is offline" in two.log
     assert "Traceback" not in two.log
+
+
+def test_a_start_without_one_of_the_directories(
+    two_brokers: tuple[BrokerProcess, BrokerProcess], tmp_path: Path
+) -> None:
+    """What is in the others is served, what was in it is led elsewhere and not begun anew; repaired, it is back."""
+    one, two = two_brokers
+    with Connection(one.bootstrap) as connection:
+        create_on_second(connection)
+        with Connection(two.bootstrap) as second:
+            for partition in (0, 1):
+                wait_until(lambda p=partition: leader_and_isr(connection, p) == (2, [1, 2]), "broker 2 leads")
+                wait_until(lambda p=partition: second.fetch(TOPIC, 0, p).error_code == 0, "and knows it")
+                for n in range(20):
+                    assert second.produce(TOPIC, values_batch(b"%d" % n), partition).error_code == 0
+            where = {partition: Path(places[0][0]) for partition, places in homes(second).items()}
+        two.stop()
+        where[0].rename(tmp_path / "away")
+        where[0].write_text("this is no directory")
+        two.start()
+        assert f"log directory {where[0]} cannot be used" in two.log
+        wait_until(lambda: leader_and_isr(connection, 1)[1] == [1, 2], "the other directory's replica is in sync")
+        assert leader_and_isr(connection, 0) == (1, [1])
+        assert connection.produce(TOPIC, values_batch(b"x"), 0).error_code == 0
+        with Connection(two.bootstrap) as second:
+            results = second.call(DescribeLogDirsRequest(topics=None), version=4).results
+            codes = {Path(result.log_dir): result.error_code for result in results}
+            assert (codes[where[0]], codes[where[1]]) == (ErrorCode.KAFKA_STORAGE_ERROR, 0)
+            assert homes(second) == {1: [(str(where[1]), False)]}, "nothing is begun anew"
+            later = CreatableTopic("later", -1, -1, [CreatableReplicaAssignment(0, [2])])
+            assert connection.call(CreateTopicsRequest(topics=[later]), version=7).topics[0].error_code == 0
+            wait_until(lambda: homes(second, "later") == {0: [(str(where[1]), False)]}, "new ones have a place")
+        two.stop()
+        where[0].unlink()
+        (tmp_path / "away").rename(where[0])
+        two.start()
+        wait_until(lambda: leader_and_isr(connection, 0)[1] == [1, 2], "it is back and has caught up")
+        with Connection(two.bootstrap) as second:
+            assert homes(second)[0] == [(str(where[0]), False)]
+    assert stored_values(where[0] / f"{TOPIC}-0") == [b"%d" % n for n in range(20)] + [b"x"]
+    assert "Traceback" not in two.log
+
+
+def test_no_start_without_the_directory_of_the_metadata(start_broker: StartBroker, tmp_path: Path) -> None:
+    broker = start_broker({"log.dirs": f"{tmp_path / 'disk-1'},{tmp_path / 'disk-2'}"})
+    broker.stop()
+    (tmp_path / "disk-1").rename(tmp_path / "away")
+    (tmp_path / "disk-1").write_text("this is no directory")
+    with pytest.raises(StartFailedError):
+        broker.start()
+    assert f"the metadata log lies in it: log directory {tmp_path / 'disk-1'} cannot be used" in broker.log
+    assert "Traceback" not in broker.log
 
 
 @pytest.mark.skipif(

@@ -69,9 +69,14 @@ def test_a_file_where_the_directory_should_be(tmp_path: Path) -> None:
     assert str(tmp_path / "data") in refusal(tmp_path, {})
 
 
-def test_one_bad_directory_among_good_ones(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a directory")
-    assert str(tmp_path / "file") in refusal(tmp_path, {"log.dirs": f"{tmp_path / 'good'},{tmp_path / 'file'}"})
+def test_no_good_directory_is_left(tmp_path: Path) -> None:
+    """One of several may be missing, see test_log_directories.py."""
+    bad = [tmp_path / "file-1", tmp_path / "file-2"]
+    for path in bad:
+        path.write_text("not a directory")
+    message = refusal(tmp_path, {"log.dirs": f"{bad[0]},{bad[1]}", "metadata.log.dir": tmp_path / "metadata"})
+    assert "no log directory is left" in message
+    assert all(str(path) in message for path in bad)
 
 
 # ------------------------------------------------------------------------------------------------------- identity

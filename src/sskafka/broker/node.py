@@ -169,7 +169,9 @@ class Broker:
     def _open_logs(self, ground: Ground) -> LogManager:
         """Directories that nobody has formatted yet are formatted here."""
         settings = self.settings
-        report = format_storage(self._disk, settings, os.urandom, self._clock.now_ms(), ignore_formatted=True)
+        report = format_storage(
+            self._disk, settings, os.urandom, self._clock.now_ms(), ignore_formatted=True, skip_unusable=True
+        )
         self.cluster_id = report.cluster_id
         return LogManager.open(
             self._disk,

@@ -4,6 +4,7 @@ Formatting writes meta.properties into every directory and bootstrap.checkpoint 
 cluster id is the one given, or cluster.id, or derived from the voters, so that the nodes of a new cluster agree.
 """
 
+import os
 from dataclasses import field
 from hashlib import sha256
 
@@ -18,6 +19,7 @@ from sskafka.model.settings import Settings
 from sskafka.model.values import structure
 from sskafka.quorum.bootstrap import feature_records
 from sskafka.quorum.snapshots import write_bootstrap
+from sskafka.storage.broker_directory import LOCK_FILE
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import LogDirectoryError
 from sskafka.storage.meta_properties import (
@@ -34,6 +36,8 @@ class FormatReport:
     already_formatted: list[str] = field(default_factory=list)
     cluster_id: str = ""
     metadata_version: str = ""
+    unusable: list[str] = field(default_factory=list)
+    """What the disk does not give, where that is tolerated."""
 
 
 @structure
@@ -87,20 +91,24 @@ def format_storage(
     cluster_id: str | None = None,
     metadata_version: int = LATEST_METADATA_VERSION,
     ignore_formatted: bool = False,
+    skip_unusable: bool = False,
 ) -> FormatReport:
-    """Raises LogDirectoryError when a directory has been formatted already, unless `ignore_formatted`."""
+    """Raises LogDirectoryError when a directory has been formatted already, unless `ignore_formatted`.
+
+    With `skip_unusable` a directory that the disk does not give is left to whoever opens it."""
     report = FormatReport(metadata_version=METADATA_VERSION_NAMES[metadata_version])
-    found = {path: meta for path in all_directories(settings) if (meta := read_meta_properties(disk, path))}
+    if skip_unusable:
+        report.unusable = [path for path in all_directories(settings) if not _is_usable(disk, path)]
+    if settings.metadata_directory in report.unusable:
+        return report
+    wanted = [path for path in all_directories(settings) if path not in report.unusable]
+    found = {path: meta for path in wanted if (meta := read_meta_properties(disk, path))}
     if found and not ignore_formatted:
         raise LogDirectoryError(f"{', '.join(found)}: already formatted; --ignore-formatted leaves it as it is")
     report.already_formatted = list(found)
     asked = cluster_id or settings["cluster.id"] or None
     report.cluster_id = _agreed_cluster_id(asked, found) or cluster_id_for(settings, random)
-    metas = {
-        path: new_meta_properties(settings, report.cluster_id, random)
-        for path in all_directories(settings)
-        if path not in found
-    }
+    metas = {path: new_meta_properties(settings, report.cluster_id, random) for path in wanted if path not in found}
     check_meta_properties(found | metas, settings["node.id"], settings["log.dir.partition.base"])
     try:
         _write(disk, settings, metas, metadata_version, now_ms)
@@ -108,6 +116,17 @@ def format_storage(
         raise LogDirectoryError(f"cannot format: {error}") from error
     report.formatted = list(metas)
     return report
+
+
+def _is_usable(disk: Disk, path: str) -> bool:
+    """Whether it can be listed, and written to by whoever locks it."""
+    try:
+        disk.make_directory(path)
+        disk.entries(path)
+        disk.open(os.path.join(path, LOCK_FILE), create=True).close()
+    except OSError:
+        return False
+    return True
 
 
 def _write(

@@ -288,7 +288,13 @@ class ReplicaManager:
         topic_partition = TopicPartition(topic.name, index)
         config = self._topic_config(image, topic.name)
         log_config = LogConfig.from_settings(config)
-        partition_log = self._logs.open_log(topic_partition, topic.topic_id, log_config, self._clock.now_ms())
+        partition_log = self._logs.open_log(
+            topic_partition,
+            topic.topic_id,
+            log_config,
+            self._clock.now_ms(),
+            must_exist=not self.is_in_service() and not self._is_online(state.directory_of(self.broker_id)),
+        )
         partition_log.log_directory.check_online()
         partition = Partition(
             topic_partition,
@@ -303,6 +309,11 @@ class ReplicaManager:
         partition.throttled = ThrottledSides.of(config, index, self.broker_id)
         partition_log.producers.verifies_transactions = self._verifies_transactions
         return partition
+
+    def _is_online(self, directory_id: Uuid) -> bool:
+        return any(
+            directory.directory_id == directory_id and directory.is_online for directory in self._logs.directories
+        )
 
     def _follow(self, partition: Partition) -> None:
         """The partition is in a new leader epoch: fetch from its leader, or from nobody."""

@@ -38,35 +38,42 @@ class BrokerDirectory:
         disk: Disk,
         path: str,
         meta: MetaProperties,
-        lock: Lock,
+        lock: Lock | None,
         background: Background | None,
         on_failure: Callable[[LogDirectory], None] | None,
+        failure: LogDirectoryError | None = None,
     ) -> None:
-        """Takes the clean-shutdown mark away, so this must not be undone by writing before."""
+        """Takes the clean-shutdown mark away, so this must not be undone by writing before.
+
+        One with a `failure` is offline from the start: nothing in it is looked at."""
         self.path = path
         self.disk = disk
         self.meta = meta
         self.health = LogDirectory(disk, path, on_failure)
+        self.health.failure = failure
         self.flusher = Flusher(self.health, background)
         self.logs: dict[TopicPartition, Log] = {}
         self.futures: dict[TopicPartition, Log] = {}
         """Copies of logs in other directories, which will take their place."""
         self._lock = lock
-        broker_epoch = take_clean_mark(disk, path)
+        broker_epoch = take_clean_mark(disk, path) if failure is None else None
         self.was_clean_stop = broker_epoch is not None
         self.previous_broker_epoch = NO_BROKER_EPOCH if broker_epoch is None else broker_epoch
-        self._recovery_points = OffsetCheckpoint(disk, os.path.join(path, RECOVERY_POINTS))
-        self._log_start_offsets = OffsetCheckpoint(disk, os.path.join(path, LOG_START_OFFSETS))
-        self._high_watermarks = OffsetCheckpoint(disk, os.path.join(path, HIGH_WATERMARKS))
-        self._cleaned_offsets = OffsetCheckpoint(disk, os.path.join(path, CLEANED_OFFSETS))
+        self._recovery_points = self._checkpoint(RECOVERY_POINTS)
+        self._log_start_offsets = self._checkpoint(LOG_START_OFFSETS)
+        self._high_watermarks = self._checkpoint(HIGH_WATERMARKS)
+        self._cleaned_offsets = self._checkpoint(CLEANED_OFFSETS)
         self._writing = threading.Lock()
-        names = [entry.name for entry in disk.entries(path) if entry.is_directory]
+        names = [entry.name for entry in disk.entries(path) if entry.is_directory] if failure is None else []
         parsed = [(parse_directory_name(name, meta.partition_base), name) for name in names]
         self.unclaimed = {topic_partition: name for topic_partition, name in parsed if topic_partition is not None}
         self.deleted = [os.path.join(path, name) for name in names if is_deleted(name)]
         futures = {os.path.join(path, name): parse_future_name(name, meta.partition_base) for name in names}
         self.interrupted = {copy: topic_partition for copy, topic_partition in futures.items() if topic_partition}
         """Copies that a stop interrupted, by their paths."""
+
+    def _checkpoint(self, name: str) -> OffsetCheckpoint:
+        return OffsetCheckpoint(self.disk, os.path.join(self.path, name), is_read=self.is_online)
 
     @property
     def directory_id(self) -> Uuid | None:
@@ -182,15 +189,14 @@ class BrokerDirectory:
     def release(self) -> None:
         for log in (*self.logs.values(), *self.futures.values()):
             log.abandon()
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
 
 def lock_directory(disk: Disk, path: str) -> Lock:
-    """Makes the directory if need be; a clear error when it cannot be had."""
+    """Makes the directory if need be; LogDirectoryError when somebody else has it, OSError when the disk fails."""
     try:
         disk.make_directory(path)
         return disk.lock(os.path.join(path, LOCK_FILE))
     except BlockingIOError as error:
         raise LogDirectoryError(f"log directory {path} is in use by another broker, which holds its .lock") from error
-    except OSError as error:
-        raise LogDirectoryError(f"log directory {path} cannot be used: {error.strerror or error}") from error

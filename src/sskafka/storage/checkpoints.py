@@ -34,13 +34,13 @@ class OffsetCheckpoint:
 
     __slots__ = ("_disk", "_path", "offsets")
 
-    def __init__(self, disk: Disk, path: str) -> None:
-        """A file that cannot be read is as good as none: logs are then verified from their start."""
+    def __init__(self, disk: Disk, path: str, *, is_read: bool = True) -> None:
+        """A file that cannot be understood is as good as none: logs are then verified from their start."""
         self._disk = disk
         self._path = path
         self.offsets: Mapping[TopicPartition, int] = {}
         try:
-            self.offsets = read_offsets(disk, path)
+            self.offsets = read_offsets(disk, path) if is_read else {}
         except CorruptFileError as error:
             _log.warning("%s; it is ignored", error)
 

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
-from sskafka.storage.broker_directory import BrokerDirectory, lock_directory
+from sskafka.storage.broker_directory import BrokerDirectory
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH
-from sskafka.storage.disk import Disk, Lock
+from sskafka.storage.directory_opening import DirectoryOpening, Identity
+from sskafka.storage.disk import Disk
 from sskafka.storage.errors import LogDirectoryError, StorageError
 from sskafka.storage.flusher import Background
 from sskafka.storage.log import Log
@@ -26,12 +27,7 @@ from sskafka.storage.log_age import age_of_log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.log_move import LogMove
-from sskafka.storage.meta_properties import (
-    MetaProperties,
-    check_meta_properties,
-    read_meta_properties,
-    write_meta_properties,
-)
+from sskafka.storage.meta_properties import MetaProperties
 from sskafka.storage.partition_directory import DELETE_SUFFIX, STRAY_SUFFIX, directory_name, set_aside_name
 from sskafka.storage.partition_metadata import read_topic_id, write_topic_id
 from sskafka.storage.recovery import open_log
@@ -56,6 +52,7 @@ class LogManager:
         self.recovery = RecoveryReport()
         self.preferred: dict[TopicPartition, BrokerDirectory] = {}
         """Where to make logs that are not here yet."""
+        self._out_of_reach: set[tuple[TopicPartition, Uuid]] = set()
         self._set_aside_now: list[tuple[int, str]] = []  # files, and how long they lie aside from now on
         for directory in self._all_directories():
             self._doomed += [(0, path) for path in (*directory.deleted, *directory.interrupted)]
@@ -77,23 +74,10 @@ class LogManager:
 
         A directory without meta.properties gets what `format_as` gives, or is refused."""
         assert paths, "a broker has at least one log directory"
-        locks: dict[str, Lock] = {}
-        try:
-            for path in dict.fromkeys([*paths, metadata_path or paths[0]]):
-                locks[path] = lock_directory(disk, path)
-            metas = {path: _meta_properties(disk, path, format_as) for path in locks}
-            check_meta_properties(metas, node_id, partition_base)
-            opened = {
-                path: BrokerDirectory(disk, path, metas[path], lock, background, on_failure)
-                for path, lock in locks.items()
-            }
-        except (OSError, StorageError) as error:
-            for lock in locks.values():
-                lock.release()
-            if isinstance(error, OSError):
-                raise LogDirectoryError(f"the log directories cannot be used: {error}") from error
-            raise
-        return cls(disk, [opened[path] for path in paths], opened[metadata_path or paths[0]], background)
+        metadata_path = metadata_path or paths[0]
+        opening = DirectoryOpening(disk, Identity(node_id, partition_base, format_as), background, on_failure)
+        opened = opening.open(paths, metadata_path)
+        return cls(disk, [opened[path] for path in paths], opened[metadata_path], background)
 
     # ---- logs
 
@@ -116,13 +100,17 @@ class LogManager:
         now_ms: int,
         *,
         directory: BrokerDirectory | None = None,
+        must_exist: bool = False,
     ) -> Log:
-        """The partition's log as it is on disk, or a new one, in `directory` or where the fewest are."""
+        """The partition's log as it is on disk, or a new one, in `directory` or where the fewest are.
+
+        One that must exist and is not there lies in a directory that is offline, if any is: it is not begun anew."""
         known = self.get(topic_partition)
         if known is not None:
             return known
         home = self._home_on_disk(topic_partition, topic_id)
         if home is None:
+            self._check_within_reach(topic_partition, topic_id, must_exist)
             home = directory or self.preferred.pop(topic_partition, None) or self._emptiest()
         name = directory_name(topic_partition, home.meta.partition_base)
         path = os.path.join(home.path, name)
@@ -146,6 +134,13 @@ class LogManager:
         )
         self._adopt(home, log, now_ms, is_new)
         return log
+
+    def _check_within_reach(self, topic_partition: TopicPartition, topic_id: Uuid, must_exist: bool) -> None:
+        failures = [directory.health.failure for directory in self.directories if not directory.is_online]
+        if must_exist and failures:
+            self._out_of_reach.add((topic_partition, topic_id))
+        if (topic_partition, topic_id) in self._out_of_reach:
+            raise LogDirectoryError(f"{topic_partition} is in none of the other directories: {failures[0]}")
 
     def _adopt(self, home: BrokerDirectory, log: Log, now_ms: int, is_new: bool) -> None:
         self._identify(home, log.directory, log.topic_id, is_new)
@@ -331,6 +326,8 @@ class LogManager:
         """Closes what is online; the first error is raised once every directory has had its turn."""
         errors: list[StorageError] = []
         for directory in self._all_directories():
+            if not directory.is_online and not directory.logs:
+                continue  # offline since the start
             try:
                 directory.close(broker_epoch)
             except StorageError as error:
@@ -369,16 +366,6 @@ class LogManager:
                 pass  # went with its directory
             except OSError as error:
                 _log.warning("%s could not be removed: %s", path, error)
-
-
-def _meta_properties(disk: Disk, path: str, format_as: Callable[[], MetaProperties] | None) -> MetaProperties:
-    meta = read_meta_properties(disk, path)
-    if meta is None:
-        if format_as is None:
-            raise LogDirectoryError(f"log directory {path} has no meta.properties: format it first")
-        meta = format_as()
-        write_meta_properties(disk, path, meta)
-    return meta
 
 
 def _raise_error(error: BaseException | None) -> None:

@@ -47,7 +47,10 @@ def held(path: str, *, for_writing: bool = False) -> Iterator[None]:
     if not for_writing and not os.path.exists(os.path.join(path, LOCK_FILE)):
         yield
         return
-    lock = lock_directory(OsDisk(), path)
+    try:
+        lock = lock_directory(OsDisk(), path)
+    except OSError as error:
+        raise LogDirectoryError(f"log directory {path} cannot be used: {error.strerror or error}") from error
     try:
         yield
     finally:

@@ -2,6 +2,7 @@
 
 import errno
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -346,3 +347,66 @@ def test_a_full_directory_keeps_no_other_from_its_checkpoints(disk: SimulatedDis
         manager.checkpoint_recovery_points()
     assert text(disk, "/b/recovery-point-offset-checkpoint").startswith("0\n1\norders ")
     assert all(directory.is_online for directory in manager.directories)
+
+
+# ---- a directory that is not there when the broker starts
+
+
+def broken(path: str) -> Callable[[str, str], None]:
+    def fault(operation: str, asked: str) -> None:
+        if asked == path or asked.startswith(path + "/"):
+            raise OSError(errno.EIO, "Input/output error", asked)
+
+    return fault
+
+
+@pytest.mark.parametrize("failing", ["make_directory", "lock", "open", "entries"])
+def test_a_start_without_one_of_the_directories(disk: SimulatedDisk, failing: str) -> None:
+    manager = start(disk, "/a", "/b")
+    for partition in range(4):
+        append(open_log(manager, partition), b"%d" % partition)
+    lost = set(manager.directories[1].logs)
+    manager.close(broker_epoch=5)
+
+    def fault(operation: str, path: str) -> None:
+        if operation == failing:
+            broken("/b")(operation, path)
+
+    disk.fault = fault
+    again = start(disk, "/a", "/b")
+    assert [directory.is_online for directory in again.directories] == [True, False]
+    assert again.directories[1].directory_id is None
+    assert again.previous_broker_epoch == -1, "what is in there is as after an unclean stop"
+    for partition in range(4):
+        wanted = TopicPartition("orders", partition)
+        if wanted in lost:
+            with pytest.raises(LogDirectoryError, match=r"orders-. is in none of the other directories: .*/b"):
+                again.open_log(wanted, TOPIC_ID, LogConfig(), NOW_MS, must_exist=True)
+            with pytest.raises(LogDirectoryError):
+                again.open_log(wanted, TOPIC_ID, LogConfig(), NOW_MS)  # asked again once the broker serves
+        else:
+            log = again.open_log(wanted, TOPIC_ID, LogConfig(), NOW_MS, must_exist=True)
+            assert read_records(log) == [(0, b"%d" % partition)]
+    append(open_log(again, 9), b"new")
+    again.checkpoint_recovery_points()
+    again.close()
+    disk.fault = None
+    repaired = start(disk, "/a", "/b")
+    assert all(read_records(open_log(repaired, partition)) == [(0, b"%d" % partition)] for partition in range(4))
+
+
+def test_no_start_without_the_metadata_directory_or_with_none_left(disk: SimulatedDisk) -> None:
+    start(disk, "/a", "/b", metadata_path="/m").close()
+    disk.fault = broken("/m")
+    with pytest.raises(LogDirectoryError, match="the metadata log lies in it: log directory /m cannot be used: Input"):
+        start(disk, "/a", "/b", metadata_path="/m")
+
+    def both(operation: str, path: str) -> None:
+        broken("/a")(operation, path)
+        broken("/b")(operation, path)
+
+    disk.fault = both
+    with pytest.raises(LogDirectoryError, match=r"no log directory is left: .*/a cannot be used.*/b cannot be used"):
+        start(disk, "/a", "/b", metadata_path="/m")
+    disk.fault = None
+    start(disk, "/a", "/b", metadata_path="/m").close()  # nothing was left locked

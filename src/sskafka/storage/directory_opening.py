@@ -1,0 +1,108 @@
+"""Taking possession of a broker's log directories at its start: lock, identify, look into them.
+
+A directory that the disk does not give is offline from the start, and the broker serves what lies in the others. It
+does not start at all without the directory of the metadata log, without any other, in one that another process holds,
+or in one that is another node's: there somebody has to decide.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from sskafka.storage.broker_directory import BrokerDirectory, lock_directory
+from sskafka.storage.disk import Disk, Lock
+from sskafka.storage.errors import LogDirectoryError
+from sskafka.storage.flusher import Background
+from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.meta_properties import (
+    MetaProperties,
+    check_meta_properties,
+    read_meta_properties,
+    write_meta_properties,
+)
+
+_log = logging.getLogger(__name__)
+
+
+class Identity(NamedTuple):
+    """Whose directories they must be."""
+
+    node_id: int
+    partition_base: int
+    format_as: Callable[[], MetaProperties] | None
+    """What a directory without meta.properties gets; None refuses it."""
+
+
+class DirectoryOpening:
+    def __init__(
+        self,
+        disk: Disk,
+        identity: Identity,
+        background: Background | None,
+        on_failure: Callable[[LogDirectory], None] | None,
+    ) -> None:
+        self._disk = disk
+        self._identity = identity
+        self._background = background
+        self._on_failure = on_failure
+        self._locks: dict[str, Lock] = {}
+        self._metas: dict[str, MetaProperties] = {}
+        self._failures: dict[str, LogDirectoryError] = {}
+
+    def open(self, paths: Sequence[str], metadata_path: str) -> dict[str, BrokerDirectory]:
+        """By their paths; raises LogDirectoryError when the broker must not start."""
+        try:
+            for path in dict.fromkeys([*paths, metadata_path]):
+                self._attempt(path, self._identify)
+            check_meta_properties(self._metas, self._identity.node_id, self._identity.partition_base)
+            opened: dict[str, BrokerDirectory] = {}
+            for path in self._metas:
+                self._attempt(path, lambda path: opened.update({path: self._directory(path)}))
+            self._check_enough(paths, metadata_path)
+        except BaseException:
+            for path in list(self._locks):
+                self._release(path)
+            raise
+        return opened | {path: self._offline(path, failure) for path, failure in self._failures.items()}
+
+    def _attempt(self, path: str, step: Callable[[str], None]) -> None:
+        try:
+            step(path)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._failures[path] = LogDirectoryError(f"log directory {path} cannot be used: {reason}")
+            self._release(path)
+
+    def _identify(self, path: str) -> None:
+        self._locks[path] = lock_directory(self._disk, path)
+        self._metas[path] = self._meta_properties(path)
+
+    def _meta_properties(self, path: str) -> MetaProperties:
+        meta = read_meta_properties(self._disk, path)
+        if meta is None:
+            if self._identity.format_as is None:
+                raise LogDirectoryError(f"log directory {path} has no meta.properties: format it first")
+            meta = self._identity.format_as()
+            write_meta_properties(self._disk, path, meta)
+        return meta
+
+    def _directory(self, path: str) -> BrokerDirectory:
+        meta, lock = self._metas[path], self._locks[path]
+        return BrokerDirectory(self._disk, path, meta, lock, self._background, self._on_failure)
+
+    def _offline(self, path: str, failure: LogDirectoryError) -> BrokerDirectory:
+        _log.error("%s; the broker starts without it", failure)
+        nobody = MetaProperties(None, None, partition_base=self._identity.partition_base)
+        return BrokerDirectory(self._disk, path, nobody, None, self._background, self._on_failure, failure)
+
+    def _check_enough(self, paths: Sequence[str], metadata_path: str) -> None:
+        if metadata_path in self._failures:
+            where = "" if set(paths) == {metadata_path} else "the metadata log lies in it: "
+            raise LogDirectoryError(f"{where}{self._failures[metadata_path]}")
+        if all(path in self._failures for path in paths):
+            raise LogDirectoryError("no log directory is left: " + "; ".join(map(str, self._failures.values())))
+
+    def _release(self, path: str) -> None:
+        lock = self._locks.pop(path, None)
+        if lock is not None:
+            lock.release()
