@@ -390,11 +390,11 @@ def test_what_comes_after_the_watermark_changes_no_answer(
 ) -> None:
     topic = new_topic(1, "late")
     pipeline = written(LATE, topic)
-    for at in ("00:00:10", "01:00:00", "00:00:20", "02:00:00"):  # a batch each
+    for at in ("00:00:10", "01:00:00", "01:00:30", "00:00:20", "02:00:00"):  # a batch each
         produce(topic, [order(1, at=f"2026-01-01T{at}Z")])
     run(pipeline)
     rows = spark.read.parquet(str(tmp_path / "late")).orderBy("minute").collect()
     assert [(row["minute"].isoformat(), row["orders"]) for row in rows] == [
         ("2026-01-01T00:00:00", 1),
-        ("2026-01-01T01:00:00", 1),
+        ("2026-01-01T01:00:00", 2),
     ]

@@ -1,5 +1,6 @@
 """What the demo shows: addresses, numbers and the newest sessions; a table in its place on a terminal, else lines."""
 
+import shutil
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sskafka.cli.output import talk
+from sskafka.pipelines.runner.progress import dead_letters
 
 if TYPE_CHECKING:
     from sskafka.pipelines.runner.progress import QueryProgress
@@ -30,11 +32,13 @@ class Screen:
         self.is_terminal = sys.stdout.isatty()
 
     def introduce(self, bootstrap: str, pages: Sequence[str], home: Path) -> None:
+        program, broker = program_name(), bootstrap.partition(",")[0]
         talk(f"  Kafka clients: {bootstrap}")
         talk(f"  HTTP:          {' '.join(pages)}")
         talk(f"  files:         {home}/sessions (Parquet), {home}/cluster (brokers)")
-        talk(f"  look inside:   sskafka topic consume sessions -b {bootstrap.partition(',')[0]}")
-        talk(f"                 sskafka pipeline status -b {bootstrap.partition(',')[0]}")
+        talk(f"  look inside:   {program} topic consume sessions -b {broker}")
+        talk(f"                 {program} pipeline status -b {broker}")
+        talk(f"                 {program} group describe sessions.parquet -b {broker}")
         talk("clicks flow; the first sessions are over some seconds after Spark has started. Ctrl+C ends the demo")
 
     @property
@@ -64,8 +68,13 @@ class Screen:
 
     def status(self) -> str:
         lag = max((query.lag for query in self.progress), default=0)
+        rate = max((query.in_per_s for query in self.progress), default=0)
+        state = max((query.state_rows for query in self.progress), default=0)
         watermark = max((query.watermark for query in self.progress), default="") or "-"
-        return f"{self.clicks} clicks, {self.sessions} sessions, lag {lag}, watermark {watermark}"
+        return (
+            f"{self.clicks} clicks, {self.sessions} sessions, Spark reads {rate:.0f}/s, lag {lag}, "
+            f"{state} rows of state, {dead_letters(self.progress)} dead letters, watermark {watermark}"
+        )
 
     def _print(self, sessions: "Sequence[Session]") -> None:
         talk(self.status())
@@ -73,20 +82,26 @@ class Screen:
             print("  ".join(cells(session)), flush=True)
 
     def _draw(self) -> None:
-        from rich.console import Group  # noqa: PLC0415  only for people
+        from rich.console import Console, Group  # noqa: PLC0415  only for people
         from rich.live import Live  # noqa: PLC0415  see above
         from rich.table import Table  # noqa: PLC0415  see above
 
-        if not self.sessions:
+        if not self.progress:  # while Spark starts, its stages are told
             return
-        table = Table(*HEADERS, title="the newest sessions", title_justify="left")
+        table = Table(*HEADERS, box=None, pad_edge=False)
         for session in reversed(self._newest):
             table.add_row(*cells(session))
-        shown = Group(table, self.status(), f"Spark: {self._spark_address}   Ctrl+C ends the demo")
+        shown = Group("", table, "", self.status(), f"Spark: {self._spark_address}   Ctrl+C ends the demo")
         if self._live is None:
-            self._live = Live(shown, auto_refresh=False)
+            self._live = Live(console=Console(highlight=False), auto_refresh=False)
             self._live.start()
         self._live.update(shown, refresh=True)
+
+
+def program_name() -> str:
+    """How this program is called from here: it may lie in an environment that is not active."""
+    here = Path(sys.argv[0])
+    return here.name if shutil.which(here.name) or not here.is_file() else str(here)
 
 
 def cells(session: "Session") -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from sskafka.cli.pairs import key_values
 from sskafka.cli.pipeline_connecting import connected
 from sskafka.cli.pipeline_progress import progress_for_people
 from sskafka.cli.pipeline_shipped import TopicOption
+from sskafka.cli.usage import UsageError
 
 if TYPE_CHECKING:
     from sskafka.pipelines.connector.planning import ClusterSession
@@ -69,9 +70,13 @@ def load(name: str) -> "Pipeline":
 def chosen(name: str, own_name: str, topic: list[str] | None, to: list[str] | None = None) -> "Pipeline":
     """The pipeline, pointed at other topics and places."""
     pipeline = load(name)
-    from sskafka.pipelines.shipped.wiring import wired  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.shipped.wiring import WiringError, wired  # noqa: PLC0415  not for --help
 
-    return wired(pipeline, name=own_name, topics=key_values(topic, "--topic"), places=key_values(to, "--to"))
+    topics, places = key_values(topic, "--topic"), key_values(to, "--to")
+    try:
+        return wired(pipeline, name=own_name, topics=topics, places=places)
+    except WiringError as error:
+        raise UsageError(str(error)) from None
 
 
 def list_(

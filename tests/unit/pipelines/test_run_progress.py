@@ -79,7 +79,7 @@ pyspark.errors.exceptions.base.PySparkRuntimeError: wrapped
 
 def test_a_plain_error_is_told_as_it_is() -> None:
     text = "[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found. SQLSTATE: 42P01; line 1 pos 14;\n'Project [*]"
-    assert explained(Exception(text)).startswith("[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found.")
+    assert explained(Exception(text)) == "[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found."
     assert explained(ValueError()) == "ValueError"
 
 

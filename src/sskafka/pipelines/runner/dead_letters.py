@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sskafka.client.errors import UnknownTopicError
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.delivery import deliver
@@ -93,7 +94,10 @@ class DeadLetters:
 
     def _bounds(self, everything: bool) -> tuple[Offsets, Offsets]:
         cluster = self._session.cluster
-        view = self._session.run(cluster.topic(self._topic))
+        try:
+            view = self._session.run(cluster.topic(self._topic))
+        except UnknownTopicError:  # the first run makes it
+            return {}, {}
         partitions = [TopicPartition(self._topic, number) for number in view.partitions]
         first = self._session.run(list_offsets(cluster, dict.fromkeys(partitions, EARLIEST)))
         last = self._session.run(list_offsets(cluster, dict.fromkeys(partitions, LATEST), isolation=_READ_COMMITTED))

@@ -4,7 +4,7 @@ import re
 
 _CAUSE = re.compile(r"^\s*(?:Caused by: )?((?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)): (.+)$")
 _WRAPPERS = ("PySpark", "StreamingQueryException", "SparkException", "PythonException", "AnalysisException")
-_NOISE = re.compile(r"\s*SQLSTATE: \w+\s*$")
+_NOISE = re.compile(r"\s*SQLSTATE: \w+(;.*)?\s*$")
 
 
 class PipelineRunError(Exception):
