@@ -140,6 +140,8 @@ class Broker:
         await self._serve_quorum(ground, control)
         if services is None:
             await control.begin()
+            self._side_doors = SideDoors(ground, self._sockets, control, None)
+            self._side_doors.maybe_open_http(self.samples)
             return
         doors = self._side_doors = SideDoors(ground, self._sockets, control, services.replicas)
         self._register_apis(services, doors, control)
@@ -158,8 +160,7 @@ class Broker:
     def _bind(self, is_broker: bool) -> None:
         self._stack.callback(self._sockets.close)
         self._sockets.bind_listeners()
-        if is_broker:
-            self._sockets.bind_doors()
+        self._sockets.bind_doors(is_broker)
 
     def _make_ground(self) -> Ground:
         executor = ThreadPoolExecutor(THREADS, thread_name_prefix="sskafka-io")

@@ -1,6 +1,7 @@
 """The doors beside Kafka's: HTTP, behind which a child process works, and the binary frames of ADR-0011.
 
-What they need is imported when one of them is to open: most brokers of a test have neither.
+What they need is imported when one of them is to open: most brokers of a test have neither. A node that is only a
+controller has an HTTP door for those who watch over it, and no records for anybody.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
 
 class SideDoors:
-    def __init__(self, ground: Ground, sockets: NodeSockets, control: NodeControl, replicas: ReplicaManager) -> None:
+    def __init__(
+        self, ground: Ground, sockets: NodeSockets, control: NodeControl, replicas: ReplicaManager | None
+    ) -> None:
+        """`replicas`: None on a node that is only a controller."""
         self._ground = ground
         self._sockets = sockets
         self._control = control
@@ -43,16 +47,17 @@ class SideDoors:
         from sskafka.servers.http.supervisor import HttpDoor  # noqa: PLC0415
         from sskafka.servers.local.answers import NodeAnswers  # noqa: PLC0415
 
-        settings, kafka = self._ground.settings, self._sockets.own_kafka_address
+        settings, is_broker = self._ground.settings, self._replicas is not None
         configuration = Configuration(
             node_id=settings["node.id"],
-            kafka_host=kafka.host,
-            kafka_port=kafka.port,
+            kafka_address=self._sockets.own_kafka_address if is_broker else None,
             lab_api=settings["lab.api"],
             allowed_hosts=self._own_host_names(),
             journal_file=journal_path(settings),
         )
-        answers = NodeAnswers(settings["node.id"], self._control, samples).table() | self._adr.answers()
+        answers = NodeAnswers(settings["node.id"], self._control, samples, is_broker).table()
+        if is_broker:
+            answers |= self._adr.answers()
         self._http = HttpDoor(bound, configuration, answers)
         self._ground.run_in_background(self._http.run())
 
@@ -79,6 +84,7 @@ class SideDoors:
         from sskafka.servers.adr.local_partitions import LocalPartitions  # noqa: PLC0415
         from sskafka.servers.adr.remote_partitions import RemotePartitions  # noqa: PLC0415
 
+        assert self._replicas is not None, "a controller has no door for records"
         settings, clock, executor, *_ = self._ground
         return Door(
             settings,

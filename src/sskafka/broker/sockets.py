@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from sskafka.client.connection import Address
 from sskafka.model.listeners import Listener, parse_address
+from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.sockets import bind, bind_door
 
@@ -40,9 +41,11 @@ class NodeSockets:
             for listener in settings.advertised_listeners or settings.controller_listeners
         ]
 
-    def bind_doors(self) -> None:
+    def bind_doors(self, is_broker: bool) -> None:
         for setting in (ADR_LISTENER, HTTP_LISTENER):
             address = parse_address(setting, self._settings[setting])
+            if address is not None and setting == ADR_LISTENER and not is_broker:
+                raise SettingError(setting, self._settings[setting], "a node that is only a controller has no records")
             if address is not None:
                 self._bound[setting] = bound = self._inherited.pop(setting, None) or bind_door(setting, *address)
                 self.door_addresses[setting] = self._door_address(Listener(setting, *address), bound)

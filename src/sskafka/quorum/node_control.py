@@ -86,6 +86,10 @@ class NodeControl:
         assert self._plane is not None
         return self._plane.voters.is_only(self._plane.node_id)
 
+    async def turn(self) -> None:
+        """Returns when the control loop has had a turn."""
+        await self.thread.call(asyncio.sleep(0))
+
     async def leader_other_than(self, known: int) -> int:
         """The node that leads the quorum, as this one sees it, once it is not `known` any more."""
         return await self.thread.call(self._leader_other_than(known))

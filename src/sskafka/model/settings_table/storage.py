@@ -29,8 +29,8 @@ STORAGE = (
     Setting("log.dir", LIST, ("/tmp/kafka-logs",), None, READ_ONLY, HIGH,
             "Data directory, where log.dirs is not set."),
     Setting("log.dirs", LIST, None, None, READ_ONLY, HIGH,
-            "Data directories; a new partition goes to the one with the fewest. One that cannot be used at the start is "
-            "offline.", fallbacks=(Fallback("log.dir"),)),
+            "Data directories; a new partition goes to the one with the fewest. One that cannot be used at the start "
+            "is offline.", fallbacks=(Fallback("log.dir"),)),
     planned("cordoned.log.dirs", LIST, (), None, PER_BROKER, MEDIUM,
             "Data directories that get no new partitions; * means all."),
     planned("log.dir.failure.timeout.ms", LONG, 30000, AtLeast(1), READ_ONLY, LOW,

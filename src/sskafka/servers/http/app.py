@@ -5,6 +5,7 @@ from collections.abc import Callable
 from fastapi import APIRouter, FastAPI
 
 from sskafka.model.version import __version__
+from sskafka.servers.http.configuration import Configuration
 from sskafka.servers.http.door import Door
 from sskafka.servers.http.guard import Guard
 from sskafka.servers.http.problems import PROBLEM_RESPONSES, handle_problems
@@ -23,6 +24,14 @@ ROUTES: tuple[Routes, ...] = (
 )
 LAB_ROUTES: tuple[Routes, ...] = (kraft.routes,)
 """Where callers vote and name leaders: only with lab.api=true."""
+CONTROLLER_ROUTES: tuple[Routes, ...] = (health.routes, operations.routes, docs.routes)
+"""Of a node that is only a controller."""
+
+
+def _routes_of(configuration: Configuration) -> tuple[Routes, ...]:
+    if not configuration.is_broker:
+        return CONTROLLER_ROUTES
+    return (*ROUTES, *(LAB_ROUTES if configuration.lab_api else ()))
 
 
 def build_app(door: Door) -> FastAPI:
@@ -34,7 +43,7 @@ def build_app(door: Door) -> FastAPI:
         redoc_url=None,
         responses=PROBLEM_RESPONSES,
     )
-    for routes in (*ROUTES, *(LAB_ROUTES if door.configuration.lab_api else ())):
+    for routes in _routes_of(door.configuration):
         app.include_router(routes(door))
     handle_problems(app)
     app.add_middleware(Guard, allowed_hosts=frozenset(door.configuration.allowed_hosts))

@@ -9,8 +9,8 @@ OPENED = "opened"
 
 class Configuration(NamedTuple):
     node_id: int
-    kafka_host: str
-    kafka_port: int
+    kafka_address: tuple[str, int] | None
+    """Of the node itself; None when it is only a controller, which serves no clients."""
     lab_api: bool
     allowed_hosts: tuple[str, ...]
     """Names that requests may be addressed to, beside localhost and plain IP addresses."""
@@ -22,4 +22,15 @@ class Configuration(NamedTuple):
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Configuration":
-        return cls(**{**values, "allowed_hosts": tuple(values["allowed_hosts"])})
+        address = values["kafka_address"]
+        return cls(
+            **{
+                **values,
+                "allowed_hosts": tuple(values["allowed_hosts"]),
+                "kafka_address": None if address is None else tuple(address),
+            }
+        )
+
+    @property
+    def is_broker(self) -> bool:
+        return self.kafka_address is not None

@@ -17,6 +17,7 @@ from sskafka.servers.http.replica_wait import FollowerReports, ReplicaWait
 from sskafka.servers.local.link import BrokerGoneError, BrokerLink
 
 NO_LEADER = -1
+NOWHERE = ("", 0)  # no route of a controller asks there
 CLIENT_ID = "http-door"
 QUICK_TIMEOUT_MS = 10_000  # a leader that is silent for so long is looked for elsewhere
 REQUEST_TIMEOUT_MS = 30_000
@@ -40,7 +41,7 @@ class Door:
 
     def new_cluster(self, request_timeout_ms: int = REQUEST_TIMEOUT_MS) -> Cluster:
         """With connections of its own: on one connection a long wait would hold up whatever comes after it."""
-        own = Address(self.configuration.kafka_host, self.configuration.kafka_port)
+        own = Address(*(self.configuration.kafka_address or NOWHERE))
         client_id = f"{CLIENT_ID}-{self.configuration.node_id}"
         return Cluster([own], ConnectionConfig(client_id, request_timeout_ms), clock=self.clock)
 
@@ -52,8 +53,9 @@ class Door:
     async def __aenter__(self) -> Self:
         self._stack.push_async_callback(self.cluster.close)
         self._stack.push_async_callback(self.administration.close)
-        await self._stack.enter_async_context(self.reader)
-        await self._stack.enter_async_context(self.writer)
+        if self.configuration.is_broker:
+            await self._stack.enter_async_context(self.reader)
+            await self._stack.enter_async_context(self.writer)
         self.leader_id = await self.link.ask("leader", known=None)
         watch = asyncio.create_task(self._watch_leader())
         self._stack.callback(watch.cancel)

@@ -3,8 +3,9 @@
     leader         {"known": id}                           -> the id of the active controller, once it is another one
     vote           {"candidate", "epoch", "up_to_date"}    -> {"granted", "leader_id", "leader_epoch"}
     begin_epoch    {"leader", "epoch"}                     -> {"accepted", "leader_id", "leader_epoch"}
-    alive          {}                                      -> true: the data loop turns
+    alive          {}                                      -> true: the data loop turns, and on a controller its own
     not_ready      {}                                      -> why clients cannot be served yet; null when they can
+                                                              (on a controller: why it decides nothing yet)
     samples        {}                                      -> parts: lists of [name, [[label, value]...], value]
 
 A vote that is granted here is on the disk before the answer leaves.
@@ -18,6 +19,7 @@ from typing import Any
 from sskafka.model.counters import Sample
 from sskafka.quorum.node_control import NodeControl
 from sskafka.raft.messages import DoorLeaderRequest, DoorLeaderResponse, DoorVoteRequest, DoorVoteResponse
+from sskafka.raft.voters import NO_NODE
 from sskafka.servers.local.server import Answer
 
 SAMPLES_A_TURN = 200  # about a millisecond of the data loop
@@ -26,8 +28,11 @@ SAMPLES_A_TURN = 200  # about a millisecond of the data loop
 class NodeAnswers:
     """`samples` counts anew each time it is called."""
 
-    def __init__(self, node_id: int, control: NodeControl, samples: Callable[[], Iterator[Sample]]) -> None:
+    def __init__(
+        self, node_id: int, control: NodeControl, samples: Callable[[], Iterator[Sample]], is_broker: bool = True
+    ) -> None:
         self._node_id = node_id
+        self._is_broker = is_broker
         self._control = control
         self._samples = samples
 
@@ -56,9 +61,13 @@ class NodeAnswers:
         return {"accepted": response.accepted, **_leader(response)}
 
     async def alive(self, details: Mapping[str, Any]) -> bool:
+        if not self._is_broker:
+            await self._control.turn()
         return True
 
     async def not_ready(self, details: Mapping[str, Any]) -> str | None:
+        if not self._is_broker:
+            return "the quorum has no leader" if self._control.leader_id == NO_NODE else None
         broker = self._control.image.brokers.get(self._node_id)
         if broker is None or broker.epoch != self._control.broker_epoch:  # metadata of an earlier life may be there
             return "the broker is not registered yet"

@@ -30,7 +30,7 @@ def routes(door: Door) -> APIRouter:
             raise Problem(UNAVAILABLE, f"the broker did not answer within {ALIVE_TIMEOUT_S:.0f} s") from None
         return Status(status="alive")
 
-    @router.get("/readyz", summary="The metadata is loaded and the broker unfenced")
+    @router.get("/readyz", summary="The metadata is loaded and the broker unfenced; the quorum has a leader")
     async def readyz() -> Status:
         problem = await door.link.ask("not_ready")
         if problem is not None:
@@ -40,7 +40,7 @@ def routes(door: Door) -> APIRouter:
     @router.get("/metrics", summary="Counters for Prometheus", response_class=PlainTextResponse)
     async def metrics() -> PlainTextResponse:
         parts = await door.link.ask_for_parts("samples")
-        lag = await group_lag_samples(door.cluster)
+        lag = await group_lag_samples(door.cluster) if door.configuration.is_broker else []
         text = exposition([*(sample for part in parts for sample in part), *lag])
         return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
