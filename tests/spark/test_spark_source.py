@@ -1,12 +1,13 @@
 """Reading topics with Spark: every way to say where, restarts, limits, and what happens when data is gone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from waiting import wait_until
 
-from sskafka.client.admin import Admin
+from sskafka.client.admin import Admin, NewTopic
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.progress import committed_progress
@@ -54,7 +55,7 @@ class TestBatches:
         assert (first["timestamp"].timestamp(), first["timestampType"]) == (2.0, 0)
 
     def test_offsets_times_and_assignments(self, spark: "SparkSession", bootstrap: str, filled: str) -> None:
-        offsets = f'{{"{filled}": {{"0": 90, "1": -2, "2": -1}}}}'
+        offsets = f'{{"{filled}": {{"0": 90, "1": -2, "2": 100}}}}'
         ends = f'{{"{filled}": {{"0": -1, "1": 10, "2": -1}}}}'
         by_offset = read(spark, bootstrap, subscribe=filled, startingOffsets=offsets, endingOffsets=ends)
         assert values(by_offset) == [*range(90, 110)]
@@ -63,7 +64,7 @@ class TestBatches:
         assert values(by_time) == list(range(100, 200))
         assigned = read(spark, bootstrap, assign=f'{{"{filled}": [2]}}')
         assert values(assigned) == list(range(200, 300))
-        assert values(read(spark, bootstrap, subscribePattern=f"{filled[:-2]}.*")) == list(range(300))
+        assert values(read(spark, bootstrap, subscribePattern=f"{filled[2:]}$")) == list(range(300))
 
     def test_many_tasks_or_few(self, spark: "SparkSession", bootstrap: str, filled: str) -> None:
         assert read(spark, bootstrap, subscribe=filled).rdd.getNumPartitions() == 1
@@ -78,6 +79,8 @@ class TestBatches:
             ({"subscribe": "no-such-topic-here"}, "there is no topic 'no-such-topic-here'"),
             ({"subscribe": "x", "startingOffset": "earliest"}, "did you mean startingOffsets"),
             ({"subscribe": "x", "startingOffsets": "soon"}, "option startingOffsets"),
+            ({"subscribe": "x", "kafka.security.protocol": "SASL_SSL"}, "secured listeners are not supported yet"),
+            ({"subscribe": "x", "kafka.isolation.levl": "read_committed"}, "did you mean isolation.level"),
             ({}, "one of them is needed"),
         ],
     )
@@ -86,6 +89,39 @@ class TestBatches:
     ) -> None:
         with pytest.raises(Exception, match=part):
             read(spark, bootstrap, **options).count()
+
+    def test_a_schema_that_a_topic_cannot_have(self, spark: "SparkSession", bootstrap: str, filled: str) -> None:
+        reader = spark.read.format("sskafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", filled)
+        with pytest.raises(Exception, match="cannot be changed to id, name"):
+            reader.schema("id int, name string").load().count()
+
+    @pytest.mark.parametrize(
+        ("start", "end", "told", "left"),
+        [
+            (10, -1, "offsets 10 to 100 were to be read, but the log begins at 40 now", range(40, 100)),
+            (10, 20, "offsets 10 to 20 were to be read, but the log begins at 40 now", ()),
+            (50, 500, "offsets 50 to 500 were to be read, but the log ends at 100", range(50, 100)),
+            (500, -1, "offsets 500 to 100 were to be read, but the log ends before them", ()),
+        ],
+    )
+    def test_offsets_that_are_not_there(
+        self,
+        spark: "SparkSession",
+        bootstrap: str,
+        filled: str,
+        session: ClusterSession,
+        start: int,
+        end: int,
+        told: str,
+        left: Iterable[int],
+    ) -> None:
+        """At once: nobody waits for records that will not come."""
+        session.run(Admin(session.cluster).delete_records({TopicPartition(filled, 0): 40}))
+        options = {"assign": f'{{"{filled}": [0]}}', "startingOffsets": f'{{"{filled}": {{"0": {start}}}}}'}
+        options["endingOffsets"] = f'{{"{filled}": {{"0": {end}}}}}'
+        with pytest.raises(Exception, match=f"{told}.*failOnDataLoss=false"):
+            read(spark, bootstrap, **options).count()
+        assert values(read(spark, bootstrap, **options, failOnDataLoss="false")) == list(left)
 
     def test_brokers_that_are_down_are_named_at_once(self, spark: "SparkSession") -> None:
         with pytest.raises(Exception, match=r"cannot connect to 127\.0\.0\.1:9: connection refused"):
@@ -155,6 +191,41 @@ class TestStreams:
         else:
             stream.run(failOnDataLoss="false")
             assert stream.values() == [*range(300), *range(350, 400)]
+
+    @pytest.mark.parametrize("fail", [True, False])
+    @pytest.mark.parametrize(("start", "told"), [(10, "begins at 40 now"), (500, "ends before them")])
+    def test_a_start_that_is_not_there(
+        self, stream: Stream, filled: str, session: ClusterSession, start: int, told: str, fail: bool
+    ) -> None:
+        session.run(Admin(session.cluster).delete_records({TopicPartition(filled, 0): 40}))
+        begin = f'{{"{filled}": {{"0": {start}, "1": -2, "2": -1}}}}'
+        if fail:
+            with pytest.raises(Exception, match=f"{told}.*failOnDataLoss=false"):
+                stream.run(startingOffsets=begin)
+        else:
+            stream.run(startingOffsets=begin, failOnDataLoss="false")
+            assert stream.values() == [*(range(40, 100) if start < 100 else ()), *range(100, 200)]
+
+    def test_a_topic_that_was_made_again(
+        self, stream: Stream, filled: str, produce: Callable[..., None], session: ClusterSession
+    ) -> None:
+        """Offsets of the old one mean nothing: the query ends, or goes on with what comes behind the end it finds."""
+        stream.run()
+        admin = Admin(session.cluster)
+        session.run(admin.delete_topics([filled]))
+        wait_until(lambda: filled not in {view.name for view in session.run(admin.list_topics())}, "it is deleted")
+        session.run(admin.create_topics([NewTopic(filled, 3, configs={"retention.ms": "-1"})]))
+        produce(filled, numbers(500, 510))
+        with pytest.raises(Exception, match=r"ends before them.*made again.*failOnDataLoss=false"):
+            stream.run()
+        stream.run(failOnDataLoss="false")
+        produce(filled, numbers(510, 515))
+        stream.run(failOnDataLoss="false")
+        assert stream.values() == [*range(300), *range(510, 515)]
+
+    def test_a_topic_that_is_not_there(self, spark: "SparkSession", bootstrap: str, tmp_path: Path) -> None:
+        with pytest.raises(Exception, match="there is no topic 'no-such-topic-here'"):
+            Stream(spark, bootstrap, "no-such-topic-here", tmp_path).run()
 
 
 def test_a_stream_has_no_end(spark: "SparkSession", bootstrap: str) -> None:

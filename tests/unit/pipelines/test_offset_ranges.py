@@ -68,6 +68,10 @@ def test_a_limit_above_what_waits_changes_nothing() -> None:
     assert limited({A0: 5}, {A0: 10, A1: 3}, 8) == {A0: 10, A1: 3}
 
 
+def test_a_limit_hides_no_partition_that_is_shorter_than_it_was() -> None:
+    assert limited({A0: 0, A1: 50}, {A0: 100, A1: 7}, 10) == {A0: 10, A1: 7}
+
+
 def test_ranges_leave_out_what_is_empty() -> None:
     assert ranges_between({A0: 5, A1: 7, B0: 0}, {A0: 5, A1: 9, B0: 3}) == [
         OffsetRange(A1, 7, 9),

@@ -88,7 +88,8 @@ def _whole(value: Any) -> int:
 def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], limit: int) -> Offsets:
     """`end` drawn back so that at most about `limit` offsets lie between: each partition gives in proportion.
 
-    Every partition that has something left moves by at least one, so that none starves beside large ones.
+    Every partition that has something left moves by at least one, so that none starves beside large ones. One that ends
+    before its start keeps that end: it is shorter than it was, which is told before anything is read.
     """
     waiting = {partition: max(0, offset - start.get(partition, 0)) for partition, offset in end.items()}
     total = sum(waiting.values())
@@ -97,6 +98,8 @@ def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, in
     shares = {partition: count * limit // total for partition, count in waiting.items()}
     return {
         partition: start.get(partition, 0) + min(waiting[partition], max(share, 1))
+        if waiting[partition]
+        else end[partition]
         for partition, share in shares.items()
     }
 

@@ -89,6 +89,11 @@ class OffsetSpec:
         """The offsets of single partitions."""
         return {} if isinstance(self.offsets, str) else self.offsets
 
+    def is_given_for(self, partition: TopicPartition) -> bool:
+        """By a number, not by the word earliest or latest."""
+        has_time = self.timestamp is not None or self.timestamps is not None
+        return has_time or self.given_offsets.get(partition, LATEST) >= 0
+
     def says(self, word: str, number: int) -> bool:
         """Whether this is `word`, or says so of some partition by the `number` that stands for it."""
         if self.timestamp is not None or self.timestamps is not None:

@@ -133,10 +133,10 @@ class Planner:
         return self._resolve(self._options.ending, "ending", unmatched_is_error=False)
 
     def bounds(self) -> tuple[Offsets, Offsets]:
-        """Where a batch begins and ends. A start behind the end of the log is data loss, told later."""
+        """Where a batch begins and ends. A start behind the end of the log is data loss, and told later."""
         start, end = self.starting(), self.ending()
-        for partition in sorted(start) if self._options.ending != OffsetSpec() else ():
-            if start[partition] > end.get(partition, start[partition]):
+        for partition in sorted(start):
+            if self._options.ending.is_given_for(partition) and start[partition] > end.get(partition, start[partition]):
                 raise OptionError(
                     "startingOffsets",
                     f"{partition} would begin at {start[partition]} and end before that, at {end[partition]}",

@@ -77,7 +77,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._latest = self._planner().latest()
         if self._target is None and self._must_wait(begin, self._latest):
             return start
-        end = self._latest if self._target is None else self._until_target(begin, self._target)
+        end = self._latest if self._target is None else self._target
         if isinstance(limit, ReadMaxRows):
             fresh = [partition for partition in end if partition not in begin]
             end = limited({**self._planner().earliest(fresh), **begin}, end, limit.max_rows)
@@ -93,11 +93,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return True
         self._triggered_at = now
         return False
-
-    @staticmethod
-    def _until_target(begin: Offsets, target: Offsets) -> Offsets:
-        """A restarted query may begin behind the target in some partitions: those stay where they are."""
-        return {partition: max(offset, begin.get(partition, offset)) for partition, offset in target.items()}
 
     def reportLatestOffset(self) -> OffsetsJson | None:
         return None if self._latest is None else to_json(self._latest)
