@@ -17,6 +17,7 @@ from replica_run import Run, run_noted
 from shard_lab import LoopWork, Sums
 
 from sskafka.coordination.coordinator import Coordinator
+from sskafka.coordination.load_counters import LoadCounters
 from sskafka.coordination.loading_turns import LoadingTurns
 from sskafka.coordination.shard import Shard, ShardRuntime, ShardState
 from sskafka.replication.timer_wheel import TimerWheel
@@ -28,7 +29,7 @@ class CoordinatedCluster(ReplicaCluster):
     def on_started(self, broker: ReplicaBroker) -> None:
         wheel = TimerWheel(self.time, broker.call_later)
         work = LoopWork(self._slowly(broker))
-        runtime = ShardRuntime(self.time, wheel, work, 2_000, LoadingTurns(work))
+        runtime = ShardRuntime(self.time, wheel, work, 2_000, LoadingTurns(work), LoadCounters())
         broker.coordinator = Coordinator(TOPIC, broker.replicas, Sums, runtime)  # type: ignore[attr-defined]
         broker.on_applied = broker.coordinator.metadata_changed  # type: ignore[attr-defined]
 

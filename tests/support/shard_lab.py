@@ -5,6 +5,7 @@ from collections.abc import Callable
 from group_lab import Asked
 from virtual_time import VirtualTime
 
+from sskafka.coordination.load_counters import LoadCounters
 from sskafka.coordination.loading_turns import LoadingTurns
 from sskafka.coordination.shard import Place, Shard, ShardRuntime
 from sskafka.model.coordination import Answer, Asker, Decision, StateRecord, TransactionalProducer
@@ -139,7 +140,7 @@ class ShardLab:
         self.log = MemoryLog()
         wheel = TimerWheel(self.time, self.time.call_later)
         work = LoopWork(self.time.call_later)
-        self.runtime = ShardRuntime(self.time, wheel, work, commit_timeout_ms, LoadingTurns(work))
+        self.runtime = ShardRuntime(self.time, wheel, work, commit_timeout_ms, LoadingTurns(work), LoadCounters())
         self.shard = self.begin()
 
     def begin(self) -> Shard[Sums]:

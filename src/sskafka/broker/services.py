@@ -67,6 +67,8 @@ class NodeServices:
         yield from self.replicas.samples()
         for topic in list(self.replicas.topics()):
             yield from topic_samples(topic)
+        yield from self._groups.samples()
+        yield from self._transactions.samples()
         if self._cleaner is not None:
             yield from self._cleaner.samples()
 

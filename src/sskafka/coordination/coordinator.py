@@ -5,6 +5,7 @@ stops the others. `make_machine` makes the state machine of a shard: groups for 
 __transaction_state.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -14,6 +15,7 @@ from sskafka.coordination.shard_log import PartitionLog
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.model.coordination import Asker, Decision, StateMachine, TransactionalProducer
+from sskafka.model.counters import Sample
 from sskafka.model.errors import ErrorCode
 from sskafka.replication.errors import ReplicationError
 from sskafka.replication.replica_manager import ReplicaManager
@@ -74,6 +76,13 @@ class Coordinator(Generic[M]):
 
     def active_shards(self) -> Iterator[Shard[M]]:
         return (shard for shard in list(self.shards.values()) if shard.state is ShardState.ACTIVE)
+
+    def samples(self, prefix: str) -> Iterator[Sample]:
+        """Of its shards, by their states, and of how they were loaded."""
+        counts = Counter(shard.state for shard in self.shards.values())
+        for state in ShardState:
+            yield Sample(prefix + "num_partitions", (("state", state.value),), counts[state])
+        yield from self._runtime.loads.samples(prefix)
 
     @property
     def is_loading(self) -> bool:

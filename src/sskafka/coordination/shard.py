@@ -18,6 +18,7 @@ from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sskafka.coordination.askers import NOBODY
+from sskafka.coordination.load_counters import LoadCounters
 from sskafka.coordination.shard_loader import ShardLoader
 from sskafka.coordination.shard_log import ShardLog
 from sskafka.coordination.shard_timers import Due, ShardTimers
@@ -71,6 +72,7 @@ class ShardRuntime(NamedTuple):
     commit_timeout_ms: int
     loading: Background
     """Where logs are loaded, see loading_turns.py."""
+    loads: LoadCounters
 
 
 class Shard(Generic[M]):
@@ -298,6 +300,7 @@ class Shard(Generic[M]):
     def _load(self) -> None:
         runtime = self._runtime
         self.state = ShardState.LOADING
+        self._load_began_ms = runtime.clock.monotonic_ms()
         self.machine = self._make_machine(Place(self.partition, self.leader_epoch, self._timers))
         self._loader = ShardLoader(self.log, self.machine, runtime.clock, runtime.loading, self._loaded)
         self._loader.start()
@@ -307,6 +310,7 @@ class Shard(Generic[M]):
             self._give_up(error)
             return
         self.state = ShardState.ACTIVE
+        self._runtime.loads.loaded(self._runtime.clock.monotonic_ms() - self._load_began_ms)
         self._end_offset = self.log.log_end_offset
         try:
             decision = self.machine.start(self._runtime.clock.now_ms())

@@ -4,6 +4,7 @@ Wires the pure machine to its runtime, to the senders of markers and to whoever 
 from the handlers (`initialize`, `enrol`, `end`: awaited) and from the leaders of partitions (`answer_leader`).
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Any, Protocol
 
@@ -15,15 +16,20 @@ from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.features import TRANSACTION_VERSION
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.coordination import Asker, Decision
+from sskafka.model.counters import Sample
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.transactions.counters import TransactionCounters
 from sskafka.transactions.ending import Ending
 from sskafka.transactions.initialization import Initialization
 from sskafka.transactions.machine import Prepared, TransactionLimits, TransactionMachine
 from sskafka.transactions.metadata import BUMPING_VERSION, ProducerIdentity, TransactionMetadata
+from sskafka.transactions.states import TransactionState
 from sskafka.transactions.verdict import Verdict
+
+_METRICS = "kafka_coordinator_transaction_"
 
 NextProducerId = Callable[[], Awaitable[int]]
 """A producer id that nobody else will ever get."""
@@ -54,6 +60,7 @@ class TransactionCoordinator:
         )
         self._image = image
         self._next_producer_id = next_producer_id
+        self._counters = TransactionCounters()
         self._shards: Coordinator[TransactionMachine] = Coordinator(
             TRANSACTION_STATE, replicas, self._make_machine, runtime
         )
@@ -65,6 +72,7 @@ class TransactionCoordinator:
             self._limits,
             lambda: self._image().features.get(TRANSACTION_VERSION, 0),
             self._send_markers,
+            self._counters,
         )
 
     def _send_markers(self, machine: TransactionMachine, prepared: Prepared) -> None:
@@ -188,6 +196,19 @@ class TransactionCoordinator:
         if known is None:
             raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
         return known
+
+    def samples(self) -> Iterator[Sample]:
+        """Names are ours where Kafka has no metric of the kind."""
+        machines = [shard.machine for shard in self._shards.active_shards()]
+        states = Counter(known.state for machine in machines for known in machine)
+        for state in TransactionState:
+            yield Sample(_METRICS + "transactions", (("state", state.label),), states[state])
+        yield Sample(_METRICS + "markers_pending", (), sum(machine.markers_under_way for machine in machines))
+        counters = self._counters
+        yield Sample(_METRICS + "committed_total", (), counters.committed)
+        yield Sample(_METRICS + "aborted_total", (), counters.aborted)
+        yield Sample(_METRICS + "timedout_total", (), counters.timed_out)
+        yield from self._shards.samples("kafka_server_transaction_coordinator_metrics_")
 
     @property
     def is_loading(self) -> bool:

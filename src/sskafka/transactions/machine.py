@@ -15,6 +15,7 @@ from sskafka.model.coordination import Answer, Asker, Decision, StateRecord, Tim
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.transactions import ending, enrolment, initialization
+from sskafka.transactions.counters import TransactionCounters
 from sskafka.transactions.ending import Ending
 from sskafka.transactions.expiry import has_expired, has_timed_out
 from sskafka.transactions.initialization import Initialization
@@ -55,8 +56,10 @@ class TransactionMachine:
         limits: TransactionLimits,
         transaction_version: Callable[[], int],
         on_prepared: Callable[["TransactionMachine", Prepared], None],
+        counters: TransactionCounters | None = None,
     ) -> None:
         self.coordinator_epoch = coordinator_epoch
+        self._counters = counters or TransactionCounters()
         self.transactions: dict[str, TransactionMetadata] = {}
         self._timers = timers
         self._limits = limits
@@ -101,6 +104,10 @@ class TransactionMachine:
         if self._under_way.get(transactional_id) is not prepared:
             return Decision()
         del self._under_way[transactional_id]
+        if prepared.is_commit:
+            self._counters.committed += 1
+        else:
+            self._counters.aborted += 1
         return Decision(records=[self._keep(completed(prepared.transaction, now_ms))], is_replayed=False)
 
     # -- what time brings
@@ -115,6 +122,7 @@ class TransactionMachine:
         self._timers.schedule(SWEEP, self._limits.sweep_interval_ms, self._sweep)
         decision = Decision(answers=self._resumed(), is_replayed=False, is_divisible=True)
         for known in [known for known in self.transactions.values() if has_timed_out(known, now_ms)]:
+            self._counters.timed_out += 1
             self._change(fenced(known, now_ms), decision)
         return decision
 
@@ -186,6 +194,11 @@ class TransactionMachine:
         return []
 
     # -- what administrators ask
+
+    @property
+    def markers_under_way(self) -> int:
+        """Of how many transactions."""
+        return len(self._under_way)
 
     def find(self, transactional_id: str) -> TransactionMetadata | None:
         return self.transactions.get(transactional_id)

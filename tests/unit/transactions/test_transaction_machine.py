@@ -6,6 +6,7 @@ from typing import Any
 from sskafka.model.coordination import Decision, StateRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
+from sskafka.transactions.counters import TransactionCounters
 from sskafka.transactions.ending import Ending
 from sskafka.transactions.initialization import Initialization
 from sskafka.transactions.machine import EXPIRY, SWEEP, Prepared, TransactionLimits, TransactionMachine
@@ -156,6 +157,17 @@ def test_a_transaction_open_for_too_long_is_aborted_and_its_producer_fenced() ->
     assert coordinator.state is S.PREPARE_ABORT
     assert [prepared.is_commit for prepared in coordinator.prepared] == [False]
     assert coordinator.end().error is ErrorCode.PRODUCER_FENCED
+
+
+def test_what_became_of_transactions_is_counted() -> None:
+    counters = TransactionCounters()
+    for commit in (True, True, False):
+        coordinator = ongoing()
+        coordinator.machine._counters = counters
+        coordinator.end(commit=commit)
+        coordinator.take(coordinator.machine.complete(coordinator.prepared[-1], 1))
+        coordinator.take(coordinator.machine.complete(coordinator.prepared[-1], 1))  # told twice
+    assert (counters.committed, counters.aborted, counters.timed_out) == (2, 1, 0)
 
 
 def test_an_id_nobody_uses_is_forgotten_with_a_tombstone() -> None:

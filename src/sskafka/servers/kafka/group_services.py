@@ -1,9 +1,10 @@
 """Groups on a broker: their coordinator and their APIs, made when they are first needed."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
 from sskafka.metadata.image import TopicImage
+from sskafka.model.counters import Sample
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.controller import Controller
 from sskafka.servers.kafka.first_need import FirstNeed, Surroundings, register_at_first_use
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from sskafka.servers.kafka.internal_topics import InternalTopics
 
 OFFSETS_TOPIC = "__consumer_offsets"
+METRICS = "kafka_server_group_coordinator_metrics_"
 GROUP_APIS = (
     ApiKey.OFFSET_COMMIT,
     ApiKey.OFFSET_FETCH,
@@ -52,14 +54,19 @@ class GroupServices:
 
     def _make(self) -> "GroupCoordinator":
         from sskafka.coordination.group_coordinator import GroupCoordinator  # noqa: PLC0415
+        from sskafka.coordination.load_counters import LoadCounters  # noqa: PLC0415
         from sskafka.coordination.loading_turns import LoadingTurns  # noqa: PLC0415
         from sskafka.coordination.shard import ShardRuntime  # noqa: PLC0415
         from sskafka.groups.group_settings import GroupSettings  # noqa: PLC0415
 
         replicas, settings, clock, wheel, background = self._surroundings
         timeout_ms = settings["offsets.commit.timeout.ms"]
-        runtime = ShardRuntime(clock, wheel, background, timeout_ms, LoadingTurns(background))
+        runtime = ShardRuntime(clock, wheel, background, timeout_ms, LoadingTurns(background), LoadCounters())
         return GroupCoordinator(replicas, GroupSettings.of(settings), runtime)
+
+    def samples(self) -> Iterator[Sample]:
+        coordinator = self._first_need.if_needed
+        return iter(()) if coordinator is None else coordinator.shards.samples(METRICS)
 
     # -- the APIs
 

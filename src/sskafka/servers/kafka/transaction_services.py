@@ -1,9 +1,10 @@
 """Transactions on a broker: their coordinator and their APIs, made when they are first needed."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from sskafka.metadata.image import ClusterImage
+from sskafka.model.counters import Sample
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.first_need import FirstNeed, Surroundings, register_at_first_use
 from sskafka.servers.kafka.group_services import GroupServices
@@ -57,6 +58,7 @@ class TransactionServices:
 
     def _make(self) -> "TransactionService":
         from sskafka.coordination.broker_links import BrokerLinks  # noqa: PLC0415
+        from sskafka.coordination.load_counters import LoadCounters  # noqa: PLC0415
         from sskafka.coordination.loading_turns import LoadingTurns  # noqa: PLC0415
         from sskafka.coordination.shard import ShardRuntime  # noqa: PLC0415
         from sskafka.coordination.transaction_service import (  # noqa: PLC0415
@@ -70,10 +72,16 @@ class TransactionServices:
             replicas,
             groups.coordinator,
             settings,
-            ShardRuntime(clock, wheel, background, settings["request.timeout.ms"], LoadingTurns(background)),
+            ShardRuntime(
+                clock, wheel, background, settings["request.timeout.ms"], LoadingTurns(background), LoadCounters()
+            ),
             BrokerLinks(transport, soon),
             TransactionPorts(image, next_producer_id, lambda error: error_code_of(error)[0]),
         )
+
+    def samples(self) -> Iterator[Sample]:
+        service = self._first_need.if_needed
+        return iter(()) if service is None else service.coordinator.samples()
 
     # -- the APIs
 
