@@ -3,7 +3,9 @@
 pyspark is imported here and below only when a session is asked for.
 """
 
+import logging
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -12,6 +14,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from sskafka.pipelines.java import Java, find_java
 
@@ -21,20 +24,31 @@ if TYPE_CHECKING:
 Tell = Callable[[str], None]
 
 STOP_TIMEOUT_S = 20
+CONNECT, CONNECT_PORT, CONNECT_TIMEOUT_S = "sc://", 15002, 10
+SESSION_SETTINGS = "spark.sql."
+CONNECT_PACKAGES = {"grpcio": "grpc", "grpcio-status": "grpc_status"}
 
 DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.streaming.stopTimeout": "60000",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
 }
+CLUSTER_DEFAULTS = {"spark.log.level": "ERROR"}
+"""Where the session is local, conf/log4j2.properties says so, without a word."""
+LATE_OPTIMIZING = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+)
+"""Java's optimizing compiler at ten times its thresholds. While Spark starts it takes half of Java's CPU time, for code
+that runs for seconds; loops over rows reach it all the same, a moment later."""
 LOCAL_DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": LATE_OPTIMIZING,
 }
 
 
@@ -43,6 +57,17 @@ class SparkMissingError(Exception):
 
     def __init__(self) -> None:
         super().__init__("pipelines need Spark: `pip install 'sskafka[spark]'` brings it, without any jar")
+
+
+class ConnectMissingError(Exception):
+    """What Spark Connect needs is not installed."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(f"Spark Connect (sc://...) needs {package}: `pip install 'sskafka[spark,connect]'` brings it")
+
+
+class ConnectServerError(Exception):
+    """No Spark Connect server answers."""
 
 
 class SparkSettingError(Exception):
@@ -64,9 +89,19 @@ class SessionSettings:
     def is_local(self) -> bool:
         return self.chosen_master.startswith("local")
 
+    @property
+    def is_connect(self) -> bool:
+        """Spark Connect: Java, workers and settings are a server's, and this process is a client of it."""
+        return self.chosen_master.startswith(CONNECT)
+
     def all_conf(self) -> dict[str, str]:
         """What the session is built with; the user's own settings win."""
-        return {**DEFAULTS, **(LOCAL_DEFAULTS if self.is_local else {}), **self.conf}
+        conf = {**DEFAULTS, **(LOCAL_DEFAULTS if self.is_local else CLUSTER_DEFAULTS), **self.conf}
+        return {name: conf[name] for name in conf if name not in self.left_to_the_server(conf)}
+
+    def left_to_the_server(self, conf: Mapping[str, str]) -> list[str]:
+        """Settings that a Spark Connect server has taken when it started: a client cannot change them."""
+        return [name for name in conf if self.is_connect and not name.startswith(SESSION_SETTINGS)]
 
 
 def start_session(settings: SessionSettings, tell: Tell = lambda _: None) -> "SparkSession":
@@ -75,13 +110,20 @@ def start_session(settings: SessionSettings, tell: Tell = lambda _: None) -> "Sp
         raise SparkMissingError
     check_conf(settings.all_conf())
     began = time.monotonic()
-    if not settings.chosen_master.startswith("sc://"):  # Spark Connect: the Java is at the other end
+    if settings.is_connect:
+        check_connect(settings.chosen_master)
+        tell(f"connecting to Spark at {settings.chosen_master}")
+        left = settings.left_to_the_server(settings.conf)
+        if left:
+            tell(f"settings that only the server can have are passed over: {', '.join(left)}")
+    else:
         tell("looking for Java")
         java = find_java()
         tell(f"Java {java.version} from {java.origin}")
         prepare_environment(java, settings)
-    tell(f"starting Spark on {settings.chosen_master}")
+        tell(f"starting Spark on {settings.chosen_master}")
     session = _build(settings)
+    check_conf({"spark.speculation": session.conf.get("spark.speculation", "false") or "false"})
     tell(f"Spark {session.version} is ready after {time.monotonic() - began:.1f} s")
     return session
 
@@ -93,12 +135,12 @@ def stop_session() -> None:
     from pyspark import SparkContext  # noqa: PLC0415  it is there
     from pyspark.sql import SparkSession  # noqa: PLC0415  see above
 
-    gateway = SparkContext._gateway
-    if gateway is None:
-        return
     session = SparkSession.getActiveSession()
     if session is not None:
         session.stop()
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
     gateway.shutdown()
     process = gateway.proc  # pyspark started it, and would end it only when Python ends
     process.stdin.close()
@@ -123,6 +165,22 @@ def java_exit_code(wait_s: float = 0) -> int | None:
         return None
 
 
+def check_connect(address: str) -> None:
+    """Finds out at once what Spark's client would try for minutes."""
+    for package, module in CONNECT_PACKAGES.items():
+        if find_spec(module) is None:
+            raise ConnectMissingError(package)
+    place = urlsplit(address)
+    try:
+        host, port = place.hostname or "localhost", place.port or CONNECT_PORT
+        socket.create_connection((host, port), CONNECT_TIMEOUT_S).close()
+    except (OSError, ValueError) as error:
+        raise ConnectServerError(
+            f"no Spark Connect server answers at {address}: {error}. "
+            "Spark's sbin/start-connect-server.sh starts one; its Python needs sskafka[spark]"
+        ) from error
+
+
 def check_conf(conf: Mapping[str, str]) -> None:
     if conf.get("spark.speculation", "false").lower() == "true":
         raise SparkSettingError(
@@ -142,7 +200,8 @@ def prepare_environment(java: Java, settings: SessionSettings) -> None:
 def _build(settings: SessionSettings) -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415  a second or more
 
-    if settings.chosen_master.startswith("sc://"):
+    _leave_errors_to_those_who_catch_them()
+    if settings.is_connect:
         builder = SparkSession.builder.remote(settings.chosen_master)
     else:
         builder = SparkSession.builder.master(settings.chosen_master)
@@ -150,3 +209,10 @@ def _build(settings: SessionSettings) -> "SparkSession":
     for key, value in settings.all_conf().items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _leave_errors_to_those_who_catch_them() -> None:
+    """pyspark would print the stack traces of two languages for each error that it raises."""
+    from pyspark.logger import PySparkLogger  # noqa: PLC0415  see above
+
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)

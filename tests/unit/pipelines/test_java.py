@@ -4,9 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from sskafka.pipelines import java
+from sskafka.pipelines import java, session
 from sskafka.pipelines.java import JavaMissingError, find_java, make_wrapper
-from sskafka.pipelines.session import SessionSettings, SparkSettingError, check_conf
+from sskafka.pipelines.session import (
+    ConnectMissingError,
+    ConnectServerError,
+    SessionSettings,
+    SparkSettingError,
+    check_conf,
+    start_session,
+)
 
 
 def fake_java(home: Path, version: str, exit_code: int = 0) -> Path:
@@ -45,15 +52,16 @@ def test_without_java_the_message_says_what_to_do(tmp_path: Path, monkeypatch: p
         find_java({"JAVA_HOME": str(old), "PATH": str(broken / "bin")})
 
 
-def test_the_wrapper_drops_the_one_argument_and_keeps_all_others(tmp_path: Path) -> None:
+def test_the_wrapper_drops_two_arguments_and_keeps_all_others(tmp_path: Path) -> None:
     script = tmp_path / "it's a jdk" / "bin" / "java"
     script.parent.mkdir(parents=True)
     script.write_text('#!/bin/sh\nfor argument in "$@"; do printf "<%s>" "$argument"; done\n')
     script.chmod(0o755)
     home = make_wrapper(tmp_path / "it's a jdk", tmp_path / "cache")
-    arguments = ["-Da=b c", "--add-modules=jdk.incubator.vector", "", "-x", "$HOME", "'q'"]
+    missing = ["--add-modules=jdk.incubator.vector", "--add-opens=java.base/sun.security.action=ALL-UNNAMED"]
+    arguments = ["-Da=b c", *missing, "", "-x", "--add-opens=java.base/java.nio=ALL-UNNAMED", "$HOME", "'q'"]
     said = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
-    assert said == "<-Da=b c><><-x><$HOME><'q'>"
+    assert said == "<-Da=b c><><-x><--add-opens=java.base/java.nio=ALL-UNNAMED><$HOME><'q'>"
 
 
 def test_the_wrapper_follows_a_runtime_that_has_moved(tmp_path: Path) -> None:
@@ -67,6 +75,29 @@ def test_the_wrapper_follows_a_runtime_that_has_moved(tmp_path: Path) -> None:
 def test_speculation_is_refused() -> None:
     with pytest.raises(SparkSettingError, match="speculation"):
         check_conf({"spark.speculation": "true"})
+
+
+def test_a_connect_server_keeps_its_own_settings() -> None:
+    settings = SessionSettings(master="sc://host", conf={"spark.jars": "x", "spark.sql.ansi.enabled": "false"})
+    assert settings.left_to_the_server(settings.conf) == ["spark.jars"]
+    assert settings.all_conf()["spark.sql.ansi.enabled"] == "false"
+    assert all(name.startswith("spark.sql.") for name in settings.all_conf())
+    local = SessionSettings(master="local[2]", conf={"spark.jars": "x"})
+    assert local.left_to_the_server(local.conf) == []
+    assert local.all_conf()["spark.jars"] == "x"
+
+
+def test_a_connect_server_that_is_not_there_is_told_at_once() -> None:
+    with pytest.raises(ConnectServerError, match=r"sc://127\.0\.0\.1:9: .*refused.*start-connect-server"):
+        start_session(SessionSettings(master="sc://127.0.0.1:9"))
+    with pytest.raises(ConnectServerError, match=r"sc://127\.0\.0\.1:port"):
+        start_session(SessionSettings(master="sc://127.0.0.1:port"))
+
+
+def test_what_connect_needs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "find_spec", lambda name: None if name == "grpc" else name)
+    with pytest.raises(ConnectMissingError, match=r"needs grpcio: `pip install 'sskafka\[spark,connect\]'`"):
+        start_session(SessionSettings(master="sc://127.0.0.1:9"))
 
 
 def test_local_sessions_stay_on_this_machine_and_settings_of_the_user_win() -> None:
