@@ -12,7 +12,9 @@ import deltalake
 import pyarrow.parquet as pq
 import pytest
 from test_spark_source import read
+from typer.testing import CliRunner
 
+from sskafka.cli.commands import app
 from sskafka.client.errors import UnknownTopicError
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.model import Pipeline, Trigger
@@ -202,6 +204,42 @@ sinks:
   - parquet: {{path: stopped}}
 trigger: 1 milliseconds
 """
+
+
+PLAIN = """\
+name: {name}
+sources:
+  lines: {{topic: {topic}, format: text}}
+sinks:
+  - parquet: {{path: plain}}
+trigger: available-now
+"""
+
+
+def test_after_a_reset_everything_is_read_again(
+    spark: "SparkSession",
+    bootstrap: str,
+    session: ClusterSession,
+    new_topic: Callable[..., str],
+    produce: Callable[..., None],
+    written: Callable[..., Pipeline],
+    run: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    topic = new_topic(1, "lines")
+    produce(topic, [b"one", b"two", None])
+    pipeline = written(PLAIN, topic)
+    run(pipeline)
+    assert not backlog(session, pipeline, bootstrap)[0].is_first_run
+    reset = CliRunner().invoke(app, ["pipeline", "reset", str(pipeline.path), "--execute", "-b", bootstrap])
+    assert reset.exit_code == 0, reset.output
+    assert backlog(session, pipeline, bootstrap)[0].is_first_run
+    assert not (tmp_path / "plain").exists()
+    (aside,) = tmp_path.glob("plain-before-*")
+    run(pipeline)
+    for directory in (aside, tmp_path / "plain"):
+        rows = spark.read.parquet(str(directory)).orderBy("_offset").collect()
+        assert [row["value"] for row in rows] == ["one", "two", None]
 
 
 JOIN = """\

@@ -200,7 +200,7 @@ def run(
         result = run_pipeline(pipeline, settings, tell=progress.tell, on_progress=progress.show, stop=stop.event)
     finally:
         progress.close()
-    talk(ending(pipeline, result))
+    talk(ending(name, pipeline, result))
     if stop.number == signal.SIGINT:
         raise typer.Exit(INTERRUPTED)
     if pipeline.strict and result.unmet:
@@ -208,11 +208,11 @@ def run(
         raise CommandError(f"expectations were not met: {counts}")
 
 
-def ending(pipeline: "Pipeline", result: "RunResult") -> str:
+def ending(name: str, pipeline: "Pipeline", result: "RunResult") -> str:
     text = f"run {result.run} of {pipeline.name} has ended: {result.rows_in} rows read"
     if not result.dead_letters:
         return text
-    return f"{text}, {result.dead_letters} dead letters: `sskafka pipeline dlq` shows them"
+    return f"{text}, {result.dead_letters} dead letters: `sskafka pipeline dlq {name}` shows them"
 
 
 class StopOnSignals:
@@ -284,14 +284,14 @@ def dlq(
     with connected(bootstrap) as session:
         letters = DeadLetters(session, bootstrap, pipeline.dead_letter_topic)
         if replay:
-            sent = letters.replay(limit or None)
-            talk(f"{sent} records were sent back, {letters.count()} are left")
-            return
-        waiting = letters.count()
-        found = list(islice(letters.waiting(everything=everything), limit or None))
-    print_letters(found, output)
-    if waiting > len(found) and not everything:
-        talk(f"{len(found)} of {waiting}; -n 0 shows all")
+            talk(f"{letters.replay(limit or None)} records were sent back")
+        found = list(islice(letters.waiting(everything=everything and not replay), limit + 1 if limit else None))
+    if replay:
+        talk("more are waiting: -n 0 sends all" if found else "none is left")
+        return
+    print_letters(found[:limit] if limit else found, output)
+    if limit and len(found) > limit:
+        talk("there are more: -n 0 shows all")
 
 
 def print_letters(letters: "Sequence[DeadLetter]", output: Format) -> None:

@@ -60,10 +60,6 @@ class DeadLetters:
             for batch in read_ranges(options, [part]):
                 yield from (_letter(row, part.partition) for row in batch.to_pylist())
 
-    def count(self) -> int:
-        start, end = self._bounds(everything=False)
-        return sum(max(0, end[partition] - start[partition]) for partition in end)
-
     def replay(self, limit: int | None = None) -> int:
         """Sends records back to the topics they came from; each only once, unless this dies in between."""
         sent = 0

@@ -9,6 +9,7 @@ the checkpoint ends between batches.
 """
 
 import json
+import signal
 import tempfile
 import threading
 import time
@@ -96,7 +97,8 @@ def run_pipeline(
     conf = {**checkpoint_conf(pipeline), **pipeline.spark, **settings.conf}
     session = SessionSettings(f"sskafka {pipeline.name}", settings.master, conf)
     with RunReporter(pipeline, settings.bootstrap, run_id, stop, tell) as reporter:
-        spark = start_session(session, tell)
+        with keeping_signal_handlers():
+            spark = start_session(session, tell)
         run = _Run(pipeline, settings.bootstrap, spark, reporter, stop)
         with _telling_of_java():
             result = run.go(run_id, tell, on_progress)
@@ -106,9 +108,18 @@ def run_pipeline(
     return result
 
 
+@contextmanager
+def keeping_signal_handlers() -> Iterator[None]:
+    """A Spark session would take Ctrl+C for itself and cancel all jobs, in the middle of a batch."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
+
+
 def checkpoint_conf(pipeline: Pipeline) -> dict[str, str]:
-    """How Spark writes files of the checkpoint. Its usual way asks `readlink` and `chmod` of the system about each file
-    of a local disk: hundreds of processes, started by a large one. The other way needs none, and renames as safely."""
+    """How Spark writes files of the checkpoint. On a local disk its usual way starts `readlink` for each file and each
+    renaming of it: hundreds of processes in a few batches. The other way renames as safely without."""
     files = [sink.path for sink in pipeline.sinks if isinstance(sink, ParquetSink)]
     if any("://" in place for place in (pipeline.checkpoint_root, *files)):
         return {}
@@ -121,7 +132,7 @@ def _telling_of_java() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        code = java_exit_code(JAVA_END_WAIT_S)
+        code = java_exit_code(0 if isinstance(error, PipelineRunError) else JAVA_END_WAIT_S)
         if code is None:
             raise
         how = f"was ended by signal {-code}" if code < 0 else f"has ended with code {code}"
