@@ -128,6 +128,60 @@ def test_a_topic_is_compacted_while_it_is_written_and_stays_so(start_broker: Sta
     assert "Traceback" not in broker.log
 
 
+def test_last_values_keep_their_offsets_and_tombstones_go_in_time(start_broker: StartBroker) -> None:
+    """As a client sees it: produce keyed records and tombstones, wait for the cleaner, read."""
+    broker = start_broker(QUICK)
+    written: dict[bytes, tuple[int, bytes | None]] = {}  # by key: where its last record is, and its value
+
+    def write(connection: Connection, key: bytes, value: bytes | None) -> None:
+        batch = build_batch([NewRecord(key, value, (), int(time.time() * 1000))])
+        answer = connection.produce("accounts", batch)
+        assert answer.error_code == 0
+        written[key] = (answer.base_offset, value)
+
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic("accounts", **COMPACTED, delete_retention_ms=2_000)
+        for number in range(200):
+            write(connection, b"key-%d" % (number % KEYS), b"%d" % number)
+        for number in range(0, KEYS, 2):
+            write(connection, b"key-%d" % number, None)
+        tombstones = {key: place for key, place in written.items() if place[1] is None}
+        assert len(tombstones) == KEYS // 2
+
+        def left() -> dict[bytes, list[tuple[int, bytes | None]]]:
+            """By key: its records. More is written, for only what lies before the newest segment is compacted."""
+            for number in range(20):
+                write(connection, b"filling", b"%d" % number + b"." * 1_000)
+            found: dict[bytes, list[tuple[int, bytes | None]]] = {}
+            for record in read(connection, "accounts"):
+                assert record.key is not None
+                found.setdefault(record.key, []).append((record.offset, record.value))
+            return found
+
+        def is_compacted() -> bool:
+            return all(len(records) == 1 for key, records in left().items() if key != b"filling")
+
+        def are_tombstones_gone() -> bool:
+            return not left().keys() & tombstones.keys()
+
+        wait_until(is_compacted, "one record a key is left")
+        wait_until(are_tombstones_gone, "delete.retention.ms is over")
+        records = left()
+        kept = {key: place for key, place in written.items() if key not in tombstones and key != b"filling"}
+        assert {key: found for key, found in records.items() if key != b"filling"} == {
+            key: [place] for key, place in kept.items()
+        }
+        gone_offset, next_offset = 0, min(offset for offset, _ in kept.values())
+        assert read_from(connection, "accounts", gone_offset)[0].offset == next_offset, (
+            "who asks for less goes on there"
+        )
+        broker.restart(unclean=True)
+    with Connection(broker.bootstrap) as connection:
+        found = {record.key: (record.offset, record.value) for record in read(connection, "accounts")}
+        assert found.items() >= kept.items()
+        assert not found.keys() & tombstones.keys()
+
+
 def test_kill_while_compacting_leaves_a_log_that_can_be_read(start_broker: StartBroker) -> None:
     """With a throttle that makes a round take some seconds; the cleaner goes with its broker."""
     broker = start_broker({**QUICK, "log.cleaner.io.max.bytes.per.second": 400_000})
