@@ -24,7 +24,7 @@ SETTINGS = {
 }
 OUTAGE_OPTIONS = {"kafka.default.api.timeout.ms": 20_000, "kafkaConsumer.pollTimeoutMs": 20_000}
 ENDS_WITHIN_S = 120
-SUPERSEDED = ("has taken over", "Multiple streaming queries", "Concurrent transaction")
+SUPERSEDED = ("has taken over", "Multiple streaming queries", "Race while writing", "Concurrent transaction")
 """How a run hears that a newer one is there: from topics or events, from Spark's logs, from Delta."""
 
 

@@ -46,6 +46,7 @@ class RunReporter:
         self._is_over = threading.Event()
         self._failure = ""
         self._thread = threading.Thread(target=self._work, name="pipeline-events", daemon=True)
+        self._has_heard_itself = False
         self.taken_over_by = ""
 
     def __enter__(self) -> Self:
@@ -115,9 +116,12 @@ class RunReporter:
         self._heard_up_to = end
 
     def _hear(self, event: Event) -> None:
+        """Of two runs that start at once the one goes on whose start stands later in the log."""
         if event.type is EventType.STOP_REQUESTED and event.run == self._run:
             self._stop.set()
-        elif event.type is EventType.STARTED and event.run != self._run:
+        elif event.type is EventType.STARTED and event.run == self._run:
+            self._has_heard_itself = True
+        elif event.type is EventType.STARTED and self._has_heard_itself:
             self.taken_over_by = event.run
             self._stop.set()
 

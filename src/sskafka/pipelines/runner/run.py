@@ -216,12 +216,12 @@ class _Run:
 
     def _finished(self, run_id: str, queries: "list[StreamingQuery]", on_progress: OnProgress) -> RunResult:
         progress = self._tell_progress(queries, on_progress)
+        if self._reporter.taken_over_by:  # its queries fail for that, each in words of its own
+            raise PipelineRunError(f"run {self._reporter.taken_over_by} of the same pipeline has taken over")
         for query in queries:
             failure = query.exception()
             if failure is not None:
                 raise PipelineRunError(f"{self._name(query)}: {explained(failure)}") from failure
-        if self._reporter.taken_over_by:
-            raise PipelineRunError(f"run {self._reporter.taken_over_by} of the same pipeline has taken over")
         return RunResult(run_id, progress)
 
     def _name(self, query: "StreamingQuery") -> str:
