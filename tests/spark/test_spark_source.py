@@ -11,7 +11,7 @@ from sskafka.client.admin import Admin, NewTopic
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.progress import committed_progress
-from sskafka.pipelines.runner.queries import start_patiently
+from sskafka.pipelines.runner.patience import start_patiently
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -33,6 +33,16 @@ class ConnectorMissingError(ConnectorError):
         )
 
 
+class ServerLacksConnectorError(ConnectorError):
+    """A Spark Connect server has no connector of ours."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the Spark Connect server does not know the connector sskafka: the Python that it runs (PYSPARK_PYTHON) "
+            "needs `pip install 'sskafka[spark]'`"
+        )
+
+
 def reading_connector(wanted: str, jars: Mapping[str, str]) -> str:
     """`jars` are the values of JAR_SETTINGS."""
     if wanted != AUTO:

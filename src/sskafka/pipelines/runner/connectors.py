@@ -4,14 +4,17 @@ from pyspark.sql import SparkSession
 
 from sskafka.pipelines.connector.choosing import (
     JAR_SETTINGS,
+    OURS,
     SPARKS_OWN,
     ConnectorMissingError,
+    ServerLacksConnectorError,
     is_missing,
     reading_connector,
     writing_connector,
 )
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.files.model import Pipeline, TopicSink
+from sskafka.pipelines.runner.patience import patiently
 from sskafka.pipelines.runner.recovery import topic_sinks
 
 
@@ -24,17 +27,28 @@ def writer_of(spark: SparkSession, pipeline: Pipeline, sink: TopicSink) -> str:
 
 
 def check_connector(spark: SparkSession, pipeline: Pipeline) -> str:
-    """What to tell of the connector, empty where it is ours; ConnectorMissingError where Spark has not got it."""
-    if reader_of(spark, pipeline) != SPARKS_OWN:
-        return ""
-    source = spark.readStream.format(SPARKS_OWN).option(BOOTSTRAP, "localhost:9092").option("subscribe", "any")
+    """What to tell of the connector, empty where it is ours; a ConnectorError where Spark has not got it."""
+    connector = reader_of(spark, pipeline)
+    if connector == OURS and not _is_connect(spark):
+        return ""  # it is in this very Python
     try:
-        source.load().schema  # noqa: B018  Spark looks for the connector, and for no broker
+        _look_for(spark, connector)
     except Exception as error:
-        if is_missing(error):
-            raise ConnectorMissingError(_jars(spark)) from error
-        raise
-    return f"topics are read by Spark's own connector{_of_writing(spark, pipeline)}"
+        if not is_missing(error):
+            raise
+        lacking = ConnectorMissingError(_jars(spark)) if connector == SPARKS_OWN else ServerLacksConnectorError()
+        raise lacking from error
+    return "" if connector == OURS else f"topics are read by Spark's own connector{_of_writing(spark, pipeline)}"
+
+
+def _look_for(spark: SparkSession, connector: str) -> None:
+    """Makes Spark look for the connector, and for no broker."""
+    source = spark.readStream.format(connector).option(BOOTSTRAP, "localhost:9092").option("subscribe", "any")
+    patiently(lambda: source.load().schema)
+
+
+def _is_connect(spark: SparkSession) -> bool:
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def _of_writing(spark: SparkSession, pipeline: Pipeline) -> str:

@@ -107,7 +107,8 @@ def _backlog_of(session: ClusterSession, pipeline: Pipeline, source: Source, que
 def resolved_schema(spark: "SparkSession", pipeline: Pipeline, bootstrap: str) -> list[tuple[str, str]]:
     """The columns that the sinks get; Spark analyses the plan and reads nothing."""
     from sskafka.pipelines.runner.connectors import check_connector  # noqa: PLC0415  Spark is there now
-    from sskafka.pipelines.runner.queries import Surroundings, patiently, result_of  # noqa: PLC0415  see above
+    from sskafka.pipelines.runner.patience import patiently  # noqa: PLC0415  see above
+    from sskafka.pipelines.runner.queries import Surroundings, result_of  # noqa: PLC0415  see above
 
     check_connector(spark, pipeline)
     run = Surroundings(spark, pipeline, bootstrap)

@@ -4,11 +4,10 @@ Separate queries keep each sink exactly once by its own means: Parquet by Spark'
 Delta by transaction versions in the table. They read the topics again each; a topic is made for that.
 """
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar, assert_never
+from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -30,16 +29,11 @@ from sskafka.pipelines.files.model import (
 from sskafka.pipelines.runner.connectors import writer_of
 from sskafka.pipelines.runner.delta import DeltaWriter
 from sskafka.pipelines.runner.naming import FileMistakeError
+from sskafka.pipelines.runner.patience import patiently, start_patiently
 from sskafka.pipelines.runner.progress import OUT, ROWS
 from sskafka.pipelines.runner.recovery import transactional_prefix
 from sskafka.pipelines.runner.tables import dead_letters, parsed, read_records, table
 from sskafka.pipelines.runner.transforming import transformed
-
-T = TypeVar("T")
-
-_START_ATTEMPTS = 3
-_START_POLL_S = 0.1
-_TOO_SLOW = ("Python worker failed to connect back", "waiting for the Python worker to connect back")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,36 +74,6 @@ def start_queries(run: Surroundings) -> list[StreamingQuery]:
             query.stop()
         raise
     return started
-
-
-def patiently(build: Callable[[], T]) -> T:
-    """What Spark makes with Python processes of its own: those that came up too slowly are started again."""
-    for _ in range(_START_ATTEMPTS - 1):
-        try:
-            return build()
-        except Exception as error:
-            if not _is_too_slow(error):
-                raise
-    return build()
-
-
-def _is_too_slow(error: Exception | None) -> bool:
-    return any(text in str(error) for text in _TOO_SLOW)
-
-
-def start_patiently(start: Callable[[], StreamingQuery]) -> StreamingQuery:
-    """A query whose source has been found, before the next one starts.
-
-    Spark gives each query's Python processes ten seconds to come up. On a busy machine those of several queries at
-    once are too slow; what failed for that alone has done nothing yet and is started again."""
-    for attempt in range(_START_ATTEMPTS):
-        query = start()
-        while query.isActive and "nitializing" in query.status["message"]:
-            time.sleep(_START_POLL_S)
-        failure = query.exception()
-        if not _is_too_slow(failure) or attempt == _START_ATTEMPTS - 1:
-            break
-    return query
 
 
 def checkpoint_of(pipeline: Pipeline, query: str) -> str:
