@@ -4,12 +4,13 @@ import asyncio
 import re
 from collections.abc import Coroutine, Iterable, Mapping
 from functools import partial
+from itertools import count
 from typing import Any, Self, TypeVar
 
 from sskafka.client.admin import Admin
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig
-from sskafka.client.errors import UnknownTopicError
+from sskafka.client.errors import ConnectionLostError, RequestTimeoutError, UnknownTopicError
 from sskafka.client.offsets import NO_OFFSET, list_offsets
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.errors import DataLossError, OptionError
@@ -60,11 +61,24 @@ async def _connected(bootstrap: str, config: ConnectionConfig, patiently: bool) 
     """A cluster that answered once: where nobody listens a query fails at once instead of trying for a minute."""
     cluster = Cluster(bootstrap, config)
     try:
-        await (cluster.retrying(cluster.refresh) if patiently else cluster.refresh())
+        await (cluster.retrying(cluster.refresh) if patiently else _first_answer(cluster))
     except BaseException:
         await cluster.close()
         raise
     return cluster
+
+
+async def _first_answer(cluster: Cluster) -> None:
+    """Whoever accepts a connection and hangs up is starting or stopping: others are asked, and then that one again."""
+    deadline_ms = cluster.deadline_ms()
+    for attempt in count():
+        try:
+            await cluster.refresh()
+            return
+        except (ConnectionLostError, RequestTimeoutError):
+            if cluster.clock.monotonic_ms() >= deadline_ms:
+                raise
+        await cluster.pause(attempt, deadline_ms)
 
 
 class Planner:
