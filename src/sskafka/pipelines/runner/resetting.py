@@ -50,7 +50,13 @@ def groups_of(pipeline: Pipeline) -> list[str]:
 def _set_aside(directory: Path, stamp: str) -> Iterator[Step]:
     aside = directory.with_name(f"{directory.name}-before-{stamp}")
     if (directory / SPARK_LOG).exists():
-        yield Step(f"move {directory} to {aside}", partial(directory.rename, aside))
+        yield Step(f"move {directory} to {aside}", partial(_move, directory, aside))
+
+
+def _move(directory: Path, aside: Path) -> None:
+    """Without its log, whose paths lead to where the files were: they are plain files from now on."""
+    directory.rename(aside)
+    shutil.rmtree(aside / SPARK_LOG)
 
 
 def _delete(session: ClusterSession, group: str) -> None:
