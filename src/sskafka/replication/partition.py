@@ -512,11 +512,12 @@ class Partition:
     # -- the log itself
 
     def replace_log(self, log: Log) -> None:
-        """The same content from another directory; who waits here goes on waiting."""
+        """The same content from another directory, synced; who waits for other replicas goes on waiting."""
         log.producers.verifies_transactions = self.log.producers.verifies_transactions
         self.log = log
         log.on_ready = self._flushed
         self._first_unstable_offset = log.first_unstable_offset(self.high_watermark)
+        self._flushed()  # the sync that somebody waited for here was the old log's
 
     # -- where the log begins
 

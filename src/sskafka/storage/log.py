@@ -398,7 +398,7 @@ class Log:
         self.producers.clear()
         self.log_start_offset = offset
         self._end_at(offset)
-        self.recovery_point = offset
+        self.recovery_point = self.ready_offset = offset
 
     def _end_at(self, end_offset: int) -> None:
         self.log_end_offset = end_offset
@@ -496,7 +496,7 @@ class Log:
 
     def _maybe_let_go(self) -> None:
         """What no sync is awaited for is ready."""
-        if not self._gate.is_open:
+        if self._is_closed or not self._gate.is_open:
             return
         before = self.ready_offset
         if self._is_flush_due:

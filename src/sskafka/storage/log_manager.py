@@ -327,7 +327,8 @@ class LogManager:
         errors: list[StorageError] = []
         for directory in self._all_directories():
             if not directory.is_online and not directory.logs:
-                continue  # offline since the start
+                directory.release()
+                continue  # offline since the start, or with nothing in it
             try:
                 directory.close(broker_epoch)
             except StorageError as error:

@@ -28,7 +28,7 @@ def rebuild_producers(
     snapshots.remove_from(end_offset)
     snapshot = snapshots.load_before(end_offset)
     if snapshot is not None and high_watermark is not None and _has_marker(segments, high_watermark, snapshot[0]):
-        snapshot = snapshots.load_before(high_watermark)
+        snapshot = snapshots.load_before(max(high_watermark, segments[0].base_offset))
     start_offset = 0
     state.clear()
     if snapshot is not None:

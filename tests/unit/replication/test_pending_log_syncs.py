@@ -1,0 +1,38 @@
+"""Followers and producers that wait for a log's sync, when the log begins anew or gives way to another."""
+
+import pytest
+from replica_cluster import ReplicaCluster
+from replica_requests import produce, result, send
+
+
+@pytest.fixture
+def cluster() -> ReplicaCluster:
+    made = ReplicaCluster()
+    made.controller.create_topic([[1, 2, 3]])
+    made.time.run_for(300)
+    return made
+
+
+def test_a_follower_that_begins_anew_behind_deleted_records_goes_on_fetching(cluster: ReplicaCluster) -> None:
+    cluster.stop(3)
+    for number in range(5):
+        produce(cluster, b"%d" % number)
+    for broker in (1, 2):
+        cluster.partition(broker).log.increment_log_start_offset(5)
+    cluster.start(3)
+    cluster.time.run_until(lambda: cluster.partition(3).log.log_start_offset == 5)
+    cluster.time.run_for(1000)  # answers without records
+    assert produce(cluster, b"5").error_code == 0
+    cluster.time.run_until(lambda: cluster.partition(3).log.log_end_offset == 6)
+    cluster.time.run_until(lambda: len(cluster.controller.state().isr) == 3)
+
+
+def test_who_waits_for_a_sync_of_a_log_is_answered_when_a_moved_one_takes_its_place(cluster: ReplicaCluster) -> None:
+    partition = cluster.partition(1)
+    partition.log.ready_offset = -1
+    partition.log._is_held = True  # a sync that never comes to its end
+    answers = send(cluster.brokers[1], b"a", acks=1)
+    assert not answers
+    partition.log.ready_offset = partition.log.log_end_offset
+    partition.replace_log(partition.log)
+    assert result(answers).error_code == 0
