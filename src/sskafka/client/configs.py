@@ -61,10 +61,6 @@ class ConfigEntry(NamedTuple):
     is_sensitive: bool
     documentation: str | None
 
-    @property
-    def is_default(self) -> bool:
-        return self.source == ConfigSource.DEFAULT_CONFIG
-
 
 async def describe_configs(
     cluster: Cluster, resource: Resource, names: Iterable[str] | None = None, *, documentation: bool = False

@@ -73,12 +73,6 @@ class BrokerSessions:
                 self.touch(broker.id, broker.epoch, now_ms)
         return [broker.id for broker in unfenced if not self.may_live(broker.id, now_ms)]
 
-    def next_deadline_ms(self, image: ClusterImage) -> int | None:
-        """When the next of the unfenced brokers will have been silent for too long."""
-        unfenced = (broker.id for broker in image.brokers.values() if not broker.fenced)
-        deadlines = [self._deadline_ms(self._sessions[number]) for number in unfenced if number in self._sessions]
-        return min(deadlines, default=None)
-
     def all_have_replayed(self, image: ClusterImage, offset: int) -> bool:
         """Whether every active broker has said that it knows the record at `offset`."""
         return all(self._replayed(broker.id) >= offset for broker in image.active_brokers())

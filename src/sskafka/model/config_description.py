@@ -37,10 +37,6 @@ class ConfigEntry(NamedTuple):
     synonyms: tuple[ConfigSynonym, ...]
     """Strongest first; the first one is the value itself."""
 
-    @property
-    def is_default(self) -> bool:
-        return self.source is ConfigSource.DEFAULT
-
 
 def describe_topic(
     settings: Settings, overrides: Mapping[str, str], names: Collection[str] | None = None

@@ -9,7 +9,6 @@ def test_who_is_silent_for_the_timeout_has_expired() -> None:
     sessions.take_over(image, 1000)
     assert sessions.expired(image, 1099) == []
     sessions.touch(2, image.brokers[2].epoch, 1050)
-    assert sessions.next_deadline_ms(image) == 1100
     assert sessions.expired(image, 1100) == [1]
     assert sessions.expired(image, 1150) == [1, 2]
 
@@ -36,7 +35,6 @@ def test_who_was_told_to_stop_does_not_live() -> None:
     sessions.end(1)
     sessions.end(1)
     assert not sessions.may_live(1, 1)
-    assert sessions.next_deadline_ms(image) is None
 
 
 def test_nobody_pays_for_a_pause_of_the_controller() -> None:

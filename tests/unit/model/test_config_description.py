@@ -35,7 +35,7 @@ def test_all_settings_are_described_and_unknown_names_left_out() -> None:
     assert {entry.name for entry in describe_topic(settings, {})} == set(TOPIC_SETTINGS)
     assert {entry.name for entry in describe_broker(settings)} == set(BROKER_SETTINGS)
     assert describe_broker(settings, {"no.such.thing"}) == []
-    assert all(entry.is_default for entry in describe_topic(settings, {}))
+    assert all(entry.source is ConfigSource.DEFAULT for entry in describe_topic(settings, {}))
 
 
 def test_brokers_show_what_may_change_and_hide_secrets() -> None:

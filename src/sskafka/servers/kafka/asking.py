@@ -20,7 +20,6 @@ from sskafka.wire.codec import decode
 from sskafka.wire.schema import Message
 
 MessageT = TypeVar("MessageT", bound=Message)
-ResponseT = TypeVar("ResponseT", bound=Message)
 
 
 class RequestAsker:

@@ -65,6 +65,7 @@ CLUSTER_OPERATIONS = (
     Operation.ALTER_CONFIGS,
     Operation.IDEMPOTENT_WRITE,
 )
+GROUP_OPERATIONS = (Operation.READ, Operation.DELETE, Operation.DESCRIBE)
 NOT_ASKED = -(2**31)  # what responses carry when the client did not ask for its rights
 
 

@@ -225,12 +225,8 @@ class Connection(Outgoing):
             client_id = str(frame[10:position], "utf-8")
         if version >= api.flexible_from:
             position = skip_tagged_fields(frame, position)
-        operation = api.cluster_operation
-        if operation is not None and not self.authorizer.allows(
-            self.principal, operation, ResourceType.CLUSTER, CLUSTER_NAME
-        ):
-            refusal = error_frame(key, version, correlation_id, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-            self._answer_or_refuse(refusal, f"{self.principal} may not call {api.name}")
+        if api.cluster_operation is not None and not self._may_call(api):
+            self._answer_forbidden(api, version, correlation_id)
             return
         response = api.handle(Request(self, version, correlation_id, client_id, frame, position, received_ns))
         if response is None:
@@ -241,6 +237,16 @@ class Connection(Outgoing):
             self._unwritten_bytes += len(response)
         else:
             self._answer(response)
+
+    def _may_call(self, api: Api) -> bool:
+        operation = api.cluster_operation
+        return operation is None or self.authorizer.allows(
+            self.principal, operation, ResourceType.CLUSTER, CLUSTER_NAME
+        )
+
+    def _answer_forbidden(self, api: Api, version: int, correlation_id: int) -> None:
+        refusal = error_frame(api.key, version, correlation_id, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        self._answer_or_refuse(refusal, f"{self.principal} may not call {api.name}")
 
     def _answer_unsupported(
         self, key: int, version: int, correlation_id: int, frame: memoryview, received_ns: int

@@ -30,6 +30,10 @@ _CODES: dict[type[Exception], ErrorCode] = {
 }
 
 
+WRONG_BROKER = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+"""Codes that tell a client to ask another broker; answers that have room for it name that one."""
+
+
 def error_code_of(error: Exception) -> tuple[ErrorCode, str | None]:
     """The code for the client and a message for its user; an error nobody planned for is logged with its trace."""
     if isinstance(error, KafkaError):

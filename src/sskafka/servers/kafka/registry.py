@@ -1,7 +1,7 @@
 """Which APIs this broker serves: the table that dispatch looks into and that ApiVersions is made from.
 
 A handler takes a `Request` and returns the finished frame, or None when it parked the request (or when the
-client wants no answer). Most handlers are written against decoded messages; `message_api` wraps those.
+client wants no answer). Most handlers are written against decoded messages; `Registry.add_message` wraps those.
 """
 
 import inspect

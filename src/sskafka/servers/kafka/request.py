@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sskafka.servers.kafka.authorization import (
     CLUSTER_NAME,
     CLUSTER_OPERATIONS,
+    GROUP_OPERATIONS,
     TOPIC_OPERATIONS,
     Operation,
     ResourceType,
@@ -61,26 +62,23 @@ class Request:
         return sum(1 << operation for operation in operations if self.may(operation, resource_type, name))
 
     def may_on_topic(self, operation: Operation, topic: str) -> bool:
-        connection = self.connection
+        connection = self.connection  # as `may`, without a second call: every fetch asks for each partition
         return connection.authorizer.allows(connection.principal, operation, ResourceType.TOPIC, topic)
 
     def may_on_cluster(self, operation: Operation) -> bool:
-        connection = self.connection
-        return connection.authorizer.allows(connection.principal, operation, ResourceType.CLUSTER, CLUSTER_NAME)
+        return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
     def may_on_group(self, operation: Operation, group_id: str) -> bool:
-        connection = self.connection
-        return connection.authorizer.allows(connection.principal, operation, ResourceType.GROUP, group_id)
+        return self.may(operation, ResourceType.GROUP, group_id)
 
     def may_on_transactional_id(self, operation: Operation, transactional_id: str) -> bool:
-        connection = self.connection
-        return connection.authorizer.allows(
-            connection.principal, operation, ResourceType.TRANSACTIONAL_ID, transactional_id
-        )
+        return self.may(operation, ResourceType.TRANSACTIONAL_ID, transactional_id)
 
     def rights_on_topic(self, topic: str) -> int:
-        """The operations allowed on a topic, as a field of bits numbered by operation."""
-        return sum(1 << operation for operation in TOPIC_OPERATIONS if self.may_on_topic(operation, topic))
+        return self.rights(ResourceType.TOPIC, topic, TOPIC_OPERATIONS)
+
+    def rights_on_group(self, group_id: str) -> int:
+        return self.rights(ResourceType.GROUP, group_id, GROUP_OPERATIONS)
 
     def rights_on_cluster(self) -> int:
-        return sum(1 << operation for operation in CLUSTER_OPERATIONS if self.may_on_cluster(operation))
+        return self.rights(ResourceType.CLUSTER, CLUSTER_NAME, CLUSTER_OPERATIONS)

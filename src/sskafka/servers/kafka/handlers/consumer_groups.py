@@ -9,8 +9,8 @@ from sskafka.groups.consumer_requests import Heartbeat
 from sskafka.model.coordination import Asker
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.asking import Gathering, asked_api
-from sskafka.servers.kafka.authorization import Operation, ResourceType
-from sskafka.servers.kafka.handlers.groups import GROUP_OPERATIONS, client_of, may_on_group
+from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.handlers.groups import allowed_on_group, client_of
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
@@ -40,7 +40,7 @@ class ConsumerGroupHandlers:
         registry.add(describe, asked_api(describe, self.describe, _describe_refused))
 
     def heartbeat(self, message: ConsumerGroupHeartbeatRequest, request: Request, asker: Asker) -> None:
-        if not may_on_group(request, Operation.READ, message.group_id, asker):
+        if not allowed_on_group(request, Operation.READ, message.group_id, asker):
             return
         names = message.subscribed_topic_names or ()
         if not all(request.may_on_topic(Operation.DESCRIBE, name) for name in names):
@@ -58,7 +58,7 @@ class ConsumerGroupHandlers:
         )
         for name in dict.fromkeys(message.group_ids):
             part = gathering.part(name)
-            if may_on_group(request, Operation.DESCRIBE, name, part):
+            if allowed_on_group(request, Operation.DESCRIBE, name, part):
                 self._groups.describe_consumer(name, self._describe, part)
         gathering.close()
 
@@ -107,7 +107,7 @@ def _described(
     if isinstance(found, ErrorCode):
         return DescribedGroup(error_code=found, group_id=name)
     if message.include_authorized_operations:
-        found.authorized_operations = request.rights(ResourceType.GROUP, name, GROUP_OPERATIONS)
+        found.authorized_operations = request.rights_on_group(name)
     return found
 
 

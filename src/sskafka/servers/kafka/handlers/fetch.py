@@ -15,7 +15,8 @@ from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import Timer, TimerWheel
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.handlers.fetch_readers import ConsumerReader, FollowerReader, Reader
-from sskafka.servers.kafka.handlers.fetch_sessions import FetchContext, FetchSessions, Target, Topic
+from sskafka.servers.kafka.handlers.fetch_session import Target, Topic
+from sskafka.servers.kafka.handlers.fetch_sessions import FetchContext, FetchSessions
 from sskafka.servers.kafka.registry import Handler
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot

@@ -10,7 +10,7 @@ from sskafka.partition.read_replica import ReadReplica, nearest_replica
 from sskafka.replication.partition import DataWaiter, FollowerPosition, Partition, PartitionRead
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.authorization import Operation
-from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.error_mapping import WRONG_BROKER, error_code_of
 from sskafka.servers.kafka.handlers.fetch_session import Target
 from sskafka.servers.kafka.handlers.follower_session import FollowerSession
 from sskafka.servers.kafka.request import Request
@@ -21,8 +21,6 @@ NO_OFFSET = -1
 NO_REPLICA = -1
 READ_COMMITTED = 1
 READ_FROM_ANY_REPLICA_FROM = 11
-_WRONG_BROKER = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
-
 
 ReadResults = list[tuple[Target, FetchedPartition]]
 
@@ -213,7 +211,7 @@ def _read_elsewhere(partition: Partition, target: Target, replica_id: int) -> Fe
 def failed(replicas: ReplicaManager, target: Target, error: Exception) -> FetchedPartition:
     code, _ = error_code_of(error)
     tags = None
-    if code in _WRONG_BROKER:
+    if code in WRONG_BROKER:
         leadership = replicas.leadership_of(target.topic, target.index)
         if leadership is not None:
             tags = PartitionTags(current_leader=CurrentLeader(leadership.leader_id, leadership.leader_epoch))

@@ -12,11 +12,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.servers.kafka.handlers.fetch_session import EPOCH_MAX, FetchSession, Target, Topic, targets_of
+from sskafka.servers.kafka.handlers.fetch_session import EPOCH_MAX, FetchSession, Target, targets_of
 from sskafka.servers.kafka.handlers.follower_session import FollowerSession
 from sskafka.wire.fetch import FetchedPartition, FetchRequestView
-
-__all__ = ["FetchContext", "FetchSessions", "Target", "Topic"]
 
 NO_SESSION = 0
 INITIAL_EPOCH = 0

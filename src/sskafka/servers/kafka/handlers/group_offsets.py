@@ -13,8 +13,9 @@ from sskafka.model.coordination import Asker
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.servers.kafka.asking import Gathering, asked_api
-from sskafka.servers.kafka.authorization import Operation, ResourceType
+from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.cluster_view import ClusterView
+from sskafka.servers.kafka.handlers.groups import allowed_on_group
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
@@ -71,8 +72,7 @@ class GroupOffsetHandlers:
     # -- OffsetCommit
 
     def commit(self, message: OffsetCommitRequest, request: Request, asker: Asker) -> None:
-        if not request.may(Operation.READ, ResourceType.GROUP, message.group_id):
-            asker.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        if not allowed_on_group(request, Operation.READ, message.group_id, asker):
             return
         topics = [self._topic(topic.name, topic.topic_id, request, Operation.READ) for topic in message.topics]
         commits = list(_commits(message.topics, topics))
@@ -103,10 +103,8 @@ class GroupOffsetHandlers:
         )
         for number, group in enumerate(groups):
             part = gathering.part(number)
-            if request.may(Operation.DESCRIBE, ResourceType.GROUP, group.group_id):
+            if allowed_on_group(request, Operation.DESCRIBE, group.group_id, part):
                 self._fetch_group(group, message.require_stable, request, part)
-            else:
-                part.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         gathering.close()
 
     def _fetch_group(
@@ -148,8 +146,7 @@ class GroupOffsetHandlers:
     # -- OffsetDelete
 
     def delete(self, message: OffsetDeleteRequest, request: Request, asker: Asker) -> None:
-        if not request.may(Operation.DELETE, ResourceType.GROUP, message.group_id):
-            asker.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        if not allowed_on_group(request, Operation.DELETE, message.group_id, asker):
             return
         topics = [self._topic(topic.name, ZERO_UUID, request, Operation.READ) for topic in message.topics]
         partitions = [

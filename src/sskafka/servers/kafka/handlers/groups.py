@@ -9,7 +9,7 @@ from sskafka.groups.timeline import GroupEvent
 from sskafka.model.coordination import Asker
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.asking import Gathering, asked_api
-from sskafka.servers.kafka.authorization import NOT_ASKED, Operation, ResourceType
+from sskafka.servers.kafka.authorization import NOT_ASKED, Operation
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
@@ -32,7 +32,6 @@ from sskafka.wire.messages.list_groups import ListedGroup, ListGroupsRequest, Li
 from sskafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 NOT_FOUND_IS_AN_ERROR_FROM = 6
-GROUP_OPERATIONS = (Operation.READ, Operation.DELETE, Operation.DESCRIBE)
 
 
 class GroupHandlers:
@@ -54,22 +53,22 @@ class GroupHandlers:
     # -- members
 
     def join(self, message: JoinGroupRequest, request: Request, asker: Asker) -> None:
-        if may_on_group(request, Operation.READ, message.group_id, asker):
+        if allowed_on_group(request, Operation.READ, message.group_id, asker):
             self._groups.join(message, request.version, client_of(request), asker)
 
     def join_abandoned(self, message: JoinGroupRequest, asker: Asker) -> None:
         self._groups.abandon_join(message.group_id, asker)
 
     def sync(self, message: SyncGroupRequest, request: Request, asker: Asker) -> None:
-        if may_on_group(request, Operation.READ, message.group_id, asker):
+        if allowed_on_group(request, Operation.READ, message.group_id, asker):
             self._groups.sync(message, asker)
 
     def heartbeat(self, message: HeartbeatRequest, request: Request, asker: Asker) -> None:
-        if may_on_group(request, Operation.READ, message.group_id, asker):
+        if allowed_on_group(request, Operation.READ, message.group_id, asker):
             self._groups.heartbeat(message, asker)
 
     def leave(self, message: LeaveGroupRequest, request: Request, asker: Asker) -> None:
-        if may_on_group(request, Operation.READ, message.group_id, asker):
+        if allowed_on_group(request, Operation.READ, message.group_id, asker):
             self._groups.leave(message, request.version, asker)
 
     # -- administrators
@@ -79,7 +78,7 @@ class GroupHandlers:
         listed = [
             ListedGroup(group.group_id, group.protocol_type, group.state_name, group.type_name)
             for group in self._groups.list_groups(message.states_filter, message.types_filter)
-            if may_all or request.may(Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
+            if may_all or request.may_on_group(Operation.DESCRIBE, group.group_id)
         ]
         is_loading = self._groups.is_loading
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NONE
@@ -95,12 +94,12 @@ class GroupHandlers:
         )
         for name in dict.fromkeys(message.groups):
             part = gathering.part(name)
-            if may_on_group(request, Operation.DESCRIBE, name, part):
+            if allowed_on_group(request, Operation.DESCRIBE, name, part):
                 self._groups.describe_classic(name, _describe, part)
         gathering.close()
 
     def describe_timeline(self, message: DescribeGroupTimelineRequest, request: Request, asker: Asker) -> None:
-        if may_on_group(request, Operation.DESCRIBE, message.group_id, asker):
+        if allowed_on_group(request, Operation.DESCRIBE, message.group_id, asker):
             self._groups.describe_timeline(message.group_id, _told, asker)
 
     def delete_groups(self, message: DeleteGroupsRequest, request: Request, asker: Asker) -> None:
@@ -111,7 +110,7 @@ class GroupHandlers:
         )
         for name in dict.fromkeys(message.groups_names):
             part = gathering.part(name)
-            if may_on_group(request, Operation.DELETE, name, part):
+            if allowed_on_group(request, Operation.DELETE, name, part):
                 self._groups.delete_group(name, part)
         gathering.close()
 
@@ -120,8 +119,9 @@ def client_of(request: Request) -> Client:
     return Client(request.client_id or "", f"/{request.connection.peer.rpartition(':')[0]}")
 
 
-def may_on_group(request: Request, operation: Operation, group_id: str, asker: Asker) -> bool:
-    if request.may(operation, ResourceType.GROUP, group_id):
+def allowed_on_group(request: Request, operation: Operation, group_id: str, asker: Asker) -> bool:
+    """Whether that is allowed; who may not is told so."""
+    if request.may_on_group(operation, group_id):
         return True
     asker.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     return False
@@ -133,7 +133,7 @@ def _described(
     if isinstance(found, ErrorCode):
         return _undescribed(name, found, request.version)
     if message.include_authorized_operations:
-        found.authorized_operations = request.rights(ResourceType.GROUP, name, GROUP_OPERATIONS)
+        found.authorized_operations = request.rights_on_group(name)
     return found
 
 

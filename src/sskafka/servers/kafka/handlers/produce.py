@@ -21,7 +21,7 @@ from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
 from sskafka.servers.kafka.authorization import Operation, ResourceType
 from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.error_mapping import WRONG_BROKER, error_code_of
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.storage.log import AppendInfo
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 NO_OFFSET = -1
 ADMIN_CLIENT_ID = "__admin_client"  # by which Kafka's own tools may write to internal topics
 _ACKS = {0, 1, ACKS_ALL}
-_WRONG_BROKER = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
 
 Row = tuple[int, int, int, int, int, str | None]
 """Partition, error code, base offset, append time, log start offset, error message: as the codec takes them."""
@@ -82,9 +81,11 @@ class ProduceHandler:
     def handle(self, request: Request) -> Response | None:
         """Nearly all requests are one batch for one partition: those have a short way."""
         only = decode_only_batch(request.frame, request.position, request.version)
-        if only is None or only[3] == 0:
+        if only is None:
             return self._handle_any(request)
         topic, index, records, acks, timeout_ms = only
+        if acks == 0:
+            return self._handle_any(request)
         try:
             partition, info = self._append(request, topic, index, records, acks, self._clock.now_ms())
         except Exception as error:
@@ -149,7 +150,7 @@ class ProduceHandler:
         leaders: dict[tuple[str | bytes, int], CurrentLeader] = {}
         for topic, rows in results:
             for row in rows:
-                leadership = self._replicas.leadership_of(topic, row[0]) if row[1] in _WRONG_BROKER else None
+                leadership = self._replicas.leadership_of(topic, row[0]) if row[1] in WRONG_BROKER else None
                 if leadership is not None:
                     leaders[topic, row[0]] = CurrentLeader(leadership.leader_id, leadership.leader_epoch)
         endpoints = (
