@@ -6,11 +6,13 @@ docs/pipelines.md and has a test of its own at the end.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from spark_fixtures import append, make_topic
+from waiting import wait_until
 
 from sskafka.client.admin import Admin
 from sskafka.client.config import ConnectionConfig
@@ -26,6 +28,7 @@ from sskafka.records.compression import Compression
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 BOTH = ("kafka", "sskafka")
 EARLY, LATER = 1_000, 2_000
@@ -332,6 +335,66 @@ def test_neither_stream_has_an_end(option: str, streams: Callable[..., list[Stre
             stream.run()
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"subscribe": "no-such-topic-here"},
+        {"subscribe": "<numbers>", "startingOffsets": '{"<numbers>": {"0": 1, "1": 1}}'},
+        {"subscribe": "<numbers>", "startingTimestamp": "1500"},
+    ],
+    ids=str,
+)
+def test_neither_stream_starts(options: dict[str, str], streams: Callable[..., list[Stream]], topics: Topics) -> None:
+    for stream in streams(**QUICK, **filled_in(options, topics)):
+        with pytest.raises(Exception, match=r"no-such-topic-here|UnknownTopic|TopicPartitions|startingOffsets|1500"):
+            stream.run()
+
+
+def test_both_streams_wait_for_enough(
+    spark: "SparkSession", bootstrap: str, session: ClusterSession, tmp_path: Path
+) -> None:
+    """The first batch begins at once; the next has to wait for 30 records, or for an hour."""
+    topic = make_topic(session, 2, "parity-wait")
+    append(session, topic, numbers(0, 10))
+    spark.conf.set("spark.sql.streaming.noDataProgressEventInterval", "100")  # else idle triggers say nothing
+    options = {BOOTSTRAP: bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
+    options |= {"minOffsetsPerTrigger": "30", "maxTriggerDelay": "1h"}
+    with ExitStack() as running:
+        queries = []
+        for connector in BOTH:
+            writer = spark.readStream.format(connector).options(**options).load().writeStream.format("noop")
+            writer = writer.option("checkpointLocation", str(tmp_path / connector))
+            queries.append(start_patiently(writer.trigger(processingTime="100 milliseconds").start))
+            running.callback(queries[-1].stop)
+        for query in queries:
+            wait_until(lambda query=query: progress_of(query) == (10, 10), "the first batch is done", 60)
+        append(session, topic, numbers(10, 30))
+        append(session, topic, numbers(30, 39), 1)
+        for query in queries:
+            wait_until(lambda query=query: progress_of(query) == (10, 39), "29 records are seen and wait", 60)
+        append(session, topic, numbers(39, 40))
+        for query in queries:
+            wait_until(lambda query=query: progress_of(query) == (40, 40), "the second batch is done", 60)
+            assert [batch for batch in batches_of(query) if batch] == [10, 30]
+
+
+def progress_of(query: "StreamingQuery") -> tuple[int, int]:
+    """How far the query has come, and how far the log reaches, as it last said."""
+    last = query.lastProgress
+    if last is None:
+        return 0, 0
+    (source,) = json.loads(last.json)["sources"]
+    return total(source["endOffset"]), total(source["latestOffset"])
+
+
+def total(offsets: dict[str, dict[str, int]] | None) -> int:
+    return sum(offset for partitions in (offsets or {}).values() for offset in partitions.values())
+
+
+def batches_of(query: "StreamingQuery") -> list[int]:
+    return [report.numInputRows for report in query.recentProgress]
+
+
 def test_both_streams_leave_aborted_records_out(streams: Callable[..., list[Stream]], topics: Topics) -> None:
     official, ours = streams(subscribe=topics.transactions, **{"kafka.isolation.level": "read_committed"})
     official.run(maxOffsetsPerTrigger="7")
@@ -374,6 +437,18 @@ def test_both_write_the_same_records(
     official, ours = found
     assert ours == official
     assert len(ours) == 60
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_each_reads_what_the_other_compressed(
+    codec: str, spark: "SparkSession", bootstrap: str, new_topic: Callable[..., str]
+) -> None:
+    rows = spark.range(500).selectExpr("cast(id as string) key", "repeat(cast(id as string), 20) value")
+    for writer, reader in (BOTH, BOTH[::-1]):
+        topic = new_topic(1, f"parity-{codec}")
+        write(rows, writer, bootstrap, topic=topic, **{"kafka.compression.type": codec})
+        found = rows_of(read(spark, reader, {BOOTSTRAP: bootstrap, "subscribe": topic}))
+        assert sorted((int(row[3]), row[4]) for row in found) == [(n, str(n).encode() * 20) for n in range(500)]
 
 
 UNWRITABLE = [
