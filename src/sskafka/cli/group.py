@@ -1,6 +1,5 @@
 """`sskafka group`: who reads what and how far, why it rebalances, and moving a group to other offsets."""
 
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -15,9 +14,10 @@ from sskafka.cli.connecting import (
 )
 from sskafka.cli.group_lag import PartitionLag, lag_of
 from sskafka.cli.group_reset import Plan, check_has_no_members, plan_reset
+from sskafka.cli.group_text import event_json, group_json, print_group, print_timeline, reader_json
 from sskafka.cli.offset_range import OffsetRange, parse_offset_range
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_heading, print_json, print_table, talk
+from sskafka.cli.output import Format, print_json, print_table, talk
 from sskafka.cli.usage import UsageError
 from sskafka.client.clock import SystemClock
 from sskafka.client.groups import (
@@ -84,12 +84,12 @@ def describe(
 
     described, lags, events = run(work())
     if output is Format.JSON:
-        print_json(_as_json(described, lags, events if timeline else None))
+        print_json(group_json(described, lags, events if timeline else None))
         return
-    _print_group(described, lags)
+    print_group(described, lags)
     if timeline:
         print()
-        _print_timeline(events)
+        print_timeline(events)
 
 
 @app.command("timeline")
@@ -107,9 +107,9 @@ def timeline_command(
 
     events = run(work())
     if output is Format.JSON:
-        print_json([_event_json(event) for event in events])
+        print_json([event_json(event) for event in events])
     else:
-        _print_timeline(events)
+        print_timeline(events)
 
 
 @app.command()
@@ -129,11 +129,11 @@ def readers(
 
     found = run(work())
     if output is Format.JSON:
-        print_json([_reader_json(reader) for reader in found])
+        print_json([reader_json(reader) for reader in found])
     else:
         print_table(
             ("CLIENT-ID", "TOPIC", "PARTITION", "FETCHED", "LOG-END", "FETCH-LAG", "SECONDS-AGO"),
-            [tuple(_reader_json(reader).values()) for reader in found],
+            [tuple(reader_json(reader).values()) for reader in found],
         )
 
 
@@ -206,127 +206,3 @@ def _target(to: str | None, shift_by: int | None) -> OffsetRange | None:
     if target.stop is not None:
         raise UsageError(f"--to: {to!r} has an end; a group goes on from one place")
     return target
-
-
-# -- printing
-
-
-def _print_group(described: GroupDescription, lags: list[PartitionLag]) -> None:
-    lag = sum(item.lag or 0 for item in lags)
-    for label, value in (
-        ("GROUP", described.group_id),
-        ("KIND", described.kind),
-        ("STATE", described.state),
-        ("ASSIGNOR", described.assignor or "-"),
-        ("COORDINATOR", described.coordinator),
-        ("MEMBERS", len(described.members)),
-        ("LAG", f"{lag} records, {max((item.lag_ms or 0 for item in lags), default=0) / 1000:.1f} s"),
-    ):
-        print(f"{label:<13}{value}")
-    print()
-    print_table(
-        (
-            "TOPIC",
-            "PARTITION",
-            "COMMITTED",
-            "LOG-START",
-            "LOG-END",
-            "LAG",
-            "LAG-SECONDS",
-            "MEMBER",
-            "CLIENT-ID",
-            "HOST",
-        ),
-        [_lag_row(described, item) for item in lags],
-    )
-
-
-def _lag_row(described: GroupDescription, item: PartitionLag) -> tuple[object, ...]:
-    owner = described.owner_of(item.partition)
-    who = (owner.member_id, owner.client_id, owner.host) if owner is not None else (None, None, None)
-    return (*item.partition, item.committed, item.log_start, item.log_end, item.lag, _seconds(item.lag_ms), *who)
-
-
-def _seconds(ms: int | None) -> str | None:
-    return None if ms is None else f"{ms / 1000:.1f}"
-
-
-def _print_timeline(events: list[TimelineEvent]) -> None:
-    print_heading("What happened in the group, newest last")
-    print_table(
-        ("TIME", "EVENT", "GENERATION", "MEMBERS", "TOOK", "WHO", "WHY"),
-        [
-            (
-                _time(event.at_ms),
-                event.kind,
-                event.generation,
-                event.member_count,
-                None if event.duration_ms < 0 else f"{event.duration_ms} ms",
-                event.client_id or event.member_id or None,
-                event.reason or None,
-            )
-            for event in events
-        ],
-    )
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _as_json(
-    described: GroupDescription, lags: list[PartitionLag], events: list[TimelineEvent] | None
-) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "group": described.group_id,
-        "kind": described.kind,
-        "state": described.state,
-        "assignor": described.assignor,
-        "coordinator": described.coordinator,
-        "members": [
-            {**member._asdict(), "partitions": [list(partition) for partition in member.partitions]}
-            for member in described.members
-        ],
-        "partitions": [
-            {
-                "topic": item.partition.topic,
-                "partition": item.partition.partition,
-                "committed": item.committed,
-                "log_start": item.log_start,
-                "log_end": item.log_end,
-                "lag": item.lag,
-                "lag_ms": item.lag_ms,
-            }
-            for item in lags
-        ],
-    }
-    if events is not None:
-        shown["timeline"] = [_event_json(event) for event in events]
-    return shown
-
-
-def _event_json(event: TimelineEvent) -> dict[str, Any]:
-    return {
-        "time": _time(event.at_ms),
-        "event": event.kind,
-        "generation": event.generation,
-        "members": event.member_count,
-        "duration_ms": event.duration_ms if event.duration_ms >= 0 else None,
-        "member_id": event.member_id,
-        "instance_id": event.instance_id,
-        "client_id": event.client_id,
-        "host": event.client_host,
-        "reason": event.reason,
-    }
-
-
-def _reader_json(reader: ReaderPosition) -> dict[str, Any]:
-    return {
-        "client_id": reader.client_id,
-        "topic": reader.topic,
-        "partition": reader.partition,
-        "fetched": reader.fetch_offset,
-        "log_end": reader.log_end_offset,
-        "fetch_lag": max(0, reader.log_end_offset - reader.fetch_offset),
-        "seconds_ago": round(reader.age_ms / 1000, 1),
-    }
