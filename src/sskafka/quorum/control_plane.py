@@ -94,23 +94,14 @@ class ControlPlane:
         self.committed = CommittedMetadata(self._log)
         self.voters = voter_set(settings, self._log.setup)
         self.addresses = voter_addresses(settings, self._log.setup)
-        self._options = ConnectionOptions(
-            f"node-{self.node_id}",
-            connect_timeout_ms=settings["controller.quorum.request.timeout.ms"],
-            request_timeout_ms=settings["controller.quorum.request.timeout.ms"],
-        )
+        timeout_ms: int = settings["controller.quorum.request.timeout.ms"]
+        self._options = ConnectionOptions(f"node-{self.node_id}", timeout_ms, timeout_ms)
         self._peers = PeerNetwork(cluster_id, self.addresses, self._options, self._told_of_other_cluster)
         self._network = network or self._peers
         self._driver = self._new_driver(executor, random)
         sessions = BrokerSessions(settings["broker.session.timeout.ms"])
-        self._decisions = Decisions(
-            settings,
-            cluster_id,
-            clock,
-            random_bytes,
-            sessions,
-            is_alone=self.voters.is_only(self.node_id),
-        )
+        is_alone = self.voters.is_only(self.node_id)
+        self._decisions = Decisions(settings, cluster_id, clock, random_bytes, sessions, is_alone=is_alone)
         self.controller = ActiveController(self._driver, self.committed, clock, self._loop, self._first_records)
         self.controller.on_activation = self._activated
         self._duties = ControllerDuties(self.controller, self.committed, self._decisions, sessions, settings, clock)

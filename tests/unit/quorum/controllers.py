@@ -1,7 +1,7 @@
 """A quorum of one node for tests: on any disk, started, then stopped, or left as a crash leaves it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from random import Random
@@ -81,6 +81,13 @@ async def running(disk: Disk, directory: str, settings: dict[str, str] | None = 
         node.crash()
     else:
         await node.stop()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Looks again and again; a TimeoutError when that takes too long."""
+    async with asyncio.timeout(TIMEOUT_S):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
 
 
 async def register(node: Node, incarnation: int = 1) -> BrokerRegistrationResponse:

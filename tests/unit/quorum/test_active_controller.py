@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from controllers import Node, create, register, running
+from controllers import Node, create, register, running, until
 from simulated_disk import SimulatedDisk
 
 from sskafka.metadata.decision import Decision
@@ -284,8 +284,8 @@ def test_a_transaction_that_was_left_open_is_aborted() -> None:
         await node.start()
         records = [BeginTransactionRecord("half"), TopicRecord("ghost", bytes(range(16)))]
         values = [NewRecord(value=encode_record(record), timestamp=0) for record in records]
-        node.plane._driver.propose(build_batch(values), 2, node.plane.leader_epoch)
-        await asyncio.sleep(0.05)
+        end_offset = node.plane._driver.propose(build_batch(values), 2, node.plane.leader_epoch)
+        await until(lambda: node.plane.committed.next_offset >= end_offset)
         node.crash()
 
     async def restart(disk: SimulatedDisk, incarnation: int) -> list[str]:
