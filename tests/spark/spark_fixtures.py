@@ -24,7 +24,6 @@ from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Row, framed, payloads
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.records.compression import Compression
 
 Produce: TypeAlias = Callable[..., None]
 
@@ -81,15 +80,7 @@ def append(
     """Appends values, without keys, or whole rows to one partition."""
     rows = [value if isinstance(value, Row) else Row(None, value) for value in values]
     for payload in payloads(rows):
-        batch = framed(
-            payload,
-            timestamp=timestamp,
-            producer_id=-1,
-            producer_epoch=-1,
-            base_sequence=-1,
-            codec=Compression.NONE,
-            transactional=False,
-        )
+        batch = framed(payload, timestamp=timestamp)
         session.run(deliver(session.cluster, {TopicPartition(topic, partition): batch}, None))
 
 

@@ -14,7 +14,6 @@ from sskafka.pipelines.connector.offsets import Offsets, ranges_between
 from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.progress import committed_progress, maybe_commit_progress
-from sskafka.records.compression import Compression
 from sskafka.records.partitioner import partition_for_key
 
 _READ_COMMITTED = 1
@@ -77,15 +76,7 @@ class DeadLetters:
         count = len((await cluster.topic(letter.topic)).partitions)
         number = letter.partition if letter.key is None else partition_for_key(letter.key, count)
         (payload,) = payloads([Row(letter.key, letter.value)])
-        batch = framed(
-            payload,
-            timestamp=cluster.clock.now_ms(),
-            producer_id=-1,
-            producer_epoch=-1,
-            base_sequence=-1,
-            codec=Compression.NONE,
-            transactional=False,
-        )
+        batch = framed(payload, timestamp=cluster.clock.now_ms())
         await deliver(cluster, {TopicPartition(letter.topic, min(number, count - 1)): batch}, None)
 
     def _bounds(self, everything: bool) -> tuple[Offsets, Offsets]:

@@ -22,7 +22,6 @@ from sskafka.pipelines.connector.fetching import read_ranges
 from sskafka.pipelines.connector.offsets import OffsetRange
 from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.records.compression import Compression
 
 EVENTS_TOPIC = "sskafka-pipeline-events"
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -84,15 +83,7 @@ class EventLog:
 
     def append(self, event: Event) -> None:
         (payload,) = payloads([Row(event.key, event.to_json())])
-        batch = framed(
-            payload,
-            timestamp=event.time_ms,
-            producer_id=-1,
-            producer_epoch=-1,
-            base_sequence=-1,
-            codec=Compression.NONE,
-            transactional=False,
-        )
+        batch = framed(payload, timestamp=event.time_ms)
         self._session.run(deliver(self._session.cluster, {_PARTITION: batch}, None))
 
     def end(self) -> int:
