@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 .PHONY: help install run lint types contracts unit sim test challenge clean
 
 help: ## List the targets
-	@grep -hE "^[a-z-]+:.*## " $(MAKEFILE_LIST) | sed -E "s/:.*## /\t/" | expand -t 18
+	@grep -hE "^[a-z-]+:.*## " $(MAKEFILE_LIST) | sed -E "s/:.*## /\t/" | expand -t 20
 
 install: $(STAMP) ## Build .venv from the pinned constraints
 
@@ -37,7 +37,7 @@ unit: $(STAMP) ## Run the tests
 sim: $(STAMP) ## Simulate 10,000 quorums (SEED=123 replays one)
 	SEEDS=$${SEEDS:-10000} $(BIN)/pytest -q -n 2 tests/simulation
 
-test: lint types contracts unit ## Lint, types, import contracts and all tests
+test: lint types contracts unit ## Lint, types, import contracts and tests; all that need nothing but pip
 
 challenge: $(STAMP) ## Run the tester of the Kafka challenge on this repository (port 9092)
 	$(BIN)/sskafka challenge .
