@@ -91,6 +91,7 @@ class Shard(Generic[M]):
         self._gathered = _Gathered()
         self._end_offset = log.log_end_offset  # of what was appended last
         self._put_off: list[Callable[[M, int], Decision]] = []
+        self._is_retry_due = False
         self._load()
 
     # -- what is asked of it
@@ -135,13 +136,23 @@ class Shard(Generic[M]):
         if not self._put_off or self.state is not ShardState.ACTIVE:
             return
         if not self.log.is_writable:
-            self._runtime.wheel.schedule(RETRY_MS, self._work_off)
+            self._try_again_later()
             return
         put_off, self._put_off = self._put_off, []
         for operation in put_off:
             self.write(operation, NOBODY)
         if not self._is_flushed():  # the log has not taken it
             self._put_off[:0] = put_off
+
+    def _try_again_later(self) -> None:
+        """Every request comes by here meanwhile: one timer is enough."""
+        if not self._is_retry_due:
+            self._is_retry_due = True
+            self._runtime.wheel.schedule(RETRY_MS, self._try_again)
+
+    def _try_again(self) -> None:
+        self._is_retry_due = False
+        self._work_off()
 
     def end_transaction(
         self, producer: TransactionalProducer, coordinator_epoch: int, is_committed: bool, asker: Asker

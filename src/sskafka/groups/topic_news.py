@@ -46,8 +46,9 @@ class TopicNews:
         """Whether what the group is subscribed to may have changed since it was last compared."""
         if group.seen_topics is not self._before:
             return True
-        if not self._changed_patterns.isdisjoint(patterns_of(group)):
-            return True
+        for pattern in patterns_of(group):
+            if pattern in self._changed_patterns or pattern not in self._found:
+                return True
         return not group.subscribed_topics.isdisjoint(self._changed)
 
     def matching(self, pattern: str) -> frozenset[str]:
@@ -55,7 +56,6 @@ class TopicNews:
         if found is None:
             if len(self._found) >= PATTERNS_MAX:
                 self._found.clear()
-                self._before = {}  # what is not remembered cannot have changed visibly
             found = self._found[pattern] = matching(pattern, self._topics)
         return found
 

@@ -1,0 +1,32 @@
+"""What a shard has to write before anything else, while its log cannot be written to."""
+
+from collections.abc import Callable
+
+import pytest
+from shard_lab import ShardLab
+
+from sskafka.coordination.askers import NOBODY
+from sskafka.replication.timer_wheel import Timer, TimerWheel
+
+
+def test_one_timer_is_kept_however_many_ask_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    scheduled: list[int] = []
+    schedule = TimerWheel.schedule
+
+    def noting(wheel: TimerWheel, delay_ms: int, callback: Callable[[], None]) -> Timer:
+        scheduled.append(delay_ms)
+        return schedule(wheel, delay_ms, callback)
+
+    monkeypatch.setattr(TimerWheel, "schedule", noting)
+    lab = ShardLab()
+    lab.log.is_writable = False
+    lab.load()
+    lab.shard.write_eventually(lambda machine, _: machine.add("first", 1, NOBODY))
+    for _ in range(100):
+        assert lab.read("first").response == 0
+    assert len(scheduled) == 1
+    lab.turn(5_100)
+    assert len(scheduled) <= 7, "again every second, and no more"
+    lab.log.is_writable = True
+    lab.turn(1_100)
+    assert lab.read("first").response == 1

@@ -1,0 +1,24 @@
+"""More patterns than are remembered: no group misses a topic for that."""
+
+import pytest
+from consumer_lab import ConsumerLab, LabConsumer
+
+from sskafka.groups import topic_news
+
+
+def test_groups_with_more_patterns_than_are_remembered_hear_of_every_new_topic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(topic_news, "PATTERNS_MAX", 2)
+    lab = ConsumerLab()
+    topics = {"a-0": 1}
+    lab.set_topics(topics)
+    for n in range(5):
+        consumer = LabConsumer(lab, f"m{n}")
+        consumer.group_id, consumer.topics, consumer.regex = f"g{n}", None, f"a-.*|b{n}"
+        consumer.join()
+    for round_number in range(1, 4):
+        topics |= {f"a-{round_number}": 1}
+        lab.set_topics(dict(topics))
+        for name in lab.machine.consumer_group_ids():
+            assert lab.machine.topics_changed(name, 0).records, f"{name} has missed a-{round_number}"
