@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["Produce", "bootstrap", "brokers", "new_topic", "produce", "session"]
 
 TEST_SECONDS_MAX = 600
+QUICK_JAVA = "-XX:TieredStopAtLevel=1"
+"""Tests are over before code that was optimized has made up for it."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -24,6 +26,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
-    session = start_session(SessionSettings("tests", "local[2]"))
+    session = start_session(SessionSettings("tests", "local[2]", {"spark.driver.extraJavaOptions": QUICK_JAVA}))
     yield session
     session.stop()

@@ -18,6 +18,7 @@ from sskafka.pipelines.java import find_java
 
 SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
 PARTITIONS, RECORDS = 6, 6_000
+QUICK_JAVA = "-XX:TieredStopAtLevel=1"
 FILE = """\
 name: {topic}
 sources:
@@ -49,7 +50,7 @@ def standalone(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     port = free_port()
     address = f"spark://127.0.0.1:{port}"
     environment = {**os.environ, "JAVA_HOME": str(find_java().home), "SPARK_LOCAL_IP": "127.0.0.1"}
-    environment["SPARK_NO_DAEMONIZE"] = "1"
+    environment |= {"SPARK_NO_DAEMONIZE": "1", "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA, "SPARK_DAEMON_MEMORY": "256m"}
     workers = tmp_path / "workers"
     with ExitStack() as cleanup:
 
@@ -85,15 +86,15 @@ def test_the_same_file_runs_on_a_cluster(
         produce(topic, values, partition)
     file = tmp_path / "pipeline.yaml"
     file.write_text(FILE.format(topic=topic))
-    settings = [
-        "--conf",
-        "spark.executor.memory=512m",
-        "--conf",
-        "spark.executor.cores=1",
-        "--conf",
-        "spark.ui.enabled=false",
-    ]
-    command = [SSKAFKA, "pipeline", "run", str(file), "-b", bootstrap, "--master", master, *settings]
+    settings = {
+        "spark.executor.memory": "512m",
+        "spark.executor.cores": "1",
+        "spark.executor.extraJavaOptions": QUICK_JAVA,
+        "spark.driver.extraJavaOptions": QUICK_JAVA,
+        "spark.ui.enabled": "false",
+    }
+    conf = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    command = [SSKAFKA, "pipeline", "run", str(file), "-b", bootstrap, "--master", master, *conf]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert sorted(pq.read_table(tmp_path / "out")["id"].to_pylist()) == list(range(RECORDS))
