@@ -156,7 +156,7 @@ class ReplicaFetcher:
         """Everything appended is as safe as the topic's flush.messages asks; a failed log holds up nobody else."""
         for key in list(self._unflushed):
             log = self._partitions[key].log
-            if log.log_directory.failure is not None:
+            if log.log_directory.failure is not None or log.lacks_room:
                 self._pause(key)
             elif log.ready_offset < log.log_end_offset:
                 return False
@@ -293,7 +293,11 @@ class ReplicaFetcher:
         self._to_forget.add(key)
 
     def _resume(self, key: Key, partition: Partition) -> None:
-        if key in self._paused and self._partitions.get(key) is partition:
+        if key not in self._paused or self._partitions.get(key) is not partition:
+            return
+        if partition.log.lacks_room:  # what it has is not safe yet, and to ask for more would say that it is
+            self._pause(key)
+        else:
             self.add(partition)
 
     def _reset(self, key: Key, partition: Partition) -> None:

@@ -16,9 +16,9 @@ from sskafka.storage.checkpoints import (
     OffsetCheckpoint,
 )
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH, mark_clean, take_clean_mark
-from sskafka.storage.disk import Disk, DiskUsage, Lock
+from sskafka.storage.disk import DirectorySync, Disk, DiskUsage, Lock
 from sskafka.storage.errors import LogDirectoryError
-from sskafka.storage.flusher import Background, Flusher
+from sskafka.storage.flusher import Background, Flusher, FlushPlan
 from sskafka.storage.log import Log
 from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.meta_properties import MetaProperties
@@ -52,6 +52,7 @@ class BrokerDirectory:
         self.health = LogDirectory(disk, path, on_failure)
         self.health.failure = failure
         self.flusher = Flusher(self.health, background)
+        self._names = _Names(disk, path)
         self.logs: dict[TopicPartition, Log] = {}
         self.futures: dict[TopicPartition, Log] = {}
         """Copies of logs in other directories, which will take their place."""
@@ -107,6 +108,10 @@ class BrokerDirectory:
         """The partition is no longer served from here; gives the name of its directory."""
         name = self.unclaimed.pop(topic_partition, None)
         return name or directory_name(topic_partition, self.meta.partition_base)
+
+    def sync_names(self) -> None:
+        """Of the directories in it; by a thread where there is one."""
+        self.flusher.for_small_files.request_soon(self._names)
 
     # ---- checkpoints
 
@@ -191,6 +196,21 @@ class BrokerDirectory:
             log.abandon()
         if self._lock is not None:
             self._lock.release()
+
+
+class _Names:
+    """What a flush of a directory's own entries consists of."""
+
+    __slots__ = ("_sync",)
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._sync = DirectorySync(disk, path)
+
+    def plan_flush(self) -> FlushPlan:
+        return FlushPlan([self._sync], 0, 0)
+
+    def complete_flush(self, plan: FlushPlan) -> None:
+        """Nobody waits for it."""
 
 
 def lock_directory(disk: Disk, path: str) -> Lock:

@@ -131,11 +131,6 @@ class LeaderEpochs:
                 write_lines(self._disk, self._path, [f"{epoch} {start}" for epoch, start in entries])
                 self._saved_version = version
 
-    def abandon(self) -> None:
-        """Nothing is written any more: the directory may be another log's before long."""
-        with self._writing:
-            self._saved_version = self._version + (1 << 62)
-
     def _change(self, entries: list[tuple[int, int]], save: bool) -> None:
         """The file first: what failed to be written is not believed either."""
         if save:

@@ -77,6 +77,7 @@ class LogParts(NamedTuple):
     recovery_point: int
     first_dirty_offset: int
     open_files: OpenFiles
+    has_new_segment: bool
 
 
 class Log:
@@ -149,6 +150,7 @@ class Log:
             parts.snapshots,
             parts.open_files,
             on_roll=lambda: flusher.request_if_threaded(self),
+            has_new_segment=parts.has_new_segment,
         )
         self._flusher = flusher
         self._gate = SyncGate(flusher, self._maybe_let_go)
@@ -276,7 +278,7 @@ class Log:
         """Durable before anything in the epoch is ready: recovery relies on it."""
         if self._gate.is_threaded:
             self.epochs.assign(epoch, start_offset, save=False)
-            self._hold_for(self.epochs.unsaved())
+            self.hold_for(self.epochs.unsaved())
             return
         try:
             self.epochs.assign(epoch, start_offset)
@@ -381,7 +383,7 @@ class Log:
         self._tail.ended_before(self.recovery_point)
         self._end_at(end_offset)
         rebuild_producers(self.segments, self._snapshots, self.producers, end_offset, high_watermark=high_watermark)
-        self._hold_for(self.segments.active.file, self.epochs.unsaved())
+        self.hold_for(self.segments.active.file, self.epochs.unsaved())
         return end_offset
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = NO_TIMESTAMP) -> None:
@@ -489,7 +491,7 @@ class Log:
     def _is_flush_due(self) -> bool:
         return self.log_end_offset - self.recovery_point >= self.config.flush_messages
 
-    def _hold_for(self, *files: Syncable) -> None:
+    def hold_for(self, *files: Syncable) -> None:
         """Nothing that is appended from now on is ready before these are synced."""
         self._is_held = True
         self._gate.close(*files)
@@ -512,6 +514,11 @@ class Log:
     def awaits_sync(self) -> bool:
         """Names of its segments, or what is in them, may not be on the disk yet."""
         return self._tail.awaits_sync
+
+    @property
+    def lacks_room(self) -> bool:
+        """A full disk keeps what was appended from being acknowledged, perhaps for long."""
+        return not self._gate.is_open and self._gate.lacks_room
 
     def try_held_again(self) -> None:
         """There may be room on the disk by now for what acknowledgements wait for."""
@@ -543,7 +550,6 @@ class Log:
         self._is_closed = True
         self._flusher.forget(self)
         self._gate.abandon()
-        self.epochs.abandon()
         for segment in self.segments:
             segment.close()
 

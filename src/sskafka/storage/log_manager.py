@@ -19,7 +19,7 @@ from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.storage.broker_directory import BrokerDirectory
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH
 from sskafka.storage.directory_opening import DirectoryOpening, Identity
-from sskafka.storage.disk import Disk
+from sskafka.storage.disk import DirectorySync, Disk
 from sskafka.storage.errors import LogDirectoryError, StorageError
 from sskafka.storage.flusher import Background
 from sskafka.storage.log import Log
@@ -29,7 +29,7 @@ from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.log_move import LogMove
 from sskafka.storage.meta_properties import MetaProperties
 from sskafka.storage.partition_directory import DELETE_SUFFIX, STRAY_SUFFIX, directory_name, set_aside_name
-from sskafka.storage.partition_metadata import read_topic_id, write_topic_id
+from sskafka.storage.partition_metadata import UnsavedTopicId, read_topic_id
 from sskafka.storage.recovery import open_log
 from sskafka.storage.recovery_report import RecoveryReport
 
@@ -143,7 +143,7 @@ class LogManager:
             raise LogDirectoryError(f"{topic_partition} is in none of the other directories: {failures[0]}")
 
     def _adopt(self, home: BrokerDirectory, log: Log, now_ms: int, is_new: bool) -> None:
-        self._identify(home, log.directory, log.topic_id, is_new)
+        self._identify(home, log, is_new)
         log.last_flush_ms = now_ms
         log.on_files_deleted = partial(self._doom, log)
         home.logs[log.topic_partition] = log
@@ -169,14 +169,15 @@ class LogManager:
                 self._set_aside(directory, topic_partition, STRAY_SUFFIX)
         return newest
 
-    def _identify(self, home: BrokerDirectory, path: str, topic_id: Uuid, is_new: bool) -> None:
+    def _identify(self, home: BrokerDirectory, log: Log, is_new: bool) -> None:
+        """What must be durable before anything in the log is acknowledged, of a new one and of one without an id."""
         try:
-            if topic_id != ZERO_UUID and read_topic_id(self._disk, path) is None:
-                write_topic_id(self._disk, path, topic_id)
-            if is_new:
-                self._disk.sync_directory(home.path)
+            if log.topic_id != ZERO_UUID and read_topic_id(self._disk, log.directory) is None:
+                log.hold_for(UnsavedTopicId(self._disk, log.directory, log.topic_id))
         except OSError as error:
             raise home.health.write_failed(error) from error
+        if is_new:
+            log.hold_for(DirectorySync(self._disk, home.path))
 
     def _emptiest(self) -> BrokerDirectory:
         online = [directory for directory in self.directories if directory.is_online]
@@ -239,9 +240,9 @@ class LogManager:
         target = os.path.join(directory.path, set_aside_name(name, uuid.uuid4().hex, suffix))
         try:
             self._disk.rename(os.path.join(directory.path, name), target)
-            self._disk.sync_directory(directory.path)
         except OSError as error:
             raise directory.health.fail(error) from error
+        directory.sync_names()
         if suffix == STRAY_SUFFIX:
             _log.warning("%s is not the log of %s now; it is set aside as %s", name, topic_partition, target)
         return target

@@ -50,6 +50,7 @@ class LogTail:
         snapshots: ProducerSnapshots,
         open_files: OpenFiles,
         on_roll: Callable[[], None],
+        has_new_segment: bool,
     ) -> None:
         """`on_roll` hears of every segment that is full and should be synced before long."""
         self._directory = directory
@@ -60,7 +61,7 @@ class LogTail:
         self._open_files = open_files
         self._on_roll = on_roll
         self._unsynced: list[Segment] = []  # sealed, but not yet surely on disk
-        self._has_unsynced_names = False
+        self._has_unsynced_names = has_new_segment
         self._told_synced_before = -1
 
     def configure(self, config: LogConfig, segment_ms: int) -> None:

@@ -9,6 +9,7 @@ import os
 from sskafka.model.ids import Uuid, parse_uuid, uuid_text
 from sskafka.storage.disk import Disk, read_file, replace_file
 from sskafka.storage.errors import CorruptFileError
+from sskafka.storage.sync_gate import RewrittenFile
 
 FILE_NAME = "partition.metadata"
 
@@ -27,6 +28,20 @@ def read_topic_id(disk: Disk, directory: str) -> Uuid | None:
     if version != "0":
         raise CorruptFileError(f"{path} has version {version}, only 0 is known")
     return topic_id
+
+
+class UnsavedTopicId(RewrittenFile):
+    """Of a log that has none yet, to be written by whoever syncs."""
+
+    __slots__ = ("_directory", "_disk", "_topic_id")
+
+    def __init__(self, disk: Disk, directory: str, topic_id: Uuid) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._topic_id = topic_id
+
+    def sync(self) -> None:
+        write_topic_id(self._disk, self._directory, self._topic_id)
 
 
 def write_topic_id(disk: Disk, directory: str, topic_id: Uuid) -> None:

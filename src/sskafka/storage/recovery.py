@@ -114,6 +114,7 @@ class _Opening:
             recovery_point=log_end_offset,
             first_dirty_offset=_first_dirty_offset(cleaned_before, log_start_offset, log_end_offset),
             open_files=self._open_files,
+            has_new_segment=self._has_new_segment,
         )
 
     # ---- files
@@ -164,6 +165,7 @@ class _Opening:
         )
 
     def _create_segment(self, base_offset: int) -> Segment:
+        self._has_new_segment = True
         return Segment.create(self._disk, self._directory, base_offset, self._config, self._open_files, self._now_ms)
 
     # ---- verification
@@ -203,7 +205,7 @@ class _Opening:
             if segment.base_offset in self._suspects:
                 for file in segment.all_files():
                     file.sync()
-        if self._suspects or self._has_new_segment:
+        if self._suspects:
             self._disk.sync_directory(self._directory)
 
     def _cut_behind(self, place: int, problem: str) -> None:

@@ -2,6 +2,7 @@
 
     a new leader epoch       its line in leader-epoch-checkpoint: recovery cuts off batches of epochs it does not know
     a cut at the log's end   what was cut off must not come back under what is appended in its place
+    a new log                whose it is, and the names of its directory and files
 
     open --close--> closed: appends go on, their acknowledgements wait --all of it synced, in a thread--> open
 
@@ -9,6 +10,7 @@ So after a crash the files may be behind the log, but never behind anything that
 room for a small file keeps the gate closed until `try_again` finds some. Without threads everything is synced at once.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 
 from sskafka.storage.flusher import Flusher, FlushPlan, Syncable
@@ -16,12 +18,15 @@ from sskafka.storage.log_directory import is_no_room
 
 
 class SyncGate:
-    __slots__ = ("_due", "_flusher", "_on_open")
+    __slots__ = ("_due", "_flusher", "_on_open", "_rights", "lacks_room")
 
     def __init__(self, flusher: Flusher, on_open: Callable[[], None]) -> None:
         self._flusher = flusher.for_small_files
         self._on_open = on_open
         self._due: list[_Due] = []
+        self._rights = _Rights()
+        self.lacks_room = False
+        """The last attempt has found none."""
 
     @property
     def is_open(self) -> bool:
@@ -34,7 +39,7 @@ class SyncGate:
 
     def close(self, *files: Syncable) -> None:
         """Until these are synced."""
-        self._due += [_Due(file) for file in files]
+        self._due += [_Due(file, self._rights) for file in files]
         self._flusher.request_soon(self)
 
     def try_again(self) -> None:
@@ -42,6 +47,9 @@ class SyncGate:
             self._flusher.request_soon(self)
 
     def abandon(self) -> None:
+        """Nothing is written any more, by no thread: the directory may be another log's before long."""
+        with self._rights.writing:
+            self._rights.are_given_up = True
         self._due.clear()
         self._flusher.forget(self)
 
@@ -61,6 +69,7 @@ class SyncGate:
         return FlushPlan(self.files_to_sync(), 0, 0)
 
     def complete_flush(self, plan: FlushPlan) -> None:
+        self.lacks_room = any(due in self._due and not due.is_done for due in plan.files)
         self.forget_synced()
         if self.is_open:
             self._on_open()
@@ -70,18 +79,38 @@ class RewrittenFile(Syncable):
     """One that is written as a whole when it is synced: where there is no room for it, it can be tried again."""
 
 
-class _Due:
-    __slots__ = ("_file", "is_done")
+class _Rights:
+    """Of threads to write into a log's directory."""
 
-    def __init__(self, file: Syncable) -> None:
+    __slots__ = ("are_given_up", "writing")
+
+    def __init__(self) -> None:
+        self.writing = threading.Lock()
+        self.are_given_up = False
+
+
+class _Due:
+    __slots__ = ("_file", "_rights", "is_done")
+
+    def __init__(self, file: Syncable, rights: _Rights) -> None:
         self._file = file
+        self._rights = rights
         self.is_done = False
 
     def sync(self) -> None:
-        try:
-            self._file.sync()
-        except OSError as error:
-            if not (isinstance(self._file, RewrittenFile) and is_no_room(error)):
-                raise
+        if isinstance(self._file, RewrittenFile):
+            self._write(self._file)
         else:
+            self._file.sync()
             self.is_done = True
+
+    def _write(self, file: RewrittenFile) -> None:
+        with self._rights.writing:
+            if self._rights.are_given_up:
+                return
+            try:
+                file.sync()
+                self.is_done = True
+            except OSError as error:
+                if not is_no_room(error):
+                    raise

@@ -115,6 +115,7 @@ def test_a_full_disk_holds_acknowledgements_back_until_there_is_room(disk: Simul
     log.flush_soon()
     steps.finish()
     assert log.log_directory.failure is None, "a full disk passes"
+    assert log.lacks_room
     assert (log.ready_offset, log.recovery_point) == (0, 0)
     log.try_held_again()
     steps.finish()
@@ -123,6 +124,7 @@ def test_a_full_disk_holds_acknowledgements_back_until_there_is_room(disk: Simul
     log.try_held_again()
     steps.finish()
     assert log.ready_offset == 1
+    assert not log.lacks_room
     assert epochs_on_disk(disk) == [(1, 0)]
 
 
@@ -297,3 +299,50 @@ def test_a_start_at_the_border_of_a_segment_survives_a_crash_that_brings_the_seg
     assert again.log_start_offset == border
     assert read_records(again)[0][0] == border
     assert read_file(disk, "/a/log-start-offset-checkpoint")
+
+
+# ---- new and deleted logs
+
+
+def test_a_new_log_is_identified_by_a_thread_and_acknowledgements_wait(disk: SimulatedDisk, steps: Steps) -> None:
+    manager = LogManager.open(
+        disk, ("/a",), node_id=1, format_as=lambda: MetaProperties("cluster", 1), background=steps
+    )
+    synced: list[str] = []
+    disk.fault = lambda operation, path: synced.append(path) if operation.startswith("sync") else None
+    log = manager.open_log(TopicPartition("orders", 0), bytes(range(16)), LogConfig(), NOW_MS)
+    append(log, b"a")
+    steps.turn()
+    assert not synced, "the loop has waited for the disk"
+    assert log.ready_offset == 0
+    steps.finish()
+    assert log.ready_offset == 1
+    assert {"/a", "/a/orders-0"} <= set(synced)
+    synced.clear()
+    manager.delete_log(TopicPartition("orders", 0), NOW_MS)
+    steps.turn()
+    assert not synced, "the loop has waited for the disk"
+    steps.finish()
+    assert synced == ["/a"]
+
+
+def test_a_power_cut_leaves_a_new_log_with_its_id_or_without_anything_acknowledged() -> None:
+    for seed in range(200):
+        disk, steps, random = SimulatedDisk(), Steps(), Random(seed)
+        manager = LogManager.open(
+            disk, ("/a",), node_id=1, format_as=lambda: MetaProperties("cluster", 1), background=steps
+        )
+        config = LogConfig(flush_messages=1)
+        log = manager.open_log(TopicPartition("orders", 0), bytes(range(16)), config, NOW_MS)
+        append(log, b"a")
+        for _ in range(random.randint(0, 6)):
+            if random.random() < 0.5:
+                steps.turn()
+            elif steps.threads:
+                steps.finish_thread()
+        is_acknowledged = log.ready_offset == 1
+        disk.crash(random)
+        again = LogManager.open(disk, ("/a",), node_id=1)
+        found = again.open_log(TopicPartition("orders", 0), bytes(range(16)), config, NOW_MS)
+        assert not is_acknowledged or read_records(found) == [(0, b"a")], f"seed {seed}"
+        assert not is_acknowledged or read_file(disk, "/a/orders-0/partition.metadata"), f"seed {seed}"
