@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from sskafka.cli.commands import app
 from sskafka.client.errors import UnknownTopicError
+from sskafka.pipelines.connector.encode import Row
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.model import Pipeline, Trigger
 from sskafka.pipelines.files.parse import load_pipeline
@@ -122,7 +123,8 @@ def test_every_sink_holds_every_good_record_once_and_the_rest_is_dead(
     ]
 
 
-def test_dead_letters_are_sent_back_once(
+def test_dead_letters_are_sent_back_once_as_they_were(
+    spark: "SparkSession",
     bootstrap: str,
     session: ClusterSession,
     new_topic: Callable[..., str],
@@ -131,11 +133,14 @@ def test_dead_letters_are_sent_back_once(
     run: Callable[..., Any],
 ) -> None:
     topic = new_topic(1, "orders")
-    produce(topic, [b"one", b"two", b"three"])
+    produce(topic, [Row(b"k", b"one", (("trace", b"7"),)), b"two", b"three"])
     pipeline = written(ORDERS.replace("  - delta: {{path: delta}}\n", ""), topic)
     run(pipeline)
     letters = DeadLetters(session, bootstrap, pipeline.dead_letter_topic)
     assert letters.replay(limit=2) == 2
+    sent_back = read(spark, bootstrap, subscribe=topic, includeHeaders="true").filter("offset = 3").collect()[0]
+    assert (bytes(sent_back["key"]), bytes(sent_back["value"])) == (b"k", b"one")
+    assert [(one["key"], bytes(one["value"])) for one in sent_back["headers"]] == [("trace", b"7")]
     assert [letter.value for letter in letters.waiting()] == [b"three"]
     assert letters.replay() == 1
     assert letters.replay() == 0

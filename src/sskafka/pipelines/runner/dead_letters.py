@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sskafka.client.errors import UnknownTopicError
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
@@ -15,6 +15,10 @@ from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.progress import committed_progress, maybe_commit_progress
 from sskafka.records.partitioner import partition_for_key
+from sskafka.records.record import Headers
+
+DLQ = "dlq."
+"""How headers begin that dead letters have and their originals had not."""
 
 _READ_COMMITTED = 1
 
@@ -29,6 +33,7 @@ class DeadLetter(NamedTuple):
     source: str
     key: bytes | None
     value: bytes | None
+    headers: Headers
     dead_at: TopicPartition
     dead_offset: int
 
@@ -75,7 +80,7 @@ class DeadLetters:
         cluster = self._session.cluster
         count = len((await cluster.topic(letter.topic)).partitions)
         number = letter.partition if letter.key is None else partition_for_key(letter.key, count)
-        (payload,) = payloads([Row(letter.key, letter.value)])
+        (payload,) = payloads([Row(letter.key, letter.value, letter.headers)])
         batch = framed(payload, timestamp=cluster.clock.now_ms())
         await deliver(cluster, {TopicPartition(letter.topic, min(number, count - 1)): batch}, None)
 
@@ -93,19 +98,24 @@ class DeadLetters:
         return start, {partition: last[partition].offset for partition in partitions}
 
 
-def _letter(row: dict[str, object], partition: TopicPartition) -> DeadLetter:
-    headers: dict[str, bytes] = {header["key"]: header["value"] for header in row["headers"] or ()}  # type: ignore[attr-defined]
-    text = {name.removeprefix("dlq."): (value or b"").decode(errors="replace") for name, value in headers.items()}
+def _letter(row: dict[str, Any], partition: TopicPartition) -> DeadLetter:
+    headers: Headers = tuple((header["key"], header["value"]) for header in row["headers"] or ())
+    text = {
+        name.removeprefix(DLQ): (value or b"").decode(errors="replace")
+        for name, value in headers
+        if name.startswith(DLQ)
+    }
     return DeadLetter(
         topic=text.get("topic", ""),
         partition=int(text.get("partition", 0)),
         offset=int(text.get("offset", 0)),
         error=text.get("error", ""),
         source=text.get("source", ""),
-        key=row["key"],  # type: ignore[arg-type]
-        value=row["value"],  # type: ignore[arg-type]
+        key=row["key"],
+        value=row["value"],
+        headers=tuple(header for header in headers if not header[0].startswith(DLQ)),
         dead_at=partition,
-        dead_offset=row["offset"],  # type: ignore[arg-type]
+        dead_offset=row["offset"],
     )
 
 
@@ -119,6 +129,7 @@ def as_json(letter: DeadLetter) -> str:
             "source": letter.source,
             "key": _text(letter.key),
             "value": _text(letter.value),
+            "headers": {name: _text(value) for name, value in letter.headers},
         },
         ensure_ascii=False,
     )

@@ -19,6 +19,7 @@ from sskafka.pipelines.files.avro_schema import AvroDataError, decoder_of, parse
 from sskafka.pipelines.files.ddl import Schema
 from sskafka.pipelines.files.model import Action, Expectation, Pipeline, RecordFormat, Source, Tombstones
 from sskafka.pipelines.runner.connectors import reader_of
+from sskafka.pipelines.runner.dead_letters import DLQ
 from sskafka.pipelines.runner.naming import naming_the_line
 from sskafka.pipelines.runner.progress import EXPECTATION, UNMET
 
@@ -83,6 +84,7 @@ def _place() -> list[Column]:
         sf.col("timestamp").alias("_timestamp"),
         sf.col("value").alias("_value"),
         sf.col("key").alias("_raw_key"),
+        sf.col("headers").alias("_headers"),
     ]
 
 
@@ -149,7 +151,7 @@ def avro_row(schema_text: str, skip: int) -> Callable[[bytes | None], dict[str, 
     return decode
 
 
-_PLACE_NAMES = ("_key", "_topic", "_partition", "_offset", "_timestamp", "_value", "_raw_key")
+_PLACE_NAMES = ("_key", "_topic", "_partition", "_offset", "_timestamp", "_value", "_raw_key", "_headers")
 
 
 def _with_dead_expectations(rows: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
@@ -175,7 +177,7 @@ def met(expectation: Expectation) -> Column:
 
 def table(rows: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
     """What the transformation sees of parsed rows."""
-    good = rows.filter(sf.col(ERROR).isNull()).drop(ERROR, "_value", "_raw_key")
+    good = rows.filter(sf.col(ERROR).isNull()).drop(ERROR, "_value", "_raw_key", "_headers")
     good = with_expectations(good, pipeline, source.expectations, _expectations_of(source))
     if source.watermark:
         with naming_the_line(pipeline, f"sources.{source.name}.event_time"):
@@ -216,19 +218,20 @@ def _counted(rows: DataFrame, expectation: Expectation) -> DataFrame:
 
 
 def dead_letters(rows: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
-    """Dead rows as records: the original key and value, and in headers where they came from and what is wrong."""
-    headers = {
-        "dlq.topic": sf.col("_topic"),
-        "dlq.partition": sf.col("_partition").cast("string"),
-        "dlq.offset": sf.col("_offset").cast("string"),
-        "dlq.timestamp": sf.unix_millis(sf.col("_timestamp")).cast("string"),
-        "dlq.error": sf.col(ERROR),
-        "dlq.pipeline": sf.lit(pipeline.name),
-        "dlq.source": sf.lit(source.name),
+    """Dead rows as records: the original ones, with headers that say where they came from and what is wrong."""
+    added = {
+        f"{DLQ}topic": sf.col("_topic"),
+        f"{DLQ}partition": sf.col("_partition").cast("string"),
+        f"{DLQ}offset": sf.col("_offset").cast("string"),
+        f"{DLQ}timestamp": sf.unix_millis(sf.col("_timestamp")).cast("string"),
+        f"{DLQ}error": sf.col(ERROR),
+        f"{DLQ}pipeline": sf.lit(pipeline.name),
+        f"{DLQ}source": sf.lit(source.name),
     }
     structs = [
-        sf.struct(sf.lit(name).alias("key"), value.cast("binary").alias("value")) for name, value in headers.items()
+        sf.struct(sf.lit(name).alias("key"), value.cast("binary").alias("value")) for name, value in added.items()
     ]
+    headers = sf.concat(sf.coalesce(sf.col("_headers"), sf.array()), sf.array(*structs))
     return rows.filter(sf.col(ERROR).isNotNull()).select(
-        sf.col("_raw_key").alias("key"), sf.col("_value").alias("value"), sf.array(*structs).alias("headers")
+        sf.col("_raw_key").alias("key"), sf.col("_value").alias("value"), headers.alias("headers")
     )
