@@ -9,6 +9,10 @@ from waiting import wait_until
 
 from sskafka.client.admin import Admin, NewTopic
 from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector.errors import DataLossError
+from sskafka.pipelines.connector.fetching import read_ranges
+from sskafka.pipelines.connector.offsets import OffsetRange
+from sskafka.pipelines.connector.options import source_options
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.progress import committed_progress
 from sskafka.pipelines.runner.patience import start_patiently
@@ -122,6 +126,19 @@ class TestBatches:
         with pytest.raises(Exception, match=f"{told}.*failOnDataLoss=false"):
             read(spark, bootstrap, **options).count()
         assert values(read(spark, bootstrap, **options, failOnDataLoss="false")) == list(left)
+
+    def test_records_that_age_out_while_a_task_reads(
+        self, bootstrap: str, filled: str, session: ClusterSession
+    ) -> None:
+        """They were there when the query was planned."""
+        part = OffsetRange(TopicPartition(filled, 0), 0, 100)
+        session.run(Admin(session.cluster).delete_records({part.partition: 40}))
+        given = {"kafka.bootstrap.servers": bootstrap, "subscribe": filled}
+        with pytest.raises(DataLossError, match="offsets 0 to 100 were to be read, but the log begins at 40 now"):
+            list(read_ranges(source_options(given, streaming=False), [part]))
+        patient = source_options({**given, "failOnDataLoss": "false"}, streaming=False)
+        found = [offset for batch in read_ranges(patient, [part]) for offset in batch.column("offset").to_pylist()]
+        assert found == list(range(40, 100))
 
     def test_brokers_that_are_down_are_named_at_once(self, spark: "SparkSession") -> None:
         with pytest.raises(Exception, match=r"cannot connect to 127\.0\.0\.1:9: connection refused"):

@@ -41,7 +41,7 @@ INTERRUPTED = 130
 
 FileArgument = Annotated[str, typer.Argument(metavar="PIPELINE", help="A file, or the name of a shipped pipeline.")]
 MasterOption = Annotated[
-    str, typer.Option("--master", help="Spark's master, such as spark://host:7077; local[*] unless given.")
+    str, typer.Option("--master", help="Spark's master: spark://host:7077, sc://host, yarn; local[*] unless given.")
 ]
 ConfOption = Annotated[list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting. Repeatable.")]
 OwnNameOption = Annotated[str, typer.Option("--name", help="Another name: its progress and dead letters are apart.")]
