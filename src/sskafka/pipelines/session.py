@@ -26,7 +26,7 @@ Tell = Callable[[str], None]
 STOP_TIMEOUT_S = 20
 CONNECT, CONNECT_PORT, CONNECT_TIMEOUT_S = "sc://", 15002, 10
 SESSION_SETTINGS = "spark.sql."
-CONNECT_PACKAGES = {"grpcio": "grpc", "grpcio-status": "grpc_status"}
+CONNECT_PACKAGES = {"grpcio": "grpc", "grpcio-status": "grpc_status", "zstandard": "zstandard"}
 
 DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
@@ -112,6 +112,7 @@ def start_session(settings: SessionSettings, tell: Tell = lambda _: None) -> "Sp
     began = time.monotonic()
     if settings.is_connect:
         check_connect(settings.chosen_master)
+        os.environ.setdefault("SPARK_CONNECT_RELEASE_SESSION_ON_EXIT", "true")  # else servers keep it for an hour
         tell(f"connecting to Spark at {settings.chosen_master}")
         left = settings.left_to_the_server(settings.conf)
         if left:

@@ -1,11 +1,16 @@
+from typing import Any
+
 import pytest
 
 from sskafka.pipelines.connector.choosing import (
     ConnectorMissingError,
+    ServerLacksConnectorError,
     is_missing,
     reading_connector,
     writing_connector,
 )
+from sskafka.pipelines.files.model import Pipeline, SqlTransform
+from sskafka.pipelines.runner.connectors import check_connector
 
 NONE = {"spark.jars": "", "spark.jars.packages": ""}
 JAR = {"spark.jars": "/jars/x.jar,/jars/spark-sql-kafka-0-10_2.13-4.2.0.jar", "spark.jars.packages": ""}
@@ -42,3 +47,34 @@ def test_what_is_missing_is_told_with_the_next_step() -> None:
 def test_only_sparks_own_words_for_it_count() -> None:
     assert is_missing(Exception("[KAFKA_DATA_SOURCE_NOT_ENABLED] The Kafka data source is not enabled"))
     assert not is_missing(Exception("[TABLE_OR_VIEW_NOT_FOUND] no such table"))
+
+
+class Lacking:
+    """A session that has no connector: whatever is asked of its reader, loading fails."""
+
+    __module__ = "pyspark.sql.connect.session"
+
+    def __init__(self, said: str) -> None:
+        self._said = said
+
+    def __getattr__(self, _: str) -> "Lacking":
+        return self
+
+    def __call__(self, *_: str) -> "Lacking":
+        return self
+
+    def get(self, _: str, default: str) -> str:
+        return default
+
+    def load(self) -> None:
+        raise RuntimeError(self._said)
+
+
+def test_a_connect_server_may_lack_our_connector() -> None:
+    pipeline = Pipeline("p", (), (), SqlTransform(""))
+    server: Any = Lacking("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: sskafka")
+    with pytest.raises(ServerLacksConnectorError, match=r"pip install 'sskafka\[spark\]'"):
+        check_connector(server, pipeline)
+    server = Lacking("the server is tired")
+    with pytest.raises(RuntimeError, match="tired"):
+        check_connector(server, pipeline)
