@@ -101,3 +101,17 @@ def test_lists_are_merged_now_and_then(directory: Directory) -> None:
 def test_a_directory_that_is_not_there_has_none(tmp_path: Path) -> None:
     assert Leftovers(str(tmp_path / "nowhere")).maybe_remove() == 0
     assert Leftovers("s3a://bucket/out").maybe_remove() == 0
+
+
+def test_what_another_sink_or_job_keeps_in_a_directory_below_stays(directory: Directory) -> None:
+    directory.list(0, directory.write(1))
+    below = Directory(directory.path / "late")
+    below._ticks = directory._ticks
+    committed = below.write(2)
+    below.list(0, committed)
+    underway = directory.write(3, "_temporary/0")
+    leftovers = Leftovers(str(directory.path))
+    directory.list(1, directory.write(4))
+    assert leftovers.maybe_remove() == 0
+    assert committed.exists()
+    assert underway.exists()

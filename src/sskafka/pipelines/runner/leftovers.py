@@ -9,6 +9,7 @@ other readers take the directory as it lies: they would see twice what one run h
 What was written lately, before this run, and is in no list is of a batch that was cut off, or of a run that is still
 alive. Each batch is listed once: as soon as there is a newer list, what it does not name will never be named.
 Lately is: within the last ten lists. What is older was there before, or others have put it there: it is left alone.
+So is what lies in directories below that are not those of partitions (day=1): they are another sink's, or another job's.
 Only directories of this machine are looked at.
 """
 
@@ -87,8 +88,12 @@ def _unlisted(directory: Path) -> Iterator[Path]:
     since_ns, listed = _lately_ns(directory), listed_names(directory)
     for file in directory.rglob("part-*.parquet"):
         is_unlisted = _WRITTEN_BY_SPARK.fullmatch(file.name) and file.name not in listed
-        if is_unlisted and file.stat().st_mtime_ns > since_ns:
+        if is_unlisted and _is_in_partitions(file, directory) and file.stat().st_mtime_ns > since_ns:
             yield file
+
+
+def _is_in_partitions(file: Path, directory: Path) -> bool:
+    return all("=" in folder for folder in file.parent.relative_to(directory).parts)
 
 
 def _lately_ns(directory: Path) -> int:
