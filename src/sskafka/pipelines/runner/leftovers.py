@@ -9,7 +9,7 @@ other readers take the directory as it lies: they would see twice what one run h
 What was written lately, before this run, and is in no list is of a batch that was cut off, or of a run that is still
 alive. Each batch is listed once: as soon as there is a newer list, what it does not name will never be named.
 Lately is: within the last ten lists. What is older was there before, or others have put it there: it is left alone.
-So is what lies in directories below that are not those of partitions (day=1): they are another sink's, or another job's.
+So is what lies in directories below that are not those of partitions (day=1): they are another sink's or job's.
 Only directories of this machine are looked at.
 """
 
