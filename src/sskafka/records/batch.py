@@ -23,9 +23,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from sskafka.model.buffers import Buffer
+from sskafka.records.crc import crc32c
 
 HEADER_BYTES = 61
 LOG_OVERHEAD_BYTES = 12  # base offset and length: what stands before the bytes that `length` counts

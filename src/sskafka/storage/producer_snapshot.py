@@ -17,8 +17,7 @@ size  field
 from collections.abc import Iterable, Iterator
 from struct import Struct
 
-from crc32c import crc32c
-
+from sskafka.records.crc import crc32c
 from sskafka.storage.errors import CorruptFileError
 from sskafka.storage.producer_entry import ProducedBatch, ProducerEntry
 
