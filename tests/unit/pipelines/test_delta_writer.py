@@ -80,3 +80,14 @@ def test_with_a_new_checkpoint_batches_count_anew(new_writer: Callable[[], Any],
         new_writer()(Rows(batch), batch)
     new_writer()(Rows(3, query="another"), 0)
     assert content(tmp_path) == [0, 1, 2, 3]
+
+
+def test_a_complete_result_that_is_empty_empties_the_table(tmp_path: Path) -> None:
+    (tmp_path / "copy.yaml").write_text(FILE + "output_mode: complete\n")
+    pipeline = load_pipeline(tmp_path / "copy.yaml")
+    (sink,) = pipeline.sinks
+    assert isinstance(sink, DeltaSink)
+    writer = DeltaWriter(pipeline, sink, "checkpoint")
+    writer(Rows(1, 2), 0)
+    writer(Rows(), 1)
+    assert content(tmp_path) == []

@@ -35,7 +35,7 @@ class DeltaWriter:
         if table is not None and self._has(table, batch):
             return
         content = rows.toArrow()
-        if content.num_rows or table is None:
+        if content.num_rows or table is None or self._mode is OutputMode.COMPLETE:
             self._write(table, content, batch)
 
     def _query_id(self, rows: "DataFrame") -> str:

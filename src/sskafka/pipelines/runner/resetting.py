@@ -30,9 +30,10 @@ class Step:
 
 def steps_to_reset(session: ClusterSession, pipeline: Pipeline, stamp: str) -> Iterator[Step]:
     """`stamp` makes the names of what is set aside."""
-    checkpoint = Path(pipeline.checkpoint_root)
-    if checkpoint.exists():
-        yield Step(f"delete the checkpoint {checkpoint}", partial(shutil.rmtree, checkpoint))
+    for query in (*(sink.name for sink in pipeline.sinks), DEAD_LETTERS):
+        checkpoint = Path(pipeline.checkpoint_root) / query
+        if checkpoint.exists():
+            yield Step(f"delete the checkpoint {checkpoint}", partial(_delete_checkpoint, checkpoint))
     for sink in pipeline.sinks:
         if isinstance(sink, ParquetSink):
             yield from _set_aside(Path(pipeline.resolved(sink.path)), stamp)
@@ -45,6 +46,13 @@ def groups_of(pipeline: Pipeline) -> list[str]:
     """Those that progress is committed to."""
     dead = [f"{DEAD_LETTERS}.{source.name}" for source in pipeline.sources if source.has_dead_letters]
     return [f"{pipeline.name}.{query}" for query in (*(sink.name for sink in pipeline.sinks), *dead)]
+
+
+def _delete_checkpoint(checkpoint: Path) -> None:
+    """The directory around it may be anything that the file names: it goes when nothing else is in it."""
+    shutil.rmtree(checkpoint)
+    if not any(checkpoint.parent.iterdir()):
+        checkpoint.parent.rmdir()
 
 
 def _set_aside(directory: Path, stamp: str) -> Iterator[Step]:
