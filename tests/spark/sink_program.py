@@ -4,7 +4,7 @@ import json
 import os
 import sys
 
-from sskafka.pipelines.runner.queries import start_patiently
+from sskafka.pipelines.runner.patience import start_patiently
 from sskafka.pipelines.session import SessionSettings, start_session
 
 

@@ -70,8 +70,9 @@ def test_sessions_go_on_over_a_restart_and_late_clicks_do_not_change_them(
     pipeline = shipped("sessions")
     clicks = list(islice(click_stream(5), 200))
     closing = Click("last", "/", clicks[-1].at + timedelta(days=1))
-    write(pipeline, "clicks", (click.message() for click in clicks[:120]))
-    run(pipeline)
+    broken = Message("user-1", b'{"user": "user-1", "page": "/", "at": "yesterday"}')
+    write(pipeline, "clicks", [*(click.message() for click in clicks[:120]), broken])
+    assert run(pipeline).dead_letters == 1
     before = parquet_sessions(spark, tmp_path)
     write(pipeline, "clicks", (click.message() for click in (*clicks[120:], closing)))
     run(pipeline)
@@ -189,7 +190,8 @@ def test_the_report_compares_runs_as_the_grid_keeps_them(
     report = tmp_path / "evaluation" / "report.html"
     first = made_up_run("first", 1)
     keep_results(bootstrap, topic, run_of(first[0]), first)
-    run(pipeline)
+    write(pipeline, "measured", [Message(None, b'{"format": 2, "run_id": "of a version to come"}')])
+    assert run(pipeline).dead_letters == 1
     assert "Runs compared" not in report.read_text()
 
     later = {"run_id": "faster", "started_at": "2026-01-02T00:00:00Z"}
@@ -220,8 +222,10 @@ def test_the_audit_ends_with_an_exit_code(
     exercise = make_exercise("audit", Task(300, 7, topics_of(pipeline)))
     for table_name, messages in exercise.messages.items():
         write(pipeline, table_name, messages)
+    write(pipeline, "events", [Message("web-1", b'{"producer": "web-1"}')])
     found = audit(pipeline, bootstrap)
     assert found.exit_code == 1
+    assert "1 dead letters: `sskafka pipeline dlq audit` shows them" in found.stderr
     lost = sum(1 for row in exercise.expected if row[5])  # type: ignore[index]
     assert f"nothing_lost in {lost} rows" in found.stderr
     written = replace(pipeline, path=tmp_path / "audit.yaml")

@@ -66,7 +66,7 @@ def status_rows(run: "RunView") -> list[dict[str, Any]]:
             "state": str(run.state),
             "run": run.run,
             "query": query.get("query"),
-            "batch": query.get("batch"),
+            "batch": None if query.get("batch", -1) < 0 else query["batch"],
             "rows_in": query.get("rows_in"),
             "in_per_s": round(query.get("in_per_s", 0)),
             "rows_out": query.get("rows_out"),

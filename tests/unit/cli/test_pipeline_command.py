@@ -47,7 +47,7 @@ GOOD = "name: good\nsources:\n  a: {topic: a, format: text}\nsinks: [{parquet: {
 
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
-    with Broker() as broker:
+    with Broker({"offsets.topic.num.partitions": 1}) as broker:
         yield broker.bootstrap_servers
 
 

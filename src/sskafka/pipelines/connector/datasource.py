@@ -1,4 +1,7 @@
-"""The data source that Spark finds under the name `sskafka`."""
+"""The data source that Spark finds under the name `sskafka`.
+
+Spark loads this in all of its Python processes, and each needs a part: reading and writing are imported when needed.
+"""
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -9,11 +12,9 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from sskafka.pipelines.connector.columns import arrow_schema, spark_schema
 from sskafka.pipelines.connector.errors import ConnectorError
 from sskafka.pipelines.connector.options import includes_headers, sink_options, source_options
-from sskafka.pipelines.connector.sink import BatchWriter, StreamWriter, check_columns
-from sskafka.pipelines.connector.source import BatchReader, StreamReader
+from sskafka.pipelines.connector.spark_schema import spark_schema
 
 
 class SSKafkaDataSource(DataSource):
@@ -27,15 +28,21 @@ class SSKafkaDataSource(DataSource):
         return spark_schema(include_headers=includes_headers(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        from sskafka.pipelines.connector.source import BatchReader  # noqa: PLC0415  see above
+
         self._check_schema(schema)
         return BatchReader(source_options(self.options, streaming=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        from sskafka.pipelines.connector.source import StreamReader  # noqa: PLC0415  see above
+
         self._check_schema(schema)
         return StreamReader(source_options(self.options, streaming=True))
 
     def _check_schema(self, schema: StructType) -> None:
         """Spark lets a user give any; what is read has these columns always."""
+        from sskafka.pipelines.connector.columns import arrow_schema  # noqa: PLC0415  see above
+
         given = [field.name for field in schema.fields]
         fixed = arrow_schema(include_headers=includes_headers(self.options)).names
         if given != fixed:
@@ -45,6 +52,8 @@ class SSKafkaDataSource(DataSource):
             )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from sskafka.pipelines.connector.sink import BatchWriter, check_columns  # noqa: PLC0415  see above
+
         if overwrite:
             raise ConnectorError("a topic cannot be overwritten; use mode append")
         options = sink_options(self.options)
@@ -52,6 +61,8 @@ class SSKafkaDataSource(DataSource):
         return BatchWriter(options)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        from sskafka.pipelines.connector.sink import StreamWriter, check_columns  # noqa: PLC0415  see above
+
         options = sink_options(self.options)
         check_columns(schema, options)
         return StreamWriter(options)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from sskafka.client.errors import UnknownTopicError
+from sskafka.client.groups import commit_offsets
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.delivery import deliver
@@ -13,7 +14,7 @@ from sskafka.pipelines.connector.fetching import read_ranges
 from sskafka.pipelines.connector.offsets import Offsets, ranges_between
 from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.connector.progress import committed_progress, maybe_commit_progress
+from sskafka.pipelines.connector.progress import committed_progress
 from sskafka.records.partitioner import partition_for_key
 from sskafka.records.record import Headers
 
@@ -71,10 +72,14 @@ class DeadLetters:
             if limit is not None and sent >= limit:
                 break
             self._session.run(self._send_back(letter))
-            progress = {letter.dead_at: letter.dead_offset + 1}
-            self._session.run(maybe_commit_progress(self._session.cluster, self._group, progress))
+            self._session.run(self._remember(letter))
             sent += 1
         return sent
+
+    async def _remember(self, letter: DeadLetter) -> None:
+        """Until it is done: otherwise the letter would be sent once more the next time."""
+        cluster, progress = self._session.cluster, {letter.dead_at: letter.dead_offset + 1}
+        await cluster.retrying(lambda: commit_offsets(cluster, self._group, progress))
 
     async def _send_back(self, letter: DeadLetter) -> None:
         cluster = self._session.cluster

@@ -29,15 +29,19 @@ def _is_too_slow(error: Exception | None) -> bool:
 
 
 def start_patiently(start: Callable[[], StreamingQuery]) -> StreamingQuery:
-    """A query whose source has been found, before the next one starts.
+    """A query whose source has been found."""
+    return settled(patiently(start), start)
 
-    Spark gives each query's Python processes ten seconds to come up. On a busy machine those of several queries at
-    once are too slow; what failed for that alone has done nothing yet and is started again."""
-    for attempt in range(_START_ATTEMPTS):
-        query = start()
+
+def settled(query: StreamingQuery, start: Callable[[], StreamingQuery]) -> StreamingQuery:
+    """A query that was started together with others, once its source has been found.
+
+    On a busy machine the Python processes of several queries at once are too slow. A query that failed for that alone
+    has done nothing yet, and is started again, by itself."""
+    for _ in range(_START_ATTEMPTS):
         while query.isActive and "nitializing" in query.status["message"]:
             time.sleep(_START_POLL_S)
-        failure = query.exception()
-        if not _is_too_slow(failure) or attempt == _START_ATTEMPTS - 1:
+        if not _is_too_slow(query.exception()):
             break
+        query = patiently(start)
     return query

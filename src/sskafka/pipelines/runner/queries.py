@@ -29,7 +29,7 @@ from sskafka.pipelines.files.model import (
 from sskafka.pipelines.runner.connectors import writer_of
 from sskafka.pipelines.runner.delta import DeltaWriter
 from sskafka.pipelines.runner.naming import FileMistakeError
-from sskafka.pipelines.runner.patience import patiently, start_patiently
+from sskafka.pipelines.runner.patience import patiently, settled
 from sskafka.pipelines.runner.progress import OUT, ROWS
 from sskafka.pipelines.runner.recovery import transactional_prefix
 from sskafka.pipelines.runner.tables import dead_letters, parsed, read_records, table
@@ -68,7 +68,9 @@ def start_queries(run: Surroundings) -> list[StreamingQuery]:
     started: list[StreamingQuery] = []
     try:
         for writer in writers:
-            started.append(start_patiently(writer.start))  # noqa: PERF401  what has started must be known when a later one fails
+            started.append(patiently(writer.start))  # noqa: PERF401  what has started must be known when a later one fails
+        for place, writer in enumerate(writers):
+            started[place] = settled(started[place], writer.start)
     except BaseException:
         for query in started:
             query.stop()
