@@ -20,8 +20,7 @@ from sskafka.cli.output import Format, print_heading, print_json, print_table, t
 from sskafka.cli.pairs import key_values
 from sskafka.cli.pipeline_connecting import connected
 from sskafka.cli.pipeline_progress import progress_for_people
-from sskafka.cli.pipeline_shipped import TopicOption
-from sskafka.cli.usage import UsageError
+from sskafka.cli.pipeline_shipped import TopicOption, rewired
 
 if TYPE_CHECKING:
     from sskafka.pipelines.connector.planning import ClusterSession
@@ -69,14 +68,7 @@ def load(name: str) -> "Pipeline":
 
 def chosen(name: str, own_name: str, topic: list[str] | None, to: list[str] | None = None) -> "Pipeline":
     """The pipeline, pointed at other topics and places."""
-    pipeline = load(name)
-    from sskafka.pipelines.shipped.wiring import WiringError, wired  # noqa: PLC0415  not for --help
-
-    topics, places = key_values(topic, "--topic"), key_values(to, "--to")
-    try:
-        return wired(pipeline, name=own_name, topics=topics, places=places)
-    except WiringError as error:
-        raise UsageError(str(error)) from None
+    return rewired(load(name), own_name, topic, to)
 
 
 def list_(

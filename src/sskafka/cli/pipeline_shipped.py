@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,10 @@ from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption
 from sskafka.cli.failures import CommandError
 from sskafka.cli.output import print_heading, talk
 from sskafka.cli.pairs import key_values
+from sskafka.cli.usage import UsageError
+
+if TYPE_CHECKING:
+    from sskafka.pipelines.files.model import Pipeline
 
 NamesArgument = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Shipped pipelines; all of them.")]
 RecordsOption = Annotated[int, typer.Option("--records", "-n", min=20, help="About so many records.")]
@@ -60,14 +64,24 @@ def generate(
     from sskafka.pipelines.shipped import load_shipped  # noqa: PLC0415  not for --help
     from sskafka.pipelines.shipped.exercise import Task  # noqa: PLC0415  see above
     from sskafka.pipelines.shipped.selfcheck import make_exercise, produce, topics_of  # noqa: PLC0415  see above
-    from sskafka.pipelines.shipped.wiring import wired  # noqa: PLC0415  see above
 
     _refuse_unknown(name)
-    topics = topics_of(wired(load_shipped(name), topics=key_values(topic, "--topic")))
+    topics = topics_of(rewired(load_shipped(name), "", topic))
     messages = make_exercise(name, Task(records, seed, topics)).messages
     asyncio.run(produce(bootstrap, topics, messages))
     for table, own in messages.items():
         talk(f"wrote {len(own)} records to {topics[table]}")
+
+
+def rewired(pipeline: "Pipeline", own_name: str, topic: list[str] | None, to: list[str] | None = None) -> "Pipeline":
+    """Pointed at other topics and places, as options say."""
+    from sskafka.pipelines.shipped.wiring import WiringError, wired  # noqa: PLC0415  not for --help
+
+    topics, places = key_values(topic, "--topic"), key_values(to, "--to")
+    try:
+        return wired(pipeline, name=own_name, topics=topics, places=places)
+    except WiringError as error:
+        raise UsageError(str(error)) from None
 
 
 def _shipped_names() -> list[str]:

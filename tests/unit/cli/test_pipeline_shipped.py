@@ -53,7 +53,8 @@ def test_a_pipeline_that_is_not_shipped(command: str) -> None:
     assert "one of archive, audit, cdc" in said
 
 
-def test_a_table_that_is_not_there() -> None:
-    code, said = invoke("run", "sessions", "--topic", "click=mine")
-    assert code == 1
+@pytest.mark.parametrize("command", ["run", "plan", "generate"])
+def test_a_table_that_is_not_there(command: str) -> None:
+    code, said = invoke(command, "sessions", "--topic", "click=mine")
+    assert code == 2
     assert "no table 'click'; it has clicks" in said
