@@ -103,6 +103,7 @@ class ReplicaFetcher:
         self._partitions[key] = partition
         self._paused.discard(key)
         self._to_tell.add(key)
+        self._maybe_await_flush(key, partition)
         self._soon(self._maybe_send)
 
     def remove(self, partition: Partition) -> None:
@@ -254,11 +255,15 @@ class ReplicaFetcher:
         partition.follow_high_watermark(data.high_watermark)
         if partition.follow_log_start(data.log_start_offset):
             self._to_tell.add(key)
+        self._maybe_await_flush(key, partition)
+        self._failures.pop(key, None)
+        return size_bytes
+
+    def _maybe_await_flush(self, key: Key, partition: Partition) -> None:
+        """What is asked for next tells the leader that everything before it is safe here."""
         if partition.log.ready_offset < partition.log.log_end_offset:
             self._unflushed.add(key)
             partition.on_flushed = self._maybe_send
-        self._failures.pop(key, None)
-        return size_bytes
 
     def _maybe_hold_back(self, key: Key, partition: Partition, size_bytes: int) -> None:
         """A throttled replica that has taken its share pauses, unless it is in sync: producers wait for those."""

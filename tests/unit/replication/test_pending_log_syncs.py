@@ -36,3 +36,21 @@ def test_who_waits_for_a_sync_of_a_log_is_answered_when_a_moved_one_takes_its_pl
     partition.log.ready_offset = partition.log.log_end_offset
     partition.replace_log(partition.log)
     assert result(answers).error_code == 0
+
+
+def test_a_new_leader_is_not_told_of_what_its_follower_has_not_synced_yet(cluster: ReplicaCluster) -> None:
+    produce(cluster, b"a")
+    cluster.time.run_for(300)
+    log = cluster.partition(3).log
+    log._is_held = True  # as a sync does that is under way
+    send(cluster.brokers[1], b"b")
+    cluster.time.run_for(300)
+    assert (log.ready_offset, log.log_end_offset) == (1, 2)
+    cluster.controller.move_leader(0, 2)
+    cluster.time.run_until(lambda: cluster.partition(2).is_leader)
+    cluster.time.run_for(300)
+    assert cluster.partition(2).high_watermark == 1
+    log._is_held = False
+    log.ready_offset = log.log_end_offset
+    cluster.partition(3)._flushed()
+    cluster.time.run_until(lambda: cluster.partition(2).high_watermark == 2)
