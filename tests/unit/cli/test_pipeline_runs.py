@@ -13,7 +13,6 @@ from sskafka.client.config import ConnectionConfig
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.runner.events import Event, EventLog, EventType
 
-NOW_MS = int(time.time() * 1000)
 QUERIES = [
     {"query": "parquet", "batch": 3, "rows_in": 50, "rows_out": 40, "in_per_s": 10.4, "out_per_s": 9.6, "lag": 7},
     {"query": "dead-letters", "batch": 3, "rows_in": 50, "rows_out": 2},
@@ -25,12 +24,13 @@ def bootstrap() -> Iterator[str]:
     with Broker() as broker, ClusterSession(broker.bootstrap_servers, ConnectionConfig()) as session:
         log = EventLog(session, broker.bootstrap_servers)
         log.create()
+        now_ms = int(time.time() * 1000)
         for event in (
-            Event("orders", "r1", EventType.STARTED, NOW_MS - 120_000),
-            Event("orders", "r1", EventType.FAILED, NOW_MS - 60_000, {"error": "boom"}),
-            Event("clicks", "r2", EventType.STARTED, NOW_MS - 90_000),
-            Event("orders", "r3", EventType.STARTED, NOW_MS - 2_000),
-            Event("orders", "r3", EventType.PROGRESS, NOW_MS - 1_000, {"queries": QUERIES}),
+            Event("orders", "r1", EventType.STARTED, now_ms - 120_000),
+            Event("orders", "r1", EventType.FAILED, now_ms - 60_000, {"error": "boom"}),
+            Event("clicks", "r2", EventType.STARTED, now_ms - 90_000),
+            Event("orders", "r3", EventType.STARTED, now_ms - 2_000),
+            Event("orders", "r3", EventType.PROGRESS, now_ms - 1_000, {"queries": QUERIES}),
         ):
             log.append(event)
         yield broker.bootstrap_servers
