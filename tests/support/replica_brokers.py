@@ -35,6 +35,7 @@ from sskafka.wire.messages.produce import ProduceRequest, ProduceResponse
 FETCH, PRODUCE = 1, 0
 FETCH_VERSION, PRODUCE_VERSION = 17, 13
 DATA = "/data"
+HOUSEKEEPING_S = 1.0
 
 SETTINGS = {
     "replica.lag.time.max.ms": "1000",
@@ -68,6 +69,28 @@ class Door:
         return self.slot
 
 
+class Threads:
+    """Work of a broker's threads takes a few milliseconds, during which its loop goes on."""
+
+    def __init__(self, call_later: Callable[[float, Callable[[], None]], None], random: Random) -> None:
+        self._call_later = call_later
+        self._random = random
+
+    def soon(self, work: Callable[[], None]) -> None:
+        self._call_later(0, work)
+
+    def in_thread(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        def run() -> None:
+            error: BaseException | None = None
+            try:
+                work()
+            except OSError as caught:
+                error = caught
+            done(error)
+
+        self._call_later(self._random.uniform(0, 0.005), run)
+
+
 class ReplicaBroker:
     def __init__(
         self,
@@ -91,7 +114,11 @@ class ReplicaBroker:
         resolved = Settings.resolve(file={}, environment={}, overrides=overrides)
         disk.make_directory(DATA)
         self.logs = LogManager.open(
-            disk, [DATA], node_id=broker_id, format_as=lambda: MetaProperties("cluster", broker_id, bytes(16))
+            disk,
+            [DATA],
+            node_id=broker_id,
+            format_as=lambda: MetaProperties("cluster", broker_id, bytes(16)),
+            background=Threads(self.call_later, Random(broker_id << 32 | broker_epoch)),
         )
         links = ClusterLinks(transport, controller, self.call_later, lambda: self.broker_epoch)
         self.replicas = ReplicaManager(broker_id, self.logs, resolved, time, self.call_soon, links)
@@ -103,11 +130,16 @@ class ReplicaBroker:
             ).handle,
             PRODUCE: ProduceHandler(self.replicas, time, timers).handle,
         }
+        self.call_later(HOUSEKEEPING_S, self._keep_house)
 
     def stop(self) -> None:
         """As by kill -9: nothing of it runs any more."""
         self.is_running = False
         self.logs.release()
+
+    def _keep_house(self) -> None:
+        self.logs.flush_due_logs(self._time.now_ms())
+        self.call_later(HOUSEKEEPING_S, self._keep_house)
 
     def call_later(self, delay_s: float, call: Callable[[], None]) -> None:
         self._time.call_later(delay_s, lambda: call() if self.is_running else None)

@@ -156,6 +156,7 @@ def test_the_files_lie_aside_for_a_while(cluster: ReplicaCluster) -> None:
     assert aside() == 6
     cluster.time.run_for(200)
     keeper.round()
+    cluster.time.run_for(10)
     assert aside() == 0
 
 

@@ -41,7 +41,12 @@ def test_what_is_acknowledged_is_on_all_in_sync_replicas(cluster: ReplicaCluster
 
 
 def test_the_leader_answers_acks_1_by_itself(cluster: ReplicaCluster) -> None:
-    assert result(send(cluster.brokers[1], b"a", acks=1)).error_code == 0
+    cluster.network.cut |= {frozenset((1, 2)), frozenset((1, 3))}
+    answers = send(cluster.brokers[1], b"a", acks=1)
+    assert not answers, "the epoch is new and must be on the disk first"
+    cluster.time.run_for(10)
+    assert result(answers).error_code == 0
+    assert result(send(cluster.brokers[1], b"b", acks=1)).error_code == 0, "at once from now on"
     assert cluster.partition(1).high_watermark == 0
 
 
@@ -57,6 +62,7 @@ def test_sending_records_is_not_having_them(cluster: ReplicaCluster) -> None:
     cluster.network.cut |= {frozenset((1, 2)), frozenset((1, 3))}
     cluster.time.run_for(400)
     send(cluster.brokers[1], b"a")
+    cluster.time.run_for(10)  # the new epoch is on the disk
     for replica in (2, 3):
         assert fetch_as(cluster.brokers[1], replica, 0, epoch=0).records
     assert cluster.partition(1).high_watermark == 0
