@@ -63,8 +63,7 @@ def challenge(
     line does not."""
     cases = _cases(slugs)
     if list_stages:
-        for case in cases:
-            print(f"{case.stage.slug:5} {case.title}")
+        _list(cases, output)
         return
     if directory is None:
         raise typer.BadParameter("name the program's directory", param_hint="PROGRAM_DIR")
@@ -84,6 +83,14 @@ def challenge(
         raise CommandError(
             f"{failed} of {len(cases)} stages failed", f"the same names and messages again: --seed {settings.seed}"
         )
+
+
+def _list(cases: list[Case], output: Format) -> None:
+    if output is Format.JSON:
+        print_json([{"slug": case.stage.slug, "title": case.title} for case in cases])
+        return
+    for case in cases:
+        print(f"{case.stage.slug:5} {case.title}")
 
 
 def _leave(number: int, _frame: object) -> NoReturn:
@@ -114,7 +121,9 @@ def _run(directory: Path, settings: ChallengeSettings, cases: list[Case], output
             else:
                 _print(verdict, repository.is_debug)
     except ProgramError as error:
-        raise CommandError(str(error)) from error
+        raise CommandError(
+            str(error), "PROGRAM_DIR has your_program.sh and codecrafters.yml in it"
+        ) from error
     except DirectoryInUseError as error:
         raise CommandError(str(error), "--log-dir DIR names another place, or remove it") from error
     return failed

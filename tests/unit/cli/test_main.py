@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -71,6 +72,12 @@ def test_debug_shows_the_traceback() -> None:
 def test_the_address_comes_from_the_environment() -> None:
     result = CliRunner().invoke(app, ["topic", "list"], env={"SSKAFKA_BOOTSTRAP": "127.0.0.1:2"})
     assert "127.0.0.1:2" in result.stderr
+
+
+def test_stages_of_the_challenge_are_listed_for_people_and_programs() -> None:
+    lines = CliRunner().invoke(app, ["challenge", "--list"]).stdout.splitlines()
+    listed = json.loads(CliRunner().invoke(app, ["challenge", "--list", "--format", "json"]).stdout)
+    assert [f"{item['slug']:5} {item['title']}" for item in listed] == lines
 
 
 def test_version() -> None:
