@@ -377,7 +377,7 @@ class Log:
         try:
             self._delete(self.segments.remove_after(offset)[::-1])
             end_offset = self.segments.active.truncate_at(offset)
-            self.epochs.truncate_from_end(end_offset, save=False)
+            self.epochs.truncate_from_end(end_offset, save=not self._gate.is_threaded)
         except OSError as error:
             raise self.log_directory.fail(error) from error
         self._tail.ended_before(self.recovery_point)
@@ -401,6 +401,10 @@ class Log:
         self.log_start_offset = offset
         self._end_at(offset)
         self.recovery_point = self.ready_offset = offset
+
+    def is_believed_synced_before(self, offset: int) -> None:
+        """The checkpoint of recovery points says so, of a log that ended there once."""
+        self._tail.ended_before(offset)
 
     def _end_at(self, end_offset: int) -> None:
         self.log_end_offset = end_offset

@@ -64,7 +64,10 @@ def open_log(
     if report is not None:
         report.add(opening.verified_segments, opening.was_cut)
     flusher = flusher or Flusher(log_directory)
-    return Log(directory, topic_partition, config, parts, log_directory, flusher, topic_id)
+    log = Log(directory, topic_partition, config, parts, log_directory, flusher, topic_id)
+    if recovery_point > log.log_end_offset:
+        log.is_believed_synced_before(recovery_point)
+    return log
 
 
 class _Opening:

@@ -5,14 +5,18 @@ from random import Random
 
 import pytest
 from background_steps import Steps
-from logs import NOW_MS, append
+from logs import DIRECTORY, NOW_MS, append, read_records, reopen
 from simulated_disk import SimulatedDisk
 
 from sskafka.model.ids import TopicPartition
+from sskafka.storage.errors import LogDirectoryError
+from sskafka.storage.flusher import Flusher
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
+from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.meta_properties import MetaProperties
+from sskafka.storage.recovery import open_log
 
 TP = TopicPartition("orders", 0)
 TOPIC_ID = bytes(range(16))
@@ -100,3 +104,58 @@ def test_a_directory_that_failed_with_no_log_in_it_is_let_go_of_at_the_stop() ->
     lab.manager.close()
     again = LogManager.open(lab.disk, ("/a", "/b"), node_id=1)
     assert all(directory.is_online for directory in again.directories)
+
+
+# ---- cuts
+
+
+SMALL_SEGMENTS = LogConfig(segment_bytes=700)
+
+
+def threaded_log(disk: SimulatedDisk, steps: Steps, recovery_point: int = 0) -> Log:
+    directory = LogDirectory(disk, "/data")
+    flusher = Flusher(directory, steps)
+    return open_log(
+        directory, DIRECTORY, TP, SMALL_SEGMENTS, now_ms=NOW_MS, flusher=flusher, recovery_point=recovery_point
+    )
+
+
+@pytest.mark.parametrize("seeds", [range(100), range(100, 200)], ids=str)
+def test_an_old_recovery_point_of_a_log_that_was_cut_is_not_believed_after_a_restart(seeds: range) -> None:
+    for seed in seeds:
+        disk, steps, random = SimulatedDisk(), Steps(), Random(seed)
+        log = threaded_log(disk, steps)
+        for n in range(40):
+            append(log, b"old %d" % n, epoch=1)
+        log.flush()
+        checkpointed = log.recovery_point
+        log.truncate_to(random.randint(5, 20))
+        steps.finish()
+        disk.crash(random)
+        again = threaded_log(disk, steps, checkpointed)
+        for n in range(25):
+            append(again, b"new %d" % n, epoch=2)
+            if random.random() < 0.3:
+                steps.turn()
+            if random.random() < 0.3 and steps.threads:
+                steps.finish_thread()
+        disk.crash(random)
+        last = reopen(disk, SMALL_SEGMENTS, recovery_point=checkpointed)
+        assert [offset for offset, _ in read_records(last)] == list(range(last.log_end_offset)), f"seed {seed}"
+
+
+def test_without_threads_a_cut_whose_epochs_find_no_room_takes_the_directory_offline() -> None:
+    """Nobody would try again, and whoever syncs the log by himself would take it for done."""
+    disk = SimulatedDisk()
+    log = reopen(disk)
+    append(log, b"a", epoch=1)
+    append(log, b"b", epoch=2)
+
+    def full(operation: str, path: str) -> None:
+        if operation == "write" and "leader-epoch" in path:
+            raise OSError(errno.ENOSPC, "No space left on device", path)
+
+    disk.fault = full
+    with pytest.raises(LogDirectoryError):
+        log.truncate_to(1)
+    assert not log.is_in_service
