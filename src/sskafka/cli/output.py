@@ -37,7 +37,8 @@ def talk(text: str) -> None:
 
 
 def uses_color() -> bool:
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    """Whoever wants none sets NO_COLOR to anything but nothing."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _emphasized(text: str) -> str:

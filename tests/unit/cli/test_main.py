@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from sskafka.cli.commands import COMMANDS, app
 from sskafka.cli.connecting import client_properties
 from sskafka.cli.failures import CommandError, explain, report_each
-from sskafka.cli.output import print_table
+from sskafka.cli.output import print_heading, print_table
 from sskafka.cli.pairs import key_values
 from sskafka.client.errors import BrokerUnavailableError, UnknownPartitionError, UnknownTopicError
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -136,6 +136,18 @@ def test_what_failed_of_several_things_is_told_of_each(capsys: pytest.CaptureFix
 def test_tables_are_aligned_without_blanks_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("NAME", "N"), [("orders", 1), ("x", None), ("list", (1, 2))])
     assert capsys.readouterr().out == "NAME    N\norders  1\nx       -\nlist    [1 2]\n"
+
+
+@pytest.mark.parametrize(("no_color", "is_bold"), [(None, True), ("", True), ("1", False)])
+def test_headings_are_bold_on_a_terminal_that_wants_it(
+    no_color: str | None, is_bold: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if no_color is not None:
+        monkeypatch.setenv("NO_COLOR", no_color)
+    print_heading("Topics")
+    assert capsys.readouterr().out == ("\x1b[1mTopics\x1b[0m\n" if is_bold else "Topics\n")
 
 
 def test_an_error_without_words_is_named() -> None:
