@@ -16,6 +16,7 @@ from process_session import ProcessSession
 from waiting import wait_until
 
 from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.runner.leftovers import listed_names
 from sskafka.pipelines.runner.recovery import transactional_prefix
 from sskafka.pipelines.shipped.reading import committed_records
 
@@ -69,6 +70,8 @@ class Copying:
         self._write_file(PER_BATCH)
         self._checkpoint = Path(load_pipeline(self.file).checkpoint_root)
         self._runs: list[ProcessSession] = []
+        self._before: list[Batches] = []
+        """How far it had come when the last run started."""
 
     def _write_file(self, per_batch: int) -> None:
         options = json.dumps(self._options)
@@ -84,6 +87,7 @@ class Copying:
 
     def start(self, *options: str) -> ProcessSession:
         command = [SSKAFKA, "pipeline", "run", str(self.file), "-b", self.bootstrap, "--master", "local[2]"]
+        self._before = self.batches_of_sinks()
         run = ProcessSession([*command, *options], self.directory / f"run-{len(self._runs)}.log")
         self._runs.append(run)
         return run
@@ -100,6 +104,9 @@ class Copying:
 
     # How far it has come
 
+    def batches_of_sinks(self) -> list[Batches]:
+        return [self.batches(sink) for sink in SINKS]
+
     def batches(self, sink: str) -> Batches:
         return Batches(_newest(self._checkpoint / sink / "offsets"), _newest(self._checkpoint / sink / "commits"))
 
@@ -115,14 +122,14 @@ class Copying:
         """Until every sink is done with so many records."""
         self._wait_until(lambda: all(self.read_by(sink) >= count for sink in SINKS), f"all sinks have {count} records")
 
-    def wait_for_a_batch_under_way(self, behind: int = 0) -> None:
-        """Until every sink is done with batch number `behind`, and in the middle of a later one."""
+    def wait_for_a_batch_under_way(self) -> None:
+        """Until every sink has ended a batch in this run, and is in the middle of a new one."""
 
         def is_so() -> bool:
-            batches = [self.batches(sink) for sink in SINKS]
-            return all(one.done >= behind and one.is_under_way for one in batches)
+            pairs = zip(self._before, self.batches_of_sinks(), strict=True)
+            return all(now.done >= max(before.planned, 0) and now.is_under_way for before, now in pairs)
 
-        self._wait_until(is_so, f"every sink is in the middle of a batch behind {behind}")
+        self._wait_until(is_so, "every sink is in the middle of a batch")
 
     def _wait_until(self, condition: Callable[[], bool], what: str) -> None:
         def is_so() -> bool:
@@ -135,15 +142,17 @@ class Copying:
 
     # What is in the sinks
 
-    def assert_each_once(self, count: int) -> None:
+    def assert_each_once(self, count: int, *, parquet_by_lists: bool = False) -> None:
         expected = list(range(count))
-        assert sorted(self.parquet()) == expected
+        assert sorted(self.parquet(parquet_by_lists)) == expected
         assert sorted(self.delta()) == expected
         assert sorted(self.records(count)) == expected
 
-    def parquet(self) -> list[int]:
-        """What any reader of the directory sees, whether or not it knows Spark's list of files."""
-        found: list[int] = pq.read_table(self.directory / "parquet", columns=["id"])["id"].to_pylist()
+    def parquet(self, by_lists: bool) -> list[int]:
+        """What readers see that take the directory as it lies, or those that go by Spark's lists of files."""
+        directory = self.directory / "parquet"
+        listed = [directory / name for name in sorted(listed_names(directory))]
+        found: list[int] = pq.read_table(listed if by_lists else directory, columns=["id"])["id"].to_pylist()
         return found
 
     def delta(self) -> list[int]:

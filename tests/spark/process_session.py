@@ -6,7 +6,7 @@ The program leads a session of processes. Java and the workers stay in it, whoev
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,12 +29,13 @@ class ProcessSession:
 
     def members(self) -> list[int]:
         """The processes that are alive."""
-        found = []
+        return [pid for pid, _ in self._names()]
+
+    def _names(self) -> Iterator[tuple[int, str]]:
         for directory in Path("/proc").iterdir():
-            with suppress(OSError):
+            with suppress(OSError):  # it may end while it is looked at
                 if directory.name.isdecimal() and _session_of(directory) == self.process.pid:
-                    found.append(int(directory.name))
-        return found
+                    yield int(directory.name), (directory / "comm").read_text().strip()
 
     def kill_driver(self) -> None:
         """The Python process that people started, and nothing but that."""
@@ -42,7 +43,7 @@ class ProcessSession:
         self.process.wait()
 
     def kill_java(self) -> None:
-        (java,) = (pid for pid in self.members() if Path(f"/proc/{pid}/exe").resolve().name == "java")
+        (java,) = (pid for pid, name in self._names() if name == "java")
         os.kill(java, signal.SIGKILL)
 
     def send(self, number: signal.Signals) -> None:

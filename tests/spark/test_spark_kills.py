@@ -82,19 +82,19 @@ def test_a_driver_is_killed_then_java_then_a_run_is_paused_and_wakes_up_too_late
     copying = new_copying()
     numbers.add(3_000)
     killed = copying.start()
-    copying.wait_for_a_batch_under_way(behind=0)
+    copying.wait_for_a_batch_under_way()
     killed.kill_driver()
     killed.wait_until_gone()
 
     without_java = copying.start()
-    copying.wait_for_a_batch_under_way(behind=1)
+    copying.wait_for_a_batch_under_way()
     without_java.kill_java()
     assert without_java.wait() == 1, without_java.talk()
     assert "error: the Java process of Spark was ended by signal 9" in without_java.talk()
     without_java.wait_until_gone()
 
     paused = copying.start()
-    copying.wait_for_a_batch_under_way(behind=2)
+    copying.wait_for_a_batch_under_way()
     paused.send(signal.SIGSTOP)
     copying.complete()
     copying.assert_each_once(numbers.count)
@@ -104,7 +104,7 @@ def test_a_driver_is_killed_then_java_then_a_run_is_paused_and_wakes_up_too_late
     assert last_word.startswith("error: "), paused.talk()
     assert any(text in last_word for text in SUPERSEDED), last_word
     paused.wait_until_gone()
-    copying.assert_each_once(numbers.count)
+    copying.assert_each_once(numbers.count, parquet_by_lists=True)  # what it wrote too late, the next run takes away
 
 
 def test_leaders_are_killed_and_the_run_goes_on_until_all_brokers_are_gone_for_long(
