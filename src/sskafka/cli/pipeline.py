@@ -75,7 +75,9 @@ def list_(
     places: Annotated[list[Path] | None, typer.Argument(metavar="DIRECTORY", show_default=False)] = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """List pipelines: those in DIRECTORY (. and ./pipelines unless given) and those that come with SSKafka."""
+    """List pipelines: your files, and those that come along.
+
+    DIRECTORY is . and ./pipelines unless given."""
     from sskafka.pipelines.runner.plan import sink_text  # noqa: PLC0415  not for --help
     from sskafka.pipelines.shipped import shipped_files  # noqa: PLC0415  see above
 
@@ -112,7 +114,7 @@ def plan(
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Show what a pipeline would do: its graph, the schema of its result and what waits for it. Reads no data."""
+    """Show graph, schema and backlog of a pipeline; reads no data."""
     from sskafka.pipelines.runner.plan import backlog, graph  # noqa: PLC0415  not for --help
 
     pipeline = chosen(name, own_name, topic, to)
@@ -173,7 +175,7 @@ def run(
     ] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Run a pipeline until it ends, Ctrl+C, or `sskafka pipeline stop`."""
+    """Run a pipeline until it ends, Ctrl+C, or `pipeline stop`."""
     from dataclasses import replace  # noqa: PLC0415  not for --help
 
     if check:
@@ -232,7 +234,9 @@ def reset(
     to: PlaceOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Forget how far a pipeline has come, so that its next run begins anew. Data that it has written is kept."""
+    """Make the next run of a pipeline begin anew.
+
+    It forgets how far it has come; data that it has written is kept."""
     from sskafka.pipelines.runner.resetting import steps_to_reset  # noqa: PLC0415  not for --help
 
     pipeline = chosen(name, own_name, None, to)

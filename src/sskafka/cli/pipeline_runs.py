@@ -30,7 +30,9 @@ def status(
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Show how pipelines are doing: rows/s in and out, lag, watermark, state, dead letters; or their past runs."""
+    """Show how pipelines are doing, or their past runs.
+
+    Rows/s in and out, lag, watermark, rows of state and dead letters, by the events that runs publish."""
     from sskafka.pipelines.runner.events import EventLog  # noqa: PLC0415  not for --help
     from sskafka.pipelines.runner.history import newest_runs  # noqa: PLC0415  see above
 
@@ -104,7 +106,9 @@ def for_people(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def stop(name: Annotated[str, typer.Argument(metavar="NAME")], bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP) -> None:
-    """Ask a pipeline to stop, wherever it runs, and wait until it has: after the micro-batch under way."""
+    """Ask a pipeline to stop, wherever it runs, and wait.
+
+    It ends after the micro-batch under way."""
     from sskafka.pipelines.runner.events import Event, EventLog, EventType  # noqa: PLC0415  not for --help
     from sskafka.pipelines.runner.history import OVER, RunState  # noqa: PLC0415  see above
 

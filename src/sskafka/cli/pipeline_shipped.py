@@ -31,7 +31,9 @@ def check(
     master: MasterOption = "",
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Run shipped pipelines on made-up records whose answer is known, and compare; exit code 1 where it differs."""
+    """Compare the answers of shipped pipelines with known ones.
+
+    They run on made-up records; exit code 1 where an answer differs."""
     wrong = [name for name in names or _shipped_names() if not check_one(name, records, seed, master, bootstrap)]
     if wrong:
         raise CommandError(f"the answer of {', '.join(wrong)} is not the known one")
@@ -60,7 +62,7 @@ def generate(
     topic: TopicOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Write made-up records to the topics that a shipped pipeline reads."""
+    """Write made-up records for a shipped pipeline to read."""
     from sskafka.pipelines.shipped import load_shipped  # noqa: PLC0415  not for --help
     from sskafka.pipelines.shipped.exercise import Task  # noqa: PLC0415  see above
     from sskafka.pipelines.shipped.selfcheck import make_exercise, produce, topics_of  # noqa: PLC0415  see above
