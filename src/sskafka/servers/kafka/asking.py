@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 from sskafka.model.coordination import Asker
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.frames import response_frame
-from sskafka.servers.kafka.registry import Handler
+from sskafka.servers.kafka.registry import Handler, decode_request
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.wire.apis import API_BY_KEY
-from sskafka.wire.codec import decode
 from sskafka.wire.schema import Message
 
 MessageT = TypeVar("MessageT", bound=Message)
@@ -71,7 +70,7 @@ def asked_api(
     schema = API_BY_KEY[key]
 
     def handler(request: Request) -> Response | None:
-        message = decode(schema.request_class(), request.version, request.frame, request.position, allow_trailing=True)
+        message = decode_request(schema.request_class(), request)
         asker = RequestAsker(key, request, lambda error: refused(message, error))
         handle(message, request, asker)
         return asker.response_or_park(None if abandoned is None else lambda: abandoned(message, asker))

@@ -101,7 +101,7 @@ class Registry:
         schema = API_BY_KEY[key]
 
         def handler(request: Request) -> Response:
-            message = _decode(schema.request_class(), request)
+            message = decode_request(schema.request_class(), request)
             return response_frame(key, request.version, request.correlation_id, handle(message, request))
 
         return handler
@@ -110,7 +110,7 @@ class Registry:
         schema = API_BY_KEY[key]
 
         def handler(request: Request) -> None:
-            message = _decode(schema.request_class(), request)
+            message = decode_request(schema.request_class(), request)
             slot = request.park()
 
             async def answer() -> None:
@@ -126,6 +126,6 @@ class Registry:
         return handler
 
 
-def _decode(cls: type[Any], request: Request) -> Any:
+def decode_request(cls: type[Any], request: Request) -> Any:
     """Bytes behind the message are let pass, as Kafka does: librdkafka's Metadata v13 for all topics has three."""
     return decode(cls, request.version, request.frame, request.position, allow_trailing=True)
