@@ -21,16 +21,14 @@ from sskafka.model.buffers import Buffer
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.records.batch import (
     CONTROL,
-    LOG_OVERHEAD_BYTES,
     NO_TIMESTAMP,
     BatchHeader,
     CorruptBatchError,
     assign_offset,
     crc_matches,
-    set_append_time,
 )
-from sskafka.records.compression import Compression
 from sskafka.storage.append_checks import AppendChecks, headers_of
+from sskafka.storage.batch_rewriting import BatchRewriting, assign_offsets
 from sskafka.storage.errors import (
     OffsetOutOfRangeError,
     UnexpectedAppendOffsetError,
@@ -45,6 +43,7 @@ from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producer_rebuild import rebuild_producers
 from sskafka.storage.producer_snapshots import ProducerSnapshots
 from sskafka.storage.producer_state import ProducerState
+from sskafka.storage.record_count import RecordCount
 from sskafka.storage.retention import retained_from
 from sskafka.storage.segment import Segment
 from sskafka.storage.segments import Segments
@@ -83,14 +82,13 @@ class LogParts(NamedTuple):
 class Log:
     __slots__ = (
         "_checks",
-        "_codec",
         "_flush_messages",
         "_flusher",
         "_gate",
         "_is_closed",
         "_is_held",
-        "_records_below_start",
-        "_rewrites",
+        "_record_count",
+        "_rewriting",
         "_snapshots",
         "_tail",
         "_truncations",
@@ -157,7 +155,7 @@ class Log:
         self._is_held = False  # what is appended is not ready before a sync
         self._is_closed = False
         self._truncations = 0
-        self._records_below_start = (self.segments.first.base_offset, 0)  # for which log start, how many
+        self._record_count = RecordCount(self.segments)
         self.configure(config)
 
     def __repr__(self) -> str:
@@ -167,8 +165,7 @@ class Log:
         """Takes changed settings; they hold from the next append on."""
         self.config = config
         self._checks = AppendChecks(config)
-        self._codec = None if config.compression_type == "producer" else Compression.named(config.compression_type)
-        self._rewrites = config.uses_append_time or self._codec is not None
+        self._rewriting = BatchRewriting(config, self._checks)
         self._flush_messages = config.flush_messages
         # Each partition takes another part of the jitter, so that they do not all begin new segments at once.
         segment_ms = config.roll_ms
@@ -198,14 +195,14 @@ class Log:
             if duplicate is not None:
                 return duplicate
         append_time_ms = NO_TIMESTAMP
-        if self._rewrites and from_client:
-            batches, headers, append_time_ms = self._rewritten(batches, headers, now_ms)
+        if self._rewriting.is_needed and from_client:
+            batches, headers, append_time_ms = self._rewriting.rewritten(batches, headers, now_ms)
         base_offset = self.log_end_offset
         if len(headers) == 1:
             assign_offset(batches, 0, base_offset, leader_epoch)
             end_offset = base_offset + headers[0].last_offset_delta + 1
         else:
-            end_offset = _assign_offsets(batches, headers, base_offset, leader_epoch)
+            end_offset = assign_offsets(batches, headers, base_offset, leader_epoch)
         if leader_epoch > self.epochs.latest_epoch:
             self._assign_epoch(leader_epoch, base_offset)
         self._tail.write(batches, headers, base_offset, end_offset, now_ms)
@@ -238,21 +235,6 @@ class Log:
         if header.base_offset < expected_offset or header.last_offset_delta < 0:
             raise UnexpectedAppendOffsetError(headers[0].base_offset, headers[-1].last_offset, self.log_end_offset)
         self.has_gaps = True
-
-    def _rewritten(
-        self, batches: bytearray | memoryview, headers: list[BatchHeader], now_ms: int
-    ) -> tuple[bytearray | memoryview, list[BatchHeader], int]:
-        """The batches as the topic's own compression and LogAppendTime make them, and that time."""
-        if self._codec is not None:
-            batches = self._checks.recompressed(batches, headers, self._codec)
-            headers = headers_of(batches)
-        if not self.config.uses_append_time:
-            return batches, headers, NO_TIMESTAMP
-        position = 0
-        for header in headers:
-            set_append_time(batches, position, header, now_ms)
-            position += header.size_bytes
-        return batches, headers_of(batches), now_ms
 
     def _check_producers(self, batches: Buffer, headers: list[BatchHeader], from_client: bool) -> AppendInfo | None:
         """Sequences and epochs are right, or the answer to a batch that is in the log already."""
@@ -356,11 +338,7 @@ class Log:
     def record_count(self) -> int:
         """Data records from the log's start on."""
         with self.log_directory.reading():
-            counted_for, below = self._records_below_start
-            if counted_for != self.log_start_offset:
-                below = self.segments.first.records_below(self.log_start_offset)
-                self._records_below_start = (self.log_start_offset, below)
-            return sum(segment.record_count() for segment in self.segments) - below
+            return self._record_count.since(self.log_start_offset)
 
     # ---- cut
 
@@ -412,7 +390,7 @@ class Log:
         self.recovery_point = min(self.recovery_point, end_offset)
         self.first_dirty_offset = min(self.first_dirty_offset, end_offset)
         self.ready_offset = min(self.ready_offset, end_offset)
-        self._records_below_start = (self.segments.first.base_offset, 0)
+        self._record_count.forget()
 
     def increment_log_start_offset(self, offset: int) -> None:
         """Records before `offset` are gone; segments that hold nothing else are deleted."""
@@ -457,7 +435,7 @@ class Log:
         except OSError as error:
             raise self.log_directory.fail(error) from error
         self.has_gaps = True
-        self._records_below_start = (self.segments.first.base_offset, 0)
+        self._record_count.forget()
         if self.on_files_deleted is not None:
             self.on_files_deleted(paths)
         return True
@@ -502,7 +480,10 @@ class Log:
 
     def _maybe_let_go(self) -> None:
         """What no sync is awaited for is ready."""
-        if self._is_closed or not self._gate.is_open:
+        if self._is_closed:
+            return
+        if not self._gate.is_open:
+            self._maybe_tell_of_no_room()
             return
         before = self.ready_offset
         if self._is_flush_due:
@@ -518,6 +499,11 @@ class Log:
     def awaits_sync(self) -> bool:
         """Names of its segments, or what is in them, may not be on the disk yet."""
         return self._tail.awaits_sync
+
+    def _maybe_tell_of_no_room(self) -> None:
+        """Nothing is ready, but who waits for this log may have others to go on with."""
+        if self.lacks_room and self.on_ready is not None:
+            self.on_ready()
 
     @property
     def lacks_room(self) -> bool:
@@ -556,15 +542,3 @@ class Log:
         self._gate.abandon()
         for segment in self.segments:
             segment.close()
-
-
-def _assign_offsets(
-    batches: bytearray | memoryview, headers: list[BatchHeader], base_offset: int, leader_epoch: int
-) -> int:
-    """Writes offsets from `base_offset` on, and the epoch, into the batches; gives the offset behind the last."""
-    position = 0
-    for header in headers:
-        assign_offset(batches, position, base_offset, leader_epoch)
-        base_offset += header.last_offset_delta + 1
-        position += header.length + LOG_OVERHEAD_BYTES
-    return base_offset

@@ -18,11 +18,12 @@ from sskafka.storage.log_directory import is_no_room
 
 
 class SyncGate:
-    __slots__ = ("_due", "_flusher", "_on_open", "_rights", "lacks_room")
+    __slots__ = ("_due", "_flusher", "_on_news", "_rights", "lacks_room")
 
-    def __init__(self, flusher: Flusher, on_open: Callable[[], None]) -> None:
+    def __init__(self, flusher: Flusher, on_news: Callable[[], None]) -> None:
+        """`on_news` hears that it is open, and that a full disk keeps it closed."""
         self._flusher = flusher.for_small_files
-        self._on_open = on_open
+        self._on_news = on_news
         self._due: list[_Due] = []
         self._rights = _Rights()
         self.lacks_room = False
@@ -71,8 +72,8 @@ class SyncGate:
     def complete_flush(self, plan: FlushPlan) -> None:
         self.lacks_room = any(due in self._due and not due.is_done for due in plan.files)
         self.forget_synced()
-        if self.is_open:
-            self._on_open()
+        if self.is_open or self.lacks_room:
+            self._on_news()
 
 
 class RewrittenFile(Syncable):

@@ -1,0 +1,46 @@
+"""Batches as a topic stores them where its settings differ from what the producer sent: compression and LogAppendTime.
+
+Nearly all topics keep what was sent; then nothing but offset and epoch, which lie outside of the checksum, is changed.
+"""
+
+from sskafka.records.batch import LOG_OVERHEAD_BYTES, NO_TIMESTAMP, BatchHeader, assign_offset, set_append_time
+from sskafka.records.compression import Compression
+from sskafka.storage.append_checks import AppendChecks, headers_of
+from sskafka.storage.log_config import LogConfig
+
+
+class BatchRewriting:
+    __slots__ = ("_checks", "_codec", "_uses_append_time", "is_needed")
+
+    def __init__(self, config: LogConfig, checks: AppendChecks) -> None:
+        self._checks = checks
+        self._codec = None if config.compression_type == "producer" else Compression.named(config.compression_type)
+        self._uses_append_time = config.uses_append_time
+        self.is_needed = config.uses_append_time or self._codec is not None
+
+    def rewritten(
+        self, batches: bytearray | memoryview, headers: list[BatchHeader], now_ms: int
+    ) -> tuple[bytearray | memoryview, list[BatchHeader], int]:
+        """The batches, their headers, and the time that was written into them, if any."""
+        if self._codec is not None:
+            batches = self._checks.recompressed(batches, headers, self._codec)
+            headers = headers_of(batches)
+        if not self._uses_append_time:
+            return batches, headers, NO_TIMESTAMP
+        position = 0
+        for header in headers:
+            set_append_time(batches, position, header, now_ms)
+            position += header.size_bytes
+        return batches, headers_of(batches), now_ms
+
+
+def assign_offsets(
+    batches: bytearray | memoryview, headers: list[BatchHeader], base_offset: int, leader_epoch: int
+) -> int:
+    """Writes offsets from `base_offset` on, and the epoch, into the batches; gives the offset behind the last."""
+    position = 0
+    for header in headers:
+        assign_offset(batches, position, base_offset, leader_epoch)
+        base_offset += header.last_offset_delta + 1
+        position += header.length + LOG_OVERHEAD_BYTES
+    return base_offset
