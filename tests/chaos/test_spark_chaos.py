@@ -1,0 +1,131 @@
+"""Spark's queries and pipelines under every kind of death: in the end each record is there once.
+
+The harness is that of the tests with Spark; these are the combinations that take too long for them.
+"""
+
+import random
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from cluster_processes import ClusterProcesses
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "spark"))
+
+from pipeline_process import Copying
+from process_session import ProcessSession
+from sink_process import RECORDS, SinkProgram, assert_each_once_whoever_dies
+from spark_fixtures import append, make_topic
+
+from sskafka.client.config import ConnectionConfig
+from sskafka.pipelines.connector.planning import ClusterSession
+
+SETTINGS = {
+    "min.insync.replicas": 2,
+    "offsets.topic.num.partitions": 2,
+    "transaction.state.log.num.partitions": 2,
+    "broker.heartbeat.interval.ms": 500,
+    "broker.session.timeout.ms": 3_000,
+}
+PARTITIONS = 2
+SEED = 1
+COPIED = 6_000
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
+    cluster = ClusterProcesses(tmp_path_factory.mktemp("brokers"), 3, SETTINGS)
+    try:
+        yield cluster.start()
+    finally:
+        cluster.close()
+
+
+@pytest.fixture
+def filled_topic(brokers: ClusterProcesses) -> Callable[[int], str]:
+    """A topic with so many numbers."""
+
+    def make(count: int) -> str:
+        with ClusterSession(brokers.bootstrap, ConnectionConfig()) as session:
+            topic = make_topic(session, PARTITIONS, "numbers")
+            for partition in range(PARTITIONS):
+                values = [b"%d" % number for number in range(partition, count, PARTITIONS)]
+                append(session, topic, values, partition)
+        return topic
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("step", "who"),
+    [
+        ("task", "java"),
+        ("before the intent", "java"),
+        ("between commits", "java"),
+        ("done", "java"),
+        ("task", "driver"),
+        ("before the intent", "driver"),
+        ("after the intent", "driver"),
+    ],
+)
+def test_each_record_is_in_the_topic_once_whoever_dies(
+    step: str, who: str, brokers: ClusterProcesses, filled_topic: Callable[[int], str], tmp_path: Path
+) -> None:
+    source, sink = filled_topic(RECORDS), filled_topic(0)
+    assert_each_once_whoever_dies(SinkProgram(brokers.bootstrap, source, sink, tmp_path), step, who)
+
+
+def test_a_pipeline_that_is_killed_again_and_again(
+    brokers: ClusterProcesses, filled_topic: Callable[[int], str], tmp_path: Path
+) -> None:
+    chance = random.Random(SEED)
+    copying = Copying(tmp_path, brokers.bootstrap, filled_topic(COPIED))
+    try:
+        for death in chance.sample(list(DEATHS), k=len(DEATHS)):
+            sys.stderr.write(f"seed {SEED}: {death}\n")
+            run = copying.start()
+            copying.wait_for_a_batch_under_way()
+            DEATHS[death](run, brokers, chance)
+        copying.complete()
+        copying.assert_each_once(COPIED)
+    finally:
+        copying.close()
+
+
+def driver_dies(run: ProcessSession, brokers: ClusterProcesses, chance: random.Random) -> None:
+    run.kill_driver()
+    if chance.random() < 0.5:  # else the next run starts beside what is left of this one
+        run.wait_until_gone()
+
+
+def java_dies(run: ProcessSession, brokers: ClusterProcesses, chance: random.Random) -> None:
+    run.kill_java()
+    assert run.wait() == 1, run.talk()
+
+
+def everything_dies(run: ProcessSession, brokers: ClusterProcesses, chance: random.Random) -> None:
+    """As when the power goes: Spark and all brokers at once."""
+    run.send(signal.SIGKILL)
+    brokers.kill(*brokers.node_ids)
+    run.close()
+    for node_id in brokers.node_ids:
+        brokers.start_broker(node_id, wait=False)
+    brokers.wait_for_brokers(brokers.node_ids)
+
+
+def broker_and_driver_die(run: ProcessSession, brokers: ClusterProcesses, chance: random.Random) -> None:
+    """The next run recovers while the cluster does."""
+    victim = chance.choice(brokers.node_ids)
+    brokers.kill(victim)
+    run.kill_driver()
+    brokers.start_broker(victim, wait=False)
+
+
+DEATHS: dict[str, Callable[[ProcessSession, ClusterProcesses, random.Random], None]] = {
+    "the driver": driver_dies,
+    "java": java_dies,
+    "everything": everything_dies,
+    "a broker and the driver": broker_and_driver_die,
+}
