@@ -1,8 +1,12 @@
 """Followers and producers that wait for a log's sync, when the log begins anew or gives way to another."""
 
+import errno
+
 import pytest
 from replica_cluster import ReplicaCluster
 from replica_requests import produce, result, send
+
+from sskafka.records.builder import NewRecord, build_batch
 
 
 @pytest.fixture
@@ -54,3 +58,26 @@ def test_a_new_leader_is_not_told_of_what_its_follower_has_not_synced_yet(cluste
     log.ready_offset = log.log_end_offset
     cluster.partition(3)._flushed()
     cluster.time.run_until(lambda: cluster.partition(2).high_watermark == 2)
+
+
+def test_a_full_disk_keeps_a_follower_from_one_partition_and_from_no_other() -> None:
+    cluster = ReplicaCluster()
+    cluster.controller.create_topic([[1, 2, 3], [1, 2, 3]])
+    cluster.time.run_for(300)
+
+    def full(operation: str, path: str) -> None:
+        if operation == "write" and "-1/leader-epoch" in path:
+            raise OSError(errno.ENOSPC, "No space left on device", path)
+
+    cluster.disks[3].fault = full
+    batch = build_batch([NewRecord(None, b"a", (), 0)])
+    cluster.partition(1, 1).append(memoryview(batch), -1, 0)
+    log = cluster.partition(3, 1).log
+    cluster.time.run_until(lambda: log.lacks_room)
+    assert (log.ready_offset, log.log_end_offset) == (0, 1)
+    assert produce(cluster, b"b").error_code == 0
+    assert cluster.partition(3).log.log_end_offset == 1
+    cluster.disks[3].fault = None
+    log.try_held_again()
+    cluster.time.run_until(lambda: cluster.partition(1, 1).high_watermark == 1)
+    cluster.time.run_until(lambda: len(cluster.controller.state(1).isr) == 3)
