@@ -26,6 +26,7 @@ from sskafka.storage.transaction_marker import read_marker_if_any
 
 class LogTail:
     __slots__ = (
+        "_are_names_under_way",
         "_config",
         "_directory",
         "_has_unsynced_names",
@@ -62,6 +63,7 @@ class LogTail:
         self._on_roll = on_roll
         self._unsynced: list[Segment] = []  # sealed, but not yet surely on disk
         self._has_unsynced_names = has_new_segment
+        self._are_names_under_way = False  # to the disk
         self._told_synced_before = -1
 
     def configure(self, config: LogConfig, segment_ms: int) -> None:
@@ -231,7 +233,7 @@ class LogTail:
     @property
     def awaits_sync(self) -> bool:
         """A segment was begun or sealed since the last flush."""
-        return self._has_unsynced_names or bool(self._unsynced)
+        return self._has_unsynced_names or self._are_names_under_way or bool(self._unsynced)
 
     def files_to_sync(self) -> list[Syncable]:
         """All that was written since the last flush."""
@@ -242,11 +244,13 @@ class LogTail:
         if self._has_unsynced_names:
             files.append(DirectorySync(self._log_directory.disk, self._directory))
             self._has_unsynced_names = False  # a sync that fails is the directory's last
+            self._are_names_under_way = True
         return files
 
     def forget_synced(self, end_offset: int) -> None:
         """Everything below `end_offset` is on disk. A segment that reached it may have grown, or been sealed, since."""
         self._unsynced = [segment for segment in self._unsynced if self._reaches(segment, end_offset)]
+        self._are_names_under_way = False
 
     def _reaches(self, segment: Segment, offset: int) -> bool:
         following = self._segments.after(segment)

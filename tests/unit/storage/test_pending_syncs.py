@@ -106,6 +106,24 @@ def test_a_directory_that_failed_with_no_log_in_it_is_let_go_of_at_the_stop() ->
     assert all(directory.is_online for directory in again.directories)
 
 
+def test_a_start_at_the_border_of_a_segment_is_kept_while_a_thread_syncs_the_names() -> None:
+    lab = Lab(config=LogConfig(segment_bytes=400))
+    for n in range(20):
+        append(lab.log, b"%d" % n)
+    lab.finish()
+    lab.log.flush()
+    border = list(lab.log.segments)[2].base_offset
+    before = {path: node for path, node in lab.disk.nodes.items() if "orders-0" in path}
+    lab.log.increment_log_start_offset(border)
+    lab.log.flush_soon()
+    lab.steps.turn()
+    lab.manager.checkpoint_log_start_offsets()
+    lab.disk.nodes |= before  # the power is cut before the thread is through
+    lab.manager.release()
+    again = LogManager.open(lab.disk, ("/a", "/b"), node_id=1)
+    assert again.open_log(TP, TOPIC_ID, LogConfig(segment_bytes=400), NOW_MS).log_start_offset == border
+
+
 # ---- cuts
 
 
