@@ -82,11 +82,11 @@ class _Reading:
     async def receive(self) -> list[tuple[OffsetRange, list[DataBatch]]]:
         """The batches that the fetch on its way brings; the next one is sent before this returns."""
         assert self._fetch is not None
+        found: list[tuple[OffsetRange, list[DataBatch]]] = []
         try:
-            answers = await self._fetch
-            found = [one for answer in answers for one in await self._take(answer)]
-        except Exception as error:
-            found = []
+            for answer in await self._fetch:
+                found += await self._take(answer)
+        except Exception as error:  # what was taken before it stays: the positions are behind it already
             await self._maybe_try_again(error)
         else:
             self._note_progress(bool(found))
