@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +36,7 @@ from sskafka.pipelines.session import SessionSettings, Tell, java_exit_code, sta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
 
 POLL_S = 0.2
@@ -43,6 +44,8 @@ PROGRESS_EVERY_S = 1.0
 BATCH_END_WAIT_S = 600.0
 BATCH_END_WAIT_AFTER_FAILURE_S = 20.0
 JAVA_END_WAIT_S = 2.0
+REPORTS_CONF = {"spark.sql.streaming.numRecentProgressUpdates": "20"}
+"""Enough for a second: a batch takes a fifth of it at least."""
 LOCAL_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 OnProgress = Callable[[list[QueryProgress]], None]
@@ -94,7 +97,7 @@ def run_pipeline(
         tell(f"connected to {settings.bootstrap}")
         prepare_topics(cluster, pipeline, settings.bootstrap)
         recover_topics(cluster, pipeline, settings.bootstrap, run_id)
-    conf = {**checkpoint_conf(pipeline), **pipeline.spark, **settings.conf}
+    conf = {**REPORTS_CONF, **checkpoint_conf(pipeline), **pipeline.spark, **settings.conf}
     session = SessionSettings(f"sskafka {pipeline.name}", settings.master, conf)
     with RunReporter(pipeline, settings.bootstrap, run_id, stop, tell) as reporter:
         with keeping_signal_handlers():
@@ -167,6 +170,8 @@ class _Run:
         self._reporter = reporter
         self._stop = stop
         self._totals: dict[str, QueryTotals] = {}
+        self._heard: dict[str, str] = {}
+        """When the newest report that was added began, by query."""
         self._leftovers = [Leftovers(path) for path in parquet_paths(pipeline)]
 
     def go(self, run_id: str, tell: Tell, on_progress: OnProgress) -> RunResult:
@@ -205,7 +210,7 @@ class _Run:
     def _tell_progress(self, queries: "list[StreamingQuery]", on_progress: OnProgress) -> list[QueryProgress]:
         for query in queries:
             totals = self._totals.setdefault(self._name(query), QueryTotals(self._name(query)))
-            for report in query.recentProgress:
+            for report in self._new_reports(query):
                 totals.add(json.loads(report.json))
         for leftovers in self._leftovers:
             leftovers.maybe_remove()
@@ -213,6 +218,14 @@ class _Run:
         self._reporter.progress(progress)
         on_progress(progress)
         return progress
+
+    def _new_reports(self, query: "StreamingQuery") -> "Sequence[StreamingQueryProgress]":
+        """None most of the time, and Java writes JSON for each that is asked for."""
+        newest = query.lastProgress
+        if newest is None or self._heard.get(self._name(query)) == newest.timestamp:
+            return ()
+        self._heard[self._name(query)] = newest.timestamp
+        return query.recentProgress
 
     def _finished(self, run_id: str, queries: "list[StreamingQuery]", on_progress: OnProgress) -> RunResult:
         progress = self._tell_progress(queries, on_progress)
