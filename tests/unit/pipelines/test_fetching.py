@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import sskafka
-from sskafka.client.fetcher import FetchAnswer
+from sskafka.client.fetcher import FetchAnswer, fetch
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector import fetching
@@ -40,7 +40,6 @@ def test_an_error_of_one_partition_costs_nothing_of_the_others(
     bootstrap: str, monkeypatch: pytest.MonkeyPatch, place: int
 ) -> None:
     refused: list[TopicPartition] = []
-    fetch = fetching.fetch
 
     async def refusing_once(*asked: Any) -> list[FetchAnswer]:
         answers = await fetch(*asked)
