@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.partition_image import PartitionImage
 from sskafka.wire.leaders import NodeEndpoint
 
 
@@ -43,6 +44,9 @@ class ClusterView:
             if broker.broker_id in broker_ids
         ]
 
-    def is_live(self, broker_id: int) -> bool:
+    def offline_replicas(self, partition: PartitionImage) -> list[int]:
+        return [replica for replica in partition.replicas if not self._is_live(replica)]
+
+    def _is_live(self, broker_id: int) -> bool:
         broker = self.image.brokers.get(broker_id)
         return broker is not None and not broker.fenced

@@ -111,5 +111,5 @@ class MetadataHandler:
             partition.leader_epoch,
             list(partition.replicas),
             list(partition.isr),
-            [replica for replica in partition.replicas if not self._view.is_live(replica)],
+            self._view.offline_replicas(partition),
         )

@@ -83,5 +83,5 @@ class TopicPartitionsHandler:
             list(partition.isr),
             list(partition.eligible_leader_replicas),
             list(partition.last_known_eligible_leader_replicas),
-            [replica for replica in partition.replicas if not self._view.is_live(replica)],
+            self._view.offline_replicas(partition),
         )
