@@ -9,6 +9,7 @@ import pytest
 
 from sskafka import Broker
 from sskafka.client.config import ConnectionConfig
+from sskafka.pipelines.connector.errors import ReadTimeoutError
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.model import Pipeline, SqlTransform
 from sskafka.pipelines.runner.errors import PipelineRunError
@@ -89,3 +90,23 @@ def test_a_cluster_that_is_gone_holds_up_nobody() -> None:
     assert time.monotonic() - began < 1
     report.__exit__(None, None, None)
     assert time.monotonic() - began < WAIT_S
+
+
+def test_events_that_cannot_be_read_once_are_listened_to_again(
+    broker: Broker, log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures: list[int] = []
+    since = EventLog.since
+
+    def failing_once(of: EventLog, offset: int) -> Iterator[Event]:
+        if not failures:
+            failures.append(offset)
+            raise ReadTimeoutError("no records came")
+        return since(of, offset)
+
+    monkeypatch.setattr(EventLog, "since", failing_once)
+    stop = threading.Event()
+    with reporter(broker, "r-read", stop):
+        log.append(Event("orders", "r-read", EventType.STOP_REQUESTED, int(time.time() * 1000)))
+        assert stop.wait(WAIT_S)
+    assert failures

@@ -15,8 +15,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from sskafka.client.config import ConnectionConfig
-from sskafka.client.errors import ClientError
-from sskafka.model.errors import KafkaError
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.model import Pipeline
 from sskafka.pipelines.runner.errors import PipelineRunError, explained
@@ -89,7 +87,7 @@ class RunReporter:
                 with self._connected() as session:
                     self._report(EventLog(session, self._bootstrap))
                 is_over = True
-            except (ClientError, KafkaError, OSError) as error:
+            except Exception as error:  # whatever it is: without this thread nobody can stop the run, or take over
                 self._tell_failure(error)
                 is_over = self._is_over.wait(LOOK_EVERY_S)
 
