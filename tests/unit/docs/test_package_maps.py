@@ -15,6 +15,16 @@ MAPS = {
 }
 
 
+def test_the_tree_of_folders_is_whole() -> None:
+    page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    tree = page.partition("```")[2].partition("```")[0]
+    for path in SOURCE.iterdir():
+        if path.is_dir() and path.name != "__pycache__":
+            assert f" {path.name}/" in tree, f"{path.name}/ is missing"
+    for path in (SOURCE.parents[1] / "tests").iterdir():
+        assert not (path.is_dir() and any(path.glob("test_*.py"))) or f" {path.name}/" in tree, f"tests/{path.name}"
+
+
 @pytest.mark.parametrize("package", MAPS, ids=str)
 def test_modules_that_a_package_names_are_there(package: Path) -> None:
     text = MAPS[package]
