@@ -179,9 +179,14 @@ class ReplicaManager:
     def broker_epoch(self) -> int:
         return self._links.broker_epoch() if self._links is not None else -1
 
-    def is_in_service(self) -> bool:
-        """Whether the metadata knows this process and lets it serve: so it is no older than the start."""
-        return self._links is None or self.registered_epoch(self.broker_id) == self.broker_epoch()
+    def is_in_service(self, image: ClusterImage | None = None) -> bool:
+        """Whether the metadata, or an `image` of it, knows this process and lets it serve: it is no older than the
+        start."""
+        if self._links is None:
+            return True
+        known = self._image if image is None else image
+        broker = known.brokers.get(self.broker_id)
+        return broker is not None and broker.is_active and broker.epoch == self.broker_epoch()
 
     def registered_epoch(self, broker_id: int) -> int | None:
         """None when the broker may not be in sync: fenced, shutting down or unknown."""

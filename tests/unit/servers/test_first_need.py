@@ -21,8 +21,11 @@ class Heard:
 class Broker:
     def __init__(self) -> None:
         self.is_in_service = False
+        self.old_images: list[ClusterImage] = []
         self.made: list[Heard] = []
-        self.need: FirstNeed[Heard] = FirstNeed("__state", self.make, lambda: self.is_in_service)
+        self.need: FirstNeed[Heard] = FirstNeed(
+            "__state", self.make, lambda image: self.is_in_service and image not in self.old_images
+        )
 
     def make(self) -> Heard:
         self.made.append(Heard())
@@ -74,4 +77,16 @@ def test_who_asks_early_gets_a_service_that_knows_of_nothing_yet(broker: Broker)
     assert service.deltas == []
     broker.is_in_service = True
     broker.need.metadata_changed(MetadataDelta(), image)
+    assert [delta.topics_deleted for delta in service.deltas] == [{}]
+
+
+def test_what_counts_is_the_metadata_that_is_in_effect(broker: Broker) -> None:
+    """The broker may know that it is in service while its replicas are still being put in order."""
+    old, new = image_with("__state"), image_with("__state", "orders")
+    broker.need.metadata_changed(MetadataDelta(), old)
+    broker.old_images, broker.is_in_service = [old], True
+    service = broker.need.service  # somebody asks just now
+    assert service.deltas == []
+    deletion = MetadataDelta(topics_deleted={b"old": new.topics_by_name["orders"]})
+    broker.need.metadata_changed(deletion, new)
     assert [delta.topics_deleted for delta in service.deltas] == [{}]

@@ -41,8 +41,8 @@ S = TypeVar("S", bound=Service)
 
 
 class FirstNeed(Generic[S]):
-    def __init__(self, topic: str, make: Callable[[], S], is_in_service: Callable[[], bool]) -> None:
-        """`topic`: where the state is kept; `is_in_service`: whether the image knows this broker as it is now."""
+    def __init__(self, topic: str, make: Callable[[], S], is_in_service: Callable[[ClusterImage], bool]) -> None:
+        """`topic`: where the state is kept; `is_in_service`: whether an image knows this broker as it is now."""
         self._topic = topic
         self._make = make
         self._is_in_service = is_in_service
@@ -65,14 +65,14 @@ class FirstNeed(Generic[S]):
         return made
 
     def _maybe_begin(self, service: S) -> None:
-        if self._is_in_service():
+        if self._is_in_service(self._image):
             self._has_begun = True
             service.metadata_changed(MetadataDelta.of_everything(self._image), self._image)
 
     def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
         self._image = image
         if self._service is None:
-            if self._topic in image.topics_by_name and self._is_in_service():
+            if self._topic in image.topics_by_name and self._is_in_service(image):
                 self._created()
         elif self._has_begun:
             self._service.metadata_changed(delta, image)
