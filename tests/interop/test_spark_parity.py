@@ -34,6 +34,7 @@ BOTH = ("kafka", "sskafka")
 EARLY, LATER = 1_000, 2_000
 QUICK = {"kafkaConsumer.pollTimeoutMs": "1000", "fetchOffset.numRetries": "1"}
 """How long Spark's own source waits before it gives up on what is not there."""
+WAIT_S = 120
 
 
 class Topics(NamedTuple):
@@ -367,20 +368,21 @@ def test_both_streams_wait_for_enough(
             queries.append(start_patiently(writer.trigger(processingTime="100 milliseconds").start))
             running.callback(queries[-1].stop)
         for query in queries:
-            wait_until(lambda query=query: progress_of(query) == (10, 10), "the first batch is done", 60)
+            wait_until(lambda query=query: progress_of(query) == (10, 10), "the first batch is done", WAIT_S)
         append(session, topic, numbers(10, 30))
         append(session, topic, numbers(30, 39), 1)
         for query in queries:
-            wait_until(lambda query=query: progress_of(query) == (10, 39), "29 records are seen and wait", 60)
+            wait_until(lambda query=query: progress_of(query) == (10, 39), "29 records are seen and wait", WAIT_S)
         append(session, topic, numbers(39, 40))
         for query in queries:
-            wait_until(lambda query=query: progress_of(query) == (40, 40), "the second batch is done", 60)
+            wait_until(lambda query=query: progress_of(query) == (40, 40), "the second batch is done", WAIT_S)
             assert [batch for batch in batches_of(query) if batch] == [10, 30]
 
 
 def progress_of(query: "StreamingQuery") -> tuple[int, int]:
     """How far the query has come, and how far the log reaches, as it last said."""
-    last = query.lastProgress
+    failure, last = query.exception(), query.lastProgress
+    assert failure is None, failure
     if last is None:
         return 0, 0
     (source,) = json.loads(last.json)["sources"]
