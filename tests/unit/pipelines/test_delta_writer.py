@@ -91,3 +91,28 @@ def test_a_complete_result_that_is_empty_empties_the_table(tmp_path: Path) -> No
     writer(Rows(1, 2), 0)
     writer(Rows(), 1)
     assert content(tmp_path) == []
+
+
+class Changes(Rows):
+    """Rows with a column that says whether they are gone."""
+
+    def __init__(self, changes: dict[int, bool | None]) -> None:
+        super().__init__()
+        self._changes = changes
+
+    def toArrow(self) -> pa.Table:
+        gone = pa.array(self._changes.values(), pa.bool_())
+        return pa.table({"id": pa.array(self._changes, pa.int64()), "gone": gone})
+
+
+def test_rows_go_where_the_delete_column_is_true_and_nowhere_else(tmp_path: Path) -> None:
+    with_keys = FILE.replace("{path: delta}", "{path: delta, merge_keys: [id], delete_column: gone}")
+    (tmp_path / "copy.yaml").write_text(with_keys + "output_mode: update\n")
+    pipeline = load_pipeline(tmp_path / "copy.yaml")
+    (sink,) = pipeline.sinks
+    assert isinstance(sink, DeltaSink)
+    writer = DeltaWriter(pipeline, sink, "checkpoint")
+    writer(Changes({1: None, 2: False, 3: True}), 0)
+    assert content(tmp_path) == [1, 2]
+    writer(Changes({1: True, 2: None, 4: None, 5: False, 6: True}), 1)
+    assert content(tmp_path) == [2, 4, 5]

@@ -76,7 +76,8 @@ class DeltaWriter:
             return content
         import pyarrow.compute as pc  # noqa: PLC0415  see above
 
-        return content.filter(pc.invert(content.column(column))).drop_columns([column])
+        stays = pc.invert(pc.fill_null(content.column(column), False))
+        return content.filter(stays).drop_columns([column])
 
     def _merge(self, table: "DeltaTable", content: Any, properties: Any) -> None:
         """Rows of the same keys replace those that are there, or delete them."""
@@ -88,7 +89,7 @@ class DeltaWriter:
         if column:
             merger = merger.when_matched_delete(f"source.`{column}`")
             merger = merger.when_matched_update_all(except_cols=[column])
-            merger = merger.when_not_matched_insert_all(f"not source.`{column}`", except_cols=[column])
+            merger = merger.when_not_matched_insert_all(f"source.`{column}` is not true", except_cols=[column])
         else:
             merger = merger.when_matched_update_all().when_not_matched_insert_all()
         merger.execute()
