@@ -2,9 +2,11 @@
 
 import signal
 from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
 
 from sskafka.pipelines.files.model import ParquetSink, Pipeline, SqlTransform
-from sskafka.pipelines.runner.run import checkpoint_conf, keeping_signal_handlers
+from sskafka.pipelines.runner.run import checkpoint_conf, keeping_signal_handlers, stop_queries
 
 
 def pipeline(path: str, checkpoint: str = "") -> Pipeline:
@@ -20,6 +22,36 @@ def test_checkpoints_of_a_local_disk_are_written_without_other_programs() -> Non
 def test_elsewhere_spark_knows_best() -> None:
     assert checkpoint_conf(pipeline("s3a://bucket/out")) == {}
     assert checkpoint_conf(pipeline("out", "hdfs://name/checkpoints")) == {}
+
+
+class Busy:
+    """A query whose source does not see the pause file: batch follows batch."""
+
+    status = MappingProxyType({"isTriggerActive": True})
+
+    def __init__(self) -> None:
+        self.isActive = True
+        self.batches = 0
+        self.is_stopped = False
+
+    @property
+    def lastProgress(self) -> SimpleNamespace:
+        self.batches += 1
+        return SimpleNamespace(batchId=self.batches)
+
+    def exception(self) -> None:
+        return None
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+def test_a_query_that_cannot_be_paused_is_not_waited_for(tmp_path: Path) -> None:
+    query: Any = Busy()
+    stop_queries([query], tmp_path / "pause")
+    assert query.is_stopped
+    assert query.batches < 10
+    assert (tmp_path / "pause").exists()
 
 
 def test_ctrl_c_stays_with_whoever_had_it() -> None:

@@ -43,6 +43,7 @@ POLL_S = 0.2
 PROGRESS_EVERY_S = 1.0
 BATCH_END_WAIT_S = 600.0
 BATCH_END_WAIT_AFTER_FAILURE_S = 20.0
+BATCH_END_POLL_S = 0.03
 JAVA_END_WAIT_S = 2.0
 REPORTS_CONF = {"spark.sql.streaming.numRecentProgressUpdates": "20"}
 """Enough for a second: a batch takes a fifth of it at least."""
@@ -244,11 +245,21 @@ class _Run:
 def stop_queries(queries: "list[StreamingQuery]", pause: Path) -> None:
     """Stops each between two micro-batches: sources that see the pause file begin no new one.
 
-    A batch that takes very long is broken off all the same; the next run does it again."""
+    A batch that takes very long is broken off all the same, and so is a query whose source does not see the file,
+    which is Spark's own or on another machine; the next run does the batch again."""
     pause.touch()
     has_failed = any(query.exception() is not None for query in queries)
     deadline = time.monotonic() + (BATCH_END_WAIT_AFTER_FAILURE_S if has_failed else BATCH_END_WAIT_S)
-    for query in queries:
+    begun = [newest_batch(query) for query in queries]
+    for query, batch in zip(queries, begun, strict=True):
         while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
-            time.sleep(0.02)
+            if newest_batch(query) > batch + 1:
+                break
+            time.sleep(BATCH_END_POLL_S)
         query.stop()
+
+
+def newest_batch(query: "StreamingQuery") -> int:
+    """The number of the last one that is done; -1 before the first."""
+    progress = query.lastProgress
+    return -1 if progress is None else progress.batchId
