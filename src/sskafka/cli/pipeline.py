@@ -18,7 +18,7 @@ from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_heading, print_json, print_table, talk
 from sskafka.cli.pairs import key_values
-from sskafka.cli.pipeline_connecting import connected
+from sskafka.cli.pipeline_connecting import connected, require_extra
 from sskafka.cli.pipeline_progress import progress_for_people
 from sskafka.cli.pipeline_shipped import TopicOption, rewired
 
@@ -51,12 +51,10 @@ PlaceOption = Annotated[
 
 def load(name: str) -> "Pipeline":
     """The pipeline of a file, or a shipped one by its name."""
-    try:
-        from sskafka.pipelines.files.document import PipelineFileError  # noqa: PLC0415  needs the extra
-        from sskafka.pipelines.files.parse import load_pipeline  # noqa: PLC0415  see above
-        from sskafka.pipelines.shipped import load_shipped, shipped_file  # noqa: PLC0415  see above
-    except ModuleNotFoundError as error:
-        raise CommandError(f"pipelines need {error.name}", "pip install 'sskafka[spark]'") from None
+    from sskafka.pipelines.files.document import PipelineFileError  # noqa: PLC0415  needs the extra
+    from sskafka.pipelines.files.parse import load_pipeline  # noqa: PLC0415  see above
+    from sskafka.pipelines.shipped import load_shipped, shipped_file  # noqa: PLC0415  see above
+
     path = Path(name)
     if not path.is_file() and shipped_file(name) is None:
         raise CommandError(f"there is no file {name}", "`sskafka pipeline list` shows what there is")
@@ -304,6 +302,7 @@ def print_letters(letters: "Sequence[DeadLetter]", output: Format) -> None:
     print_table(("FROM", "OFFSET", "ERROR", "VALUE"), rows)
 
 
+app.callback()(require_extra)
 app.command("list")(list_)
 app.command()(plan)
 app.command()(run)

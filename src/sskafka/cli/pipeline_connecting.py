@@ -1,9 +1,19 @@
-"""A connection for the commands of `sskafka pipeline`."""
+"""What the commands of `sskafka pipeline` need before they begin: the extra, and a connection."""
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+from sskafka.cli.failures import CommandError
 
 if TYPE_CHECKING:
     from sskafka.pipelines.connector.planning import ClusterSession
+
+
+def require_extra() -> None:
+    """Also commands that start no Spark read topics with Arrow, and files with YAML."""
+    for module in ("pyarrow", "yaml"):
+        if find_spec(module) is None:
+            raise CommandError(f"pipelines need {module}", "pip install 'sskafka[spark]'")
 
 
 def connected(bootstrap: str) -> "ClusterSession":

@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sskafka import Broker
+from sskafka.cli import pipeline_connecting
 from sskafka.cli.commands import app
 from sskafka.client.config import ConnectionConfig
 from sskafka.pipelines.connector.planning import ClusterSession
@@ -96,3 +97,14 @@ def test_pipelines_are_listed_and_bad_files_named(tmp_path: Path) -> None:
     _, said = invoke("list", str(tmp_path))
     assert "t-.*" in said
     assert "b.yaml:1: name" in said
+
+
+@pytest.mark.parametrize("command", [("list",), ("status", "-b", NOBODY), ("run", "sessions", "-b", NOBODY)])
+def test_without_the_extra_it_is_said_what_to_install(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline_connecting, "find_spec", lambda name: None)
+    code, said = invoke(*command)
+    assert code == 1
+    assert "pipelines need pyarrow" in said
+    assert "pip install 'sskafka[spark]'" in said
