@@ -1,4 +1,5 @@
 # Long failures of real processes, and networks that break: needs root (or `unshare -Urn make chaos`) for network namespaces.
+# The tests of Spark pipelines among them need Java 17 or newer.
 .PHONY: chaos
 
 chaos: $(STAMP) ## Kill, pause and cut off brokers under load, for some minutes (needs root)
