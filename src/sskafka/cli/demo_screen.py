@@ -67,6 +67,8 @@ class Screen:
             self._live = None
 
     def status(self) -> str:
+        if all(query.batch < 0 for query in self.progress):
+            return f"{self.clicks} clicks; Spark works on its first batch"
         lag = max((query.lag for query in self.progress), default=0)
         rate = max((query.in_per_s for query in self.progress), default=0)
         state = max((query.state_rows for query in self.progress), default=0)

@@ -21,7 +21,7 @@ def screen() -> Screen:
     made = Screen(lambda text: None)
     made.clicks = 40
     made.progress = [
-        QueryProgress("topic", lag=3, watermark="2026-01-01T12:00:00.000Z", in_per_s=50.2, state_rows=7),
+        QueryProgress("topic", 1, lag=3, watermark="2026-01-01T12:00:00.000Z", in_per_s=50.2, state_rows=7),
         QueryProgress("dead-letters", rows_out=1),
     ]
     return made
@@ -70,6 +70,11 @@ def test_the_address_of_spark_is_told_once() -> None:
     for address in ("", "http://127.0.0.1:4040", "http://127.0.0.1:4040"):
         screen.spark_address = address
     assert told == ["Spark's page: http://127.0.0.1:4040"]
+
+
+def test_before_the_first_batch_there_are_no_numbers(screen: Screen) -> None:
+    screen.progress = [QueryProgress("topic"), QueryProgress("parquet")]
+    assert screen.status() == "40 clicks; Spark works on its first batch"
 
 
 def test_commands_are_shown_as_they_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
