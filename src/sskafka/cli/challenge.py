@@ -121,9 +121,7 @@ def _run(directory: Path, settings: ChallengeSettings, cases: list[Case], output
             else:
                 _print(verdict, repository.is_debug)
     except ProgramError as error:
-        raise CommandError(
-            str(error), "PROGRAM_DIR has your_program.sh and codecrafters.yml in it"
-        ) from error
+        raise CommandError(str(error), "PROGRAM_DIR has your_program.sh and codecrafters.yml in it") from error
     except DirectoryInUseError as error:
         raise CommandError(str(error), "--log-dir DIR names another place, or remove it") from error
     return failed
