@@ -157,7 +157,9 @@ class Model:
         if not new.has_leader or new.leader_epoch == old.leader_epoch:
             return
         if new.leader_recovery_state == 1:
-            if not self.allows_unclean and not self.asked_for_unclean:
+            # elected uncleanly, gone before it had recovered, and back: that is no second unclean election
+            is_back = old.leader_recovery_state == 1 and old.isr == (new.leader,)
+            if not self.allows_unclean and not self.asked_for_unclean and not is_back:
                 assert (new.leader,) == old.last_known_eligible_leader_replicas
                 assert new.leader not in self.empty[number]
             self.holders[number] = {new.leader}  # what it does not have is lost, and known to be
