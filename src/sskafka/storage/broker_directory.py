@@ -16,7 +16,7 @@ from sskafka.storage.checkpoints import (
     OffsetCheckpoint,
 )
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH, mark_clean, take_clean_mark
-from sskafka.storage.disk import DirectorySync, Disk, DiskUsage, Lock
+from sskafka.storage.disk import Disk, DiskUsage, Lock
 from sskafka.storage.errors import LogDirectoryError
 from sskafka.storage.flusher import Background, Flusher, FlushPlan
 from sskafka.storage.log import Log
@@ -28,6 +28,7 @@ from sskafka.storage.partition_directory import (
     parse_directory_name,
     parse_future_name,
 )
+from sskafka.storage.shared_sync import SharedSync
 
 LOCK_FILE = ".lock"
 
@@ -52,7 +53,9 @@ class BrokerDirectory:
         self.health = LogDirectory(disk, path, on_failure)
         self.health.failure = failure
         self.flusher = Flusher(self.health, background)
-        self._names = _Names(disk, path)
+        self.names = SharedSync(disk, path)
+        """Of the logs' own directories."""
+        self._renamed = _Renamed(self.names)
         self.logs: dict[TopicPartition, Log] = {}
         self.futures: dict[TopicPartition, Log] = {}
         """Copies of logs in other directories, which will take their place."""
@@ -111,7 +114,7 @@ class BrokerDirectory:
 
     def sync_names(self) -> None:
         """Of the directories in it; by a thread where there is one."""
-        self.flusher.for_small_files.request_soon(self._names)
+        self.flusher.for_small_files.request_soon(self._renamed)
 
     # ---- checkpoints
 
@@ -198,16 +201,16 @@ class BrokerDirectory:
             self._lock.release()
 
 
-class _Names:
+class _Renamed:
     """What a flush of a directory's own entries consists of."""
 
-    __slots__ = ("_sync",)
+    __slots__ = ("_names",)
 
-    def __init__(self, disk: Disk, path: str) -> None:
-        self._sync = DirectorySync(disk, path)
+    def __init__(self, names: SharedSync) -> None:
+        self._names = names
 
     def plan_flush(self) -> FlushPlan:
-        return FlushPlan([self._sync], 0, 0)
+        return FlushPlan([self._names.ticket()], 0, 0)
 
     def complete_flush(self, plan: FlushPlan) -> None:
         """Nobody waits for it."""

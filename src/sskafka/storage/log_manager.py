@@ -19,7 +19,7 @@ from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.storage.broker_directory import BrokerDirectory
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH
 from sskafka.storage.directory_opening import DirectoryOpening, Identity
-from sskafka.storage.disk import DirectorySync, Disk
+from sskafka.storage.disk import Disk
 from sskafka.storage.errors import LogDirectoryError, StorageError
 from sskafka.storage.flusher import Background
 from sskafka.storage.log import Log
@@ -177,7 +177,7 @@ class LogManager:
         except OSError as error:
             raise home.health.write_failed(error) from error
         if is_new:
-            log.hold_for(DirectorySync(self._disk, home.path))
+            log.hold_for(home.names.ticket())
 
     def _emptiest(self) -> BrokerDirectory:
         online = [directory for directory in self.directories if directory.is_online]
