@@ -1,4 +1,4 @@
-"""Files in a Parquet sink's directory that no list names: which of them are taken away, and when."""
+"""Files in a Parquet sink's directory that no list names: which of them are set aside, and when."""
 
 import json
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sskafka.pipelines.runner.leftovers import LISTS, Leftovers, listed_names
+from sskafka.pipelines.runner.leftovers import ASIDE, LISTS, Leftovers, listed_names
 
 NAME = "part-{number:05d}-0b5a7d3e-1111-4222-8333-{number:012d}-c000.snappy.parquet"
 
@@ -35,7 +35,8 @@ class Directory:
         os.utime(file, (self._ticks, self._ticks))
 
     def files(self) -> set[Path]:
-        return set(self.path.rglob("part-*.parquet"))
+        """What readers of Parquet see."""
+        return {file for file in self.path.rglob("part-*.parquet") if ASIDE not in file.parts}
 
 
 @pytest.fixture
@@ -49,11 +50,12 @@ def test_what_was_cut_off_goes_when_its_batch_is_listed(directory: Directory) ->
     cut_off = [directory.write(2), directory.write(3, "day=1")]
     leftovers = Leftovers(str(directory.path))
     again = directory.write(4)
-    assert leftovers.maybe_remove() == 0, "another run may list them yet"
+    assert leftovers.maybe_set_aside() == 0, "another run may list them yet"
     directory.list(1, again)
-    assert leftovers.maybe_remove() == 2
+    assert leftovers.maybe_set_aside() == 2
     assert directory.files() == {first, again}
     assert not any(file.with_name(f".{file.name}.crc").exists() for file in cut_off)
+    assert {file.name for file in (directory.path / ASIDE).iterdir()} == {file.name for file in cut_off}
 
 
 def test_what_a_paused_run_lists_after_all_stays(directory: Directory) -> None:
@@ -62,7 +64,7 @@ def test_what_a_paused_run_lists_after_all_stays(directory: Directory) -> None:
     first, paused = directory.write(1), directory.write(2)
     leftovers = Leftovers(str(directory.path))
     directory.list(0, first, paused)
-    assert leftovers.maybe_remove() == 0
+    assert leftovers.maybe_set_aside() == 0
     assert directory.files() == {first, paused}
 
 
@@ -72,7 +74,7 @@ def test_what_a_run_left_that_was_killed_twice_goes_too(directory: Directory) ->
     directory.list(1, directory.write(3))  # by a run that was killed before it took the file away
     leftovers = Leftovers(str(directory.path))
     directory.list(2, directory.write(4))
-    assert leftovers.maybe_remove() == 1
+    assert leftovers.maybe_set_aside() == 1
 
 
 @pytest.mark.parametrize("lists", [0, 1, 20])
@@ -85,7 +87,7 @@ def test_what_was_there_before_stays(directory: Directory, lists: int) -> None:
         directory.list(batch, directory.write(batch))
     leftovers = Leftovers(str(directory.path))
     directory.list(lists, directory.write(lists))
-    assert leftovers.maybe_remove() == 0
+    assert leftovers.maybe_set_aside() == 0
     assert {own, older} <= directory.files()
 
 
@@ -99,8 +101,8 @@ def test_lists_are_merged_now_and_then(directory: Directory) -> None:
 
 
 def test_a_directory_that_is_not_there_has_none(tmp_path: Path) -> None:
-    assert Leftovers(str(tmp_path / "nowhere")).maybe_remove() == 0
-    assert Leftovers("s3a://bucket/out").maybe_remove() == 0
+    assert Leftovers(str(tmp_path / "nowhere")).maybe_set_aside() == 0
+    assert Leftovers("s3a://bucket/out").maybe_set_aside() == 0
 
 
 def test_what_another_sink_or_job_keeps_in_a_directory_below_stays(directory: Directory) -> None:
@@ -112,6 +114,6 @@ def test_what_another_sink_or_job_keeps_in_a_directory_below_stays(directory: Di
     underway = directory.write(3, "_temporary/0")
     leftovers = Leftovers(str(directory.path))
     directory.list(1, directory.write(4))
-    assert leftovers.maybe_remove() == 0
+    assert leftovers.maybe_set_aside() == 0
     assert committed.exists()
     assert underway.exists()

@@ -1,4 +1,4 @@
-"""Files that a killed run left in the directory of a Parquet sink, taken away once nobody can need them.
+"""Files that a killed run left in the directory of a Parquet sink, set aside once nobody can need them.
 
 Spark's file sink lists the files of each batch in DIR/_spark_metadata, and its own reader goes by these lists. All
 other readers take the directory as it lies: they would see twice what one run had written half and the next one whole.
@@ -10,7 +10,8 @@ What was written lately, before this run, and is in no list is of a batch that w
 alive. Each batch is listed once: as soon as there is a newer list, what it does not name will never be named.
 Lately is: within the last ten lists. What is older was there before, or others have put it there: it is left alone.
 So is what lies in directories below that are not those of partitions (day=1): they are another sink's or job's.
-Only directories of this machine are looked at.
+Nothing is deleted: what was set aside lies in DIR/_cut-off, a name that readers of Parquet pass over. Only directories
+of this machine are looked at.
 """
 
 import json
@@ -24,6 +25,7 @@ from sskafka.pipelines.files.model import ParquetSink, Pipeline
 logger = logging.getLogger(__name__)
 
 LISTS = "_spark_metadata"
+ASIDE = "_cut-off"
 _COMPACT = ".compact"
 _LISTS_LATELY = 10
 _WRITTEN_BY_SPARK = re.compile(r"part-\d{5}-[0-9a-f-]{36}\S*\.parquet")
@@ -37,18 +39,27 @@ class Leftovers:
         self._newest = newest_list(self._directory)
         self._found = tuple(_unlisted(self._directory))
 
-    def maybe_remove(self) -> int:
-        """To be called now and then; how many files were taken away."""
+    def maybe_set_aside(self) -> int:
+        """To be called now and then; how many files are in nobody's way any more."""
         if not self._found or newest_list(self._directory) <= self._newest:
             return 0
         listed = listed_names(self._directory)
         unneeded = [file for file in self._found if file.name not in listed]
         self._found = ()
-        for file in unneeded:
-            file.unlink(missing_ok=True)
-            file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-        logger.info("%d files of a run that was cut off are gone from %s", len(unneeded), self._directory)
+        try:
+            for file in unneeded:
+                self._set_aside(file)
+        except OSError as error:
+            logger.warning("files of a run that was cut off stay in %s, where others may read them: %s", file, error)
+            return 0
+        logger.info("%d files of a run that was cut off lie in %s now", len(unneeded), self._directory / ASIDE)
         return len(unneeded)
+
+    def _set_aside(self, file: Path) -> None:
+        aside = self._directory / ASIDE
+        aside.mkdir(exist_ok=True)
+        file.rename(aside / file.name)
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
 
 
 def parquet_paths(pipeline: Pipeline) -> list[str]:

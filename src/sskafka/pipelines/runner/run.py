@@ -214,7 +214,7 @@ class _Run:
             for report in self._new_reports(query):
                 totals.add(json.loads(report.json))
         for leftovers in self._leftovers:
-            leftovers.maybe_remove()
+            leftovers.maybe_set_aside()
         progress = [totals.progress for totals in self._totals.values()]
         self._reporter.progress(progress)
         on_progress(progress)
