@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sskafka.pipelines.runner.patience import settled
+from sskafka.pipelines.runner.patience import Restarts, settled
 
 TOO_SLOW = Exception("[x] Python worker failed to connect back. SQLSTATE: 0")
 
@@ -16,6 +16,7 @@ class Query:
         self._looks = looks
         self._failure = failure
         self.isActive = True
+        self.name = "orders.parquet"
 
     @property
     def status(self) -> dict[str, str]:
@@ -40,3 +41,31 @@ def test_what_failed_for_being_slow_is_started_again(first: Any, later: list[Any
     query = settled(first, lambda: left.pop(0))
     assert len(later) - len(left) == starts
     assert query is (later[starts - 1] if starts else first)
+
+
+REFUSED = Exception("[TASK_NOT_SERIALIZABLE] Illegal size 5 of collection, expected 7")
+
+
+def test_a_query_that_fails_for_nothing_of_its_own_goes_on() -> None:
+    well, places = Query(), []
+
+    def start_again(place: int) -> Any:
+        places.append(place)
+        return Query()
+
+    queries: list[Any] = [well, Query(failure=REFUSED), Query(failure=Exception("no such column"))]
+    restarts = Restarts(start_again)
+    restarts.look_after(queries)
+    assert places == [1]
+    assert queries[0] is well
+    assert [query.exception() is None for query in queries] == [True, True, False]
+
+
+def test_what_fails_again_and_again_has_failed() -> None:
+    queries: list[Any] = [Query(failure=REFUSED)]
+    restarts = Restarts(lambda _: Query(failure=REFUSED))  # type: ignore[arg-type, return-value]
+    for _ in range(10):
+        before = queries[0]
+        restarts.look_after(queries)
+    assert queries[0] is before
+    assert queries[0].exception() is REFUSED

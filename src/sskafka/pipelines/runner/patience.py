@@ -1,5 +1,10 @@
-"""Spark's Python processes have ten seconds to come up; on a busy machine some are too slow, and are started again."""
+"""Failures of Spark's own that pass: whoever tries again succeeds, and nothing was done that could be done twice.
 
+Python processes have ten seconds to come up; on a busy machine some are too slow. And a job that is sent off while
+another query changes something that both can see is refused: its size is not what it was a moment before.
+"""
+
+import logging
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -8,9 +13,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 T = TypeVar("T")
 
+logger = logging.getLogger(__name__)
+
+_RESTARTS_MAX = 3
 _START_ATTEMPTS = 3
 _START_POLL_S = 0.1
-_TOO_SLOW = ("Python worker failed to connect back", "waiting for the Python worker to connect back")
+_PASSING = (
+    "Python worker failed to connect back",
+    "waiting for the Python worker to connect back",
+    "of collection, expected",
+)
 
 
 def patiently(build: Callable[[], T]) -> T:
@@ -19,13 +31,13 @@ def patiently(build: Callable[[], T]) -> T:
         try:
             return build()
         except Exception as error:
-            if not _is_too_slow(error):
+            if not is_passing(error):
                 raise
     return build()
 
 
-def _is_too_slow(error: Exception | None) -> bool:
-    return any(text in str(error) for text in _TOO_SLOW)
+def is_passing(error: Exception | None) -> bool:
+    return any(text in str(error) for text in _PASSING)
 
 
 def start_patiently(start: Callable[[], StreamingQuery]) -> StreamingQuery:
@@ -41,7 +53,24 @@ def settled(query: StreamingQuery, start: Callable[[], StreamingQuery]) -> Strea
     for _ in range(_START_ATTEMPTS):
         while query.isActive and "nitializing" in query.status["message"]:
             time.sleep(_START_POLL_S)
-        if not _is_too_slow(query.exception()):
+        if not is_passing(query.exception()):
             break
         query = patiently(start)
     return query
+
+
+class Restarts:
+    """Queries that fail in the middle of a run for nothing of theirs are started again, some times altogether."""
+
+    def __init__(self, start_again: Callable[[int], StreamingQuery]) -> None:
+        """`start_again` is told the place of the query."""
+        self._start_again = start_again
+        self._left = _RESTARTS_MAX
+
+    def look_after(self, queries: list[StreamingQuery]) -> None:
+        for place, query in enumerate(queries):
+            failure = query.exception()
+            if self._left and is_passing(failure):
+                self._left -= 1
+                logger.warning("the query %s is started again: %s", query.name, failure)
+                queries[place] = self._start_again(place)

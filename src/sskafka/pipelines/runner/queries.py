@@ -29,7 +29,7 @@ from sskafka.pipelines.files.model import (
 from sskafka.pipelines.runner.connectors import writer_of
 from sskafka.pipelines.runner.delta import DeltaWriter
 from sskafka.pipelines.runner.naming import FileMistakeError
-from sskafka.pipelines.runner.patience import patiently, settled
+from sskafka.pipelines.runner.patience import patiently, settled, start_patiently
 from sskafka.pipelines.runner.progress import OUT, ROWS
 from sskafka.pipelines.runner.recovery import transactional_prefix
 from sskafka.pipelines.runner.tables import dead_letters, parsed, read_records, table
@@ -62,9 +62,8 @@ def _parsed_for(run: Surroundings, source: Source, query: str) -> DataFrame:
 
 def start_queries(run: Surroundings) -> list[StreamingQuery]:
     """Starts them all; when one cannot start, those before it are stopped."""
-    writers = [patiently(partial(_sink_writer, run, place)) for place in range(len(run.pipeline.sinks))]
-    if run.pipeline.has_dead_letters:
-        writers.append(patiently(partial(_dead_letter_writer, run)))
+    count = len(run.pipeline.sinks) + run.pipeline.has_dead_letters
+    writers = [patiently(partial(_writer, run, place)) for place in range(count)]
     started: list[StreamingQuery] = []
     try:
         for writer in writers:
@@ -76,6 +75,16 @@ def start_queries(run: Surroundings) -> list[StreamingQuery]:
             query.stop()
         raise
     return started
+
+
+def start_again(run: Surroundings, place: int) -> StreamingQuery:
+    """One of them, which goes on at its checkpoint."""
+    return start_patiently(patiently(partial(_writer, run, place)).start)
+
+
+def _writer(run: Surroundings, place: int) -> DataStreamWriter:
+    """Of a sink, or of dead letters behind them all."""
+    return _sink_writer(run, place) if place < len(run.pipeline.sinks) else _dead_letter_writer(run)
 
 
 def checkpoint_of(pipeline: Pipeline, query: str) -> str:

@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from sskafka.pipelines.runner.patience import Restarts
 
 POLL_S = 0.2
 PROGRESS_EVERY_S = 1.0
@@ -177,7 +180,8 @@ class _Run:
 
     def go(self, run_id: str, tell: Tell, on_progress: OnProgress) -> RunResult:
         from sskafka.pipelines.runner.connectors import check_connector  # noqa: PLC0415  Spark is there now
-        from sskafka.pipelines.runner.queries import Surroundings, start_queries  # noqa: PLC0415  see above
+        from sskafka.pipelines.runner.patience import Restarts  # noqa: PLC0415  see above
+        from sskafka.pipelines.runner.queries import Surroundings, start_again, start_queries  # noqa: PLC0415  see above
 
         if self._stop.is_set():  # while Spark started
             return RunResult(run_id, [])
@@ -187,21 +191,23 @@ class _Run:
         tell("starting the queries")
         with tempfile.TemporaryDirectory(prefix="sskafka-run-") as directory:
             pause = Path(directory) / "pause"
+            surroundings = Surroundings(self._spark, self._pipeline, self._bootstrap, str(pause))
             try:
-                queries = start_queries(Surroundings(self._spark, self._pipeline, self._bootstrap, str(pause)))
+                queries = start_queries(surroundings)
             except Exception as error:
                 raise PipelineRunError(explained(error)) from error
             tell(f"running {len(queries)} queries: {', '.join(map(self._name, queries))}")
             try:
-                self._watch(queries, on_progress)
+                self._watch(queries, Restarts(partial(start_again, surroundings)), on_progress)
             finally:
                 stop_queries(queries, pause)
         return self._finished(run_id, queries, on_progress)
 
-    def _watch(self, queries: "list[StreamingQuery]", on_progress: OnProgress) -> None:
+    def _watch(self, queries: "list[StreamingQuery]", restarts: "Restarts", on_progress: OnProgress) -> None:
         told_at = 0.0
-        while any(query.isActive for query in queries) and not self._stop.is_set():
-            if any(query.exception() is not None for query in queries):
+        while not self._stop.is_set():
+            restarts.look_after(queries)
+            if not any(query.isActive for query in queries) or any(query.exception() is not None for query in queries):
                 return
             if time.monotonic() - told_at >= PROGRESS_EVERY_S:
                 told_at = time.monotonic()
