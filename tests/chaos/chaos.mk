@@ -5,3 +5,4 @@
 chaos: $(STAMP) ## Kill, pause and cut off brokers under load, for some minutes (needs root)
 	FAILOVER_SECONDS_MAX=3 $(BIN)/python -m pytest -q tests/integration/test_cluster_failover.py $(PYTEST_OPTIONS)
 	$(BIN)/python -m pytest -q tests/chaos $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -q tests/spark/test_spark_kills.py $(PYTEST_OPTIONS)

@@ -1,6 +1,6 @@
 # Programs from outside PyPI: kcat (Debian), Apache Kafka's own tools and broker and Spark's own Kafka connector (Maven Central), against
 # SSKafka and, where that proves the tests, against Apache Kafka itself.
-.PHONY: apache-kafka spark-kafka interop
+.PHONY: apache-kafka spark-kafka interop spark-interop
 
 apache-kafka: $(STAMP) ## Fetch Apache Kafka from Maven Central into build/, unless it is there
 	$(BIN)/python -c 'from benchmarks.apache_kafka import resolve_kafka_libs; resolve_kafka_libs()'
@@ -8,5 +8,8 @@ apache-kafka: $(STAMP) ## Fetch Apache Kafka from Maven Central into build/, unl
 spark-kafka: $(STAMP) ## Fetch Spark's own Kafka connector from Maven Central into build/, unless it is there
 	$(BIN)/python -c 'from benchmarks.spark_kafka import resolve_spark_kafka_jars; print(resolve_spark_kafka_jars())'
 
-interop: $(STAMP) ## Run the tests with kcat, Apache Kafka's tools and Spark's own connector (needs java, mvn; installs kcat when root)
-	$(BIN)/python -m pytest -q tests/interop $(PYTEST_OPTIONS)
+interop: $(STAMP) ## Run the tests with kcat and Apache Kafka's tools (needs java, mvn; installs kcat when root)
+	$(BIN)/python -m pytest -q tests/interop --ignore-glob='*/test_spark_*' $(PYTEST_OPTIONS)
+
+spark-interop: $(STAMP) ## Run the tests with Spark's own Kafka connector, beside ours (needs java, mvn)
+	$(BIN)/python -m pytest -q tests/interop/test_spark_*.py $(PYTEST_OPTIONS)
