@@ -20,6 +20,7 @@ from sink_process import RECORDS, SinkProgram, assert_each_once_whoever_dies
 from spark_fixtures import append, make_topic
 
 from sskafka.client.config import ConnectionConfig
+from sskafka.client.coordinators import CoordinatorType, find_coordinator
 from sskafka.pipelines.connector.planning import ClusterSession
 
 SETTINGS = {
@@ -75,6 +76,24 @@ def test_each_record_is_in_the_topic_once_whoever_dies(
 ) -> None:
     source, sink = filled_topic(RECORDS), filled_topic(0)
     assert_each_once_whoever_dies(SinkProgram(brokers.bootstrap, source, sink, tmp_path), step, who)
+
+
+@pytest.mark.parametrize("step", ["task", "before the intent", "after the intent", "between commits", "done"])
+def test_the_coordinator_of_the_driver_dies_and_the_query_goes_on(
+    step: str, brokers: ClusterProcesses, filled_topic: Callable[[int], str], tmp_path: Path
+) -> None:
+    source, sink = filled_topic(RECORDS), filled_topic(0)
+    program = SinkProgram(brokers.bootstrap, source, sink, tmp_path)
+    with ClusterSession(brokers.bootstrap, ConnectionConfig()) as session:
+        victim = session.run(find_coordinator(session.cluster, CoordinatorType.TRANSACTION, f"{sink}-driver"))
+    options = {"broker": str(brokers.pid(victim)), "transactionalIdPrefix": sink}
+    try:
+        assert program.run_until_death(step, "broker", **options) == 0, program.talk()
+        assert program.committed() == list(range(RECORDS))
+    finally:
+        if brokers.is_running(victim):
+            brokers.kill(victim)
+        brokers.start_broker(victim)
 
 
 def test_a_pipeline_that_is_killed_again_and_again(

@@ -169,6 +169,7 @@ class ClusterProcesses:
     def start_broker(self, node_id: int, *, wait: bool = True) -> None:
         """Starts one broker from its own file, as a user would; returns when the others see it again."""
         home = self.home(node_id)
+        self._reap(node_id)  # it may have been killed by somebody else
         with (home / "broker.log").open("ab") as log:
             self._restarted[node_id] = subprocess.Popen(
                 [*self.wrapper(node_id), SSKAFKA, "start", str(home / "server.properties")],

@@ -28,10 +28,10 @@ class SinkProgram:
             "per_batch": str(RECORDS // 3),
         }
 
-    def run_until_death(self, step: str, who: str) -> int:
+    def run_until_death(self, step: str, who: str, **options: str) -> int:
         """The exit code of a run in which `who` dies at `step`."""
         died = self._directory / "died"
-        code = self._run("killing", dieAt=step, dieWho=who, dieFile=str(died))
+        code = self._run("killing", dieAt=step, dieWho=who, dieFile=str(died), **options)
         assert died.exists(), self.talk()
         return code
 

@@ -16,6 +16,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
 
 from cluster_processes import ClusterProcesses
+from waiting import wait_until
 
 from sskafka.client.admin import Admin, NewTopic
 from sskafka.client.config import ConnectionConfig
@@ -67,7 +68,16 @@ def make_topic(session: ClusterSession, partitions: int = 3, name: str = "t", **
     kept = NewTopic(topic, partitions, configs={"retention.ms": "-1", **settings})  # records here are of 1970 and 2023
     outcome = session.run(Admin(session.cluster).create_topics([kept]))[topic]
     assert not isinstance(outcome, KafkaError), outcome
+    wait_until(lambda: is_known(session, topic), f"the broker that is asked knows {topic}")
     return topic
+
+
+def is_known(session: ClusterSession, topic: str) -> bool:
+    """A broker that has just come back may not have heard of a new topic."""
+    try:
+        return bool(session.run(session.cluster.topic(topic)).partitions)
+    except KafkaError:
+        return False
 
 
 def append(

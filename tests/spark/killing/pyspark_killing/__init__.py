@@ -1,8 +1,8 @@
 """`format("killing")`: the connector with a process that dies at a chosen step. Spark finds it on PYTHONPATH.
 
 The option `dieAt` names the step and `dieFile` a file: the first process that reaches the step makes the file, so that
-each death happens once. `dieWho` dies: the `worker` that is there, `java` with it, or the `driver` alone; then the
-worker goes on while Java, which has lost its driver, ends. `java` and `driver` are their process ids.
+each death happens once. `dieWho` dies: the `worker` that is there, `java` with it, or alone the `driver` (the worker
+goes on while Java, which has lost its driver, ends) or a `broker`. `java`, `driver` and `broker` are process ids.
 """
 
 import os
@@ -31,15 +31,15 @@ class Death:
         self._step = options["dieAt"]
         self._who = options["dieWho"]
         self._file = Path(options["dieFile"])
-        self._pids = {"worker": [], "java": [int(options["java"])], "driver": [int(options["driver"])]}
+        self._pid = None if self._who == "worker" else int(options[self._who])
 
     def at(self, step: str) -> None:
         if step != self._step or self._file.exists():
             return
         self._file.write_text(step)
-        for pid in self._pids[self._who]:
-            os.kill(pid, signal.SIGKILL)
-        if self._who != "driver":
+        if self._pid is not None:
+            os.kill(self._pid, signal.SIGKILL)
+        if self._who in {"worker", "java"}:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
