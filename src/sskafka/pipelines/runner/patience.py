@@ -1,7 +1,6 @@
 """Failures of Spark's own that pass: whoever tries again succeeds, and nothing was done that could be done twice.
 
-Python processes have ten seconds to come up; on a busy machine some are too slow. And a job that is sent off while
-another query changes something that both can see is refused: its size is not what it was a moment before.
+Python processes have ten seconds to come up; on a busy machine some are too slow.
 """
 
 import logging
@@ -21,7 +20,6 @@ _START_POLL_S = 0.1
 _PASSING = (
     "Python worker failed to connect back",
     "waiting for the Python worker to connect back",
-    "of collection, expected",
 )
 
 

@@ -29,7 +29,7 @@ from sskafka.pipelines.files.model import (
 from sskafka.pipelines.runner.connectors import writer_of
 from sskafka.pipelines.runner.delta import DeltaWriter
 from sskafka.pipelines.runner.naming import FileMistakeError
-from sskafka.pipelines.runner.patience import patiently, settled, start_patiently
+from sskafka.pipelines.runner.patience import patiently, start_patiently
 from sskafka.pipelines.runner.progress import OUT, ROWS
 from sskafka.pipelines.runner.recovery import transactional_prefix
 from sskafka.pipelines.runner.tables import dead_letters, parsed, read_records, table
@@ -61,15 +61,16 @@ def _parsed_for(run: Surroundings, source: Source, query: str) -> DataFrame:
 
 
 def start_queries(run: Surroundings) -> list[StreamingQuery]:
-    """Starts them all; when one cannot start, those before it are stopped."""
+    """Starts them all, one after the other; when one cannot start, those before it are stopped.
+
+    Not together: while a query is planned, Spark adds to a map that all queries of Python sources share and that is not
+    made for threads. Two that did so at once left it damaged, and no job could be sent off any more."""
     count = len(run.pipeline.sinks) + run.pipeline.has_dead_letters
     writers = [patiently(partial(_writer, run, place)) for place in range(count)]
     started: list[StreamingQuery] = []
     try:
         for writer in writers:
-            started.append(patiently(writer.start))  # noqa: PERF401  what has started must be known when a later one fails
-        for place, writer in enumerate(writers):
-            started[place] = settled(started[place], writer.start)
+            started.append(start_patiently(writer.start))  # noqa: PERF401  what has started must be known when a later one fails
     except BaseException:
         for query in started:
             query.stop()
