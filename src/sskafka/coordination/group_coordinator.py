@@ -19,16 +19,19 @@ from sskafka.groups.classic_requests import Joining
 from sskafka.groups.consumer_group import ConsumerGroup, Topic, Topics
 from sskafka.groups.consumer_requests import Heartbeat
 from sskafka.groups.group import Committer, Group
-from sskafka.groups.group_settings import GroupSettings
+from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
 from sskafka.groups.machine import GroupMachine
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
 from sskafka.groups.timeline import GroupEvent
-from sskafka.metadata.delta import MetadataDelta
+from sskafka.metadata.delta import ConfigResource, MetadataDelta
+from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.records import RESOURCE_GROUP
 from sskafka.model.coordination import Answer, Asker, Decision, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
+from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.work_queue import WorkQueue
 from sskafka.wire.messages.heartbeat import HeartbeatRequest
@@ -43,20 +46,31 @@ class GroupCoordinator:
     def __init__(
         self,
         replicas: ReplicaManager,
-        settings: GroupSettings,
+        settings: Settings,
         runtime: ShardRuntime,
         new_uuid: Callable[[], str] = lambda: str(uuid.uuid4()),
     ) -> None:
-        self._settings = settings
+        self._broker_settings = settings
+        self._settings = GroupSettings.of(settings)
         self._new_uuid = new_uuid
         self._image = ClusterImage()
         self._topics: Topics | None = None
+        self._timings: dict[str, ConsumerTimings] = {}
         self._to_assign = WorkQueue(runtime.clock, runtime.background.soon)
         self.shards: Coordinator[GroupMachine] = Coordinator(CONSUMER_OFFSETS, replicas, self._make_machine, runtime)
         self.shards.on_begun = self._shard_begun
 
     def _make_machine(self, place: Place) -> GroupMachine:
-        return GroupMachine(self._settings, place.timers, self._new_uuid, lambda: self.topics)
+        return GroupMachine(self._settings, place.timers, self._new_uuid, lambda: self.topics, self.timings_of)
+
+    def timings_of(self, group_id: str) -> ConsumerTimings:
+        """Return the timings of a consumer group; read again when somebody asks after settings have changed."""
+        found = self._timings.get(group_id)
+        if found is None:
+            overrides = self._image.configs(ConfigResource(RESOURCE_GROUP, group_id))
+            settings = effective_settings(self._broker_settings, self._image)
+            found = self._timings[group_id] = ConsumerTimings.of(settings, overrides)
+        return found
 
     @property
     def topics(self) -> Topics:
@@ -72,6 +86,8 @@ class GroupCoordinator:
         if _are_topics_changed(delta, before, image):
             self._topics = None
             self._assign_anew()
+        if delta.configs_changed:
+            self._timings.clear()
         self.shards.metadata_changed(delta, image)
         deleted = [topic.name for topic in delta.topics_deleted.values()]
         if deleted:

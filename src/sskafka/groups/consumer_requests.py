@@ -21,7 +21,7 @@ from sskafka.groups.consumer_member import (
     ConsumerMember,
     MemberState,
 )
-from sskafka.groups.group_settings import GroupSettings
+from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
 from sskafka.groups.reconciliation import reconciled
 from sskafka.groups.timeline import EventKind, GroupEvent
 from sskafka.groups.topic_news import TopicNews, patterns_of, topics_hash
@@ -78,7 +78,7 @@ class ConsumerGroups(Protocol):
 
 
 class ConsumerRequests:
-    """`topics` gives the cluster's topics as they are now."""
+    """`topics` gives the cluster's topics as they are now, `timings` the timings of a group by its id."""
 
     def __init__(
         self,
@@ -87,12 +87,14 @@ class ConsumerRequests:
         settings: GroupSettings,
         timers: Timers,
         new_uuid: Callable[[], str],
+        timings: Callable[[str], ConsumerTimings],
     ) -> None:
         self._groups = groups
         self._topics = topics
         self._settings = settings
         self._timers = timers
         self._new_uuid = new_uuid
+        self._timings = timings
         self._news = TopicNews()
 
     # -- ConsumerGroupHeartbeat
@@ -114,7 +116,7 @@ class ConsumerRequests:
         self.watch(group, updated)
         must_tell = heartbeat.is_full or request.member_epoch == JOINING_EPOCH or updated.assigned != member.assigned
         must_tell = must_tell or heartbeat.reported not in {None, updated.assigned}
-        decision.answers.append(Answer(heartbeat.asker, self._response(updated, must_tell)))
+        decision.answers.append(Answer(heartbeat.asker, self._response(group, updated, must_tell)))
         return decision
 
     def _check(self, heartbeat: Heartbeat) -> None:
@@ -321,7 +323,7 @@ class ConsumerRequests:
         """It has to heartbeat again."""
         self._timers.schedule(
             _session_key(group, member),
-            self.session_timeout_ms(member),
+            self.session_timeout_ms(group, member),
             lambda now_ms: self._expire(group, member.member_id, "did not heartbeat within its session", now_ms),
         )
 
@@ -336,9 +338,9 @@ class ConsumerRequests:
             lambda now_ms: self._expire(group, member.member_id, "kept what it had to give up", now_ms, member.epoch),
         )
 
-    def session_timeout_ms(self, member: ConsumerMember) -> int:
+    def session_timeout_ms(self, group: ConsumerGroup, member: ConsumerMember) -> int:
         classic = member.classic
-        return self._settings.consumer_session_timeout_ms if classic is None else classic.session_timeout_ms
+        return self._timings(group.group_id).session_timeout_ms if classic is None else classic.session_timeout_ms
 
     def _expire(
         self, group: ConsumerGroup, member_id: str, reason: str, now_ms: int, epoch: int | None = None
@@ -374,7 +376,9 @@ class ConsumerRequests:
         for record in added:
             records.replay(group, record)
 
-    def _response(self, member: ConsumerMember, with_assignment: bool) -> ConsumerGroupHeartbeatResponse:
+    def _response(
+        self, group: ConsumerGroup, member: ConsumerMember, with_assignment: bool
+    ) -> ConsumerGroupHeartbeatResponse:
         assignment = None
         if with_assignment:
             assignment = HeartbeatAssignment(
@@ -383,7 +387,7 @@ class ConsumerRequests:
         return ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=self._settings.consumer_heartbeat_interval_ms,
+            heartbeat_interval_ms=self._timings(group.group_id).heartbeat_interval_ms,
             assignment=assignment,
         )
 

@@ -1,13 +1,32 @@
 """The settings that groups act on, read once."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from sskafka.model.group_configs import effective_int
 from sskafka.model.settings import Settings
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a new member may be held in a rebalance: it cannot heartbeat before it knows its id."""
 
 RECORD_ROOM_BYTES = 1024  # for the header of the batch, and the record's key
+
+
+class ConsumerTimings(NamedTuple):
+    """What a single consumer group may set for itself (config resource type 32)."""
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    assignment_interval_ms: int = 1_000
+    """Shortest time between two target assignments; 0 assigns whenever something changes."""
+
+    @classmethod
+    def of(cls, settings: Settings, overrides: Mapping[str, str]) -> "ConsumerTimings":
+        return cls(
+            effective_int("consumer.session.timeout.ms", overrides, settings),
+            effective_int("consumer.heartbeat.interval.ms", overrides, settings),
+            effective_int("consumer.assignment.interval.ms", overrides, settings),
+        )
 
 
 class GroupSettings(NamedTuple):
@@ -20,8 +39,8 @@ class GroupSettings(NamedTuple):
     retention_check_interval_ms: int = 600_000
     record_bytes_max: int = 1_048_588 - RECORD_ROOM_BYTES
     """What a group writes down of itself; one that is larger must not disturb the others of its shard."""
-    consumer_session_timeout_ms: int = 45_000
-    consumer_heartbeat_interval_ms: int = 5_000
+    consumer_timings: ConsumerTimings = ConsumerTimings()
+    """Of groups that set none of their own."""
     consumer_group_size_max: int = 2**31 - 1
     assignors: tuple[str, ...] = ("uniform", "range")
     """The first is used where no member asks for one."""
@@ -38,8 +57,7 @@ class GroupSettings(NamedTuple):
             offsets_retention_ms=settings["offsets.retention.minutes"] * 60_000,
             retention_check_interval_ms=settings["offsets.retention.check.interval.ms"],
             record_bytes_max=settings["message.max.bytes"] - RECORD_ROOM_BYTES,
-            consumer_session_timeout_ms=settings["group.consumer.session.timeout.ms"],
-            consumer_heartbeat_interval_ms=settings["group.consumer.heartbeat.interval.ms"],
+            consumer_timings=ConsumerTimings.of(settings, {}),
             consumer_group_size_max=settings["group.consumer.max.size"],
             assignors=settings["group.consumer.assignors"],
             migration_policy=settings["group.consumer.migration.policy"],

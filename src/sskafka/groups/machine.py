@@ -15,7 +15,7 @@ from sskafka.groups.classic_requests import ClassicRequests, Joining
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_requests import ConsumerRequests
 from sskafka.groups.group import Committer, Group
-from sskafka.groups.group_settings import GroupSettings
+from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
 from sskafka.groups.migration import downgraded, upgraded
 from sskafka.groups.offset_requests import OffsetCommit, OffsetRequests
 from sskafka.groups.offsets import OffsetStore
@@ -31,7 +31,7 @@ _EXPIRY = "expiry"
 
 
 class GroupMachine:
-    """`topics` gives the topics of the cluster as they are now."""
+    """`topics` gives the topics of the cluster as they are now, `timings` what a consumer group has set for itself."""
 
     def __init__(
         self,
@@ -39,6 +39,7 @@ class GroupMachine:
         timers: Timers,
         new_uuid: Callable[[], str],
         topics: Callable[[], Topics] = dict,
+        timings: Callable[[str], ConsumerTimings] | None = None,
     ) -> None:
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
@@ -49,7 +50,8 @@ class GroupMachine:
         self.classic = ClassicRequests(self._find_classic, self._create_classic, self._rebalance, settings, new_uuid)
         self._topics = topics
         self._new_uuid = new_uuid
-        self.consumer = ConsumerRequests(self, topics, settings, timers, new_uuid)
+        timings = timings or (lambda group_id: settings.consumer_timings)
+        self.consumer = ConsumerRequests(self, topics, settings, timers, new_uuid, timings)
         self._classic_in_consumer = ClassicInConsumer(self.consumer, settings)
 
     # -- the log

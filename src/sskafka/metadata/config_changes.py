@@ -1,4 +1,4 @@
-"""Changing settings at run time: of topics, of one broker, of all brokers.
+"""Changing settings at run time: of topics, of groups, of one broker, of all brokers.
 
 AlterConfigs states all settings of a resource; what it does not name is removed. IncrementalAlterConfigs changes single
 ones. Either way the settings that result are checked as a whole, and records are written for what is new in them.
@@ -14,8 +14,9 @@ from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.elections import changes_as_settings_move
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.records import RESOURCE_BROKER, RESOURCE_TOPIC, ConfigRecord, MetadataRecord
+from sskafka.metadata.records import RESOURCE_BROKER, RESOURCE_GROUP, RESOURCE_TOPIC, ConfigRecord, MetadataRecord
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.group_configs import GroupConfigError, group_setting, validate_group_configs
 from sskafka.model.setting import Setting, SettingError, Type, format_value, split_list
 from sskafka.model.settings import (
     Settings,
@@ -48,13 +49,14 @@ R = TypeVar("R", bound=_Resource)
 def alter_configs(
     image: ClusterImage, request: full.AlterConfigsRequest, settings: Settings
 ) -> Decision[full.AlterConfigsResponse]:
+    effective = effective_settings(settings, image)
     records: list[MetadataRecord] = []
     responses = []
     for resource in request.resources:
         error: KafkaError | None = None
         try:
             _refuse_repeated(resource, request.resources, [config.name for config in resource.configs])
-            records += _replace_all(image, resource)
+            records += _replace_all(image, resource, effective)
         except KafkaError as caught:
             error = caught
         responses.append(full.AlterConfigsResourceResponse(*_outcome(error, resource)))
@@ -108,10 +110,10 @@ def _key(resource: _Resource) -> ConfigResource:
     return ConfigResource(resource.resource_type, resource.resource_name)
 
 
-def _replace_all(image: ClusterImage, resource: full.AlterConfigsResource) -> list[MetadataRecord]:
+def _replace_all(image: ClusterImage, resource: full.AlterConfigsResource, settings: Settings) -> list[MetadataRecord]:
     target = _checked_target(image, _key(resource))
     wanted = {config.name: config.value for config in resource.configs}
-    return _difference(target, image.configs(target), _validated(target, wanted, changed=set(wanted)))
+    return _difference(target, image.configs(target), _validated(target, wanted, set(wanted), settings))
 
 
 def _change_some(
@@ -123,7 +125,7 @@ def _change_some(
     for config in resource.configs:
         _apply(wanted, config, target, settings)
     changed = {config.name for config in resource.configs}
-    return _difference(target, current, _validated(target, wanted, changed))
+    return _difference(target, current, _validated(target, wanted, changed, settings))
 
 
 def _checked_target(image: ClusterImage, target: ConfigResource) -> ConfigResource:
@@ -133,8 +135,11 @@ def _checked_target(image: ClusterImage, target: ConfigResource) -> ConfigResour
     elif target.type == RESOURCE_BROKER:
         if target.name and not (target.name.isdecimal() and int(target.name) in image.brokers):
             raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no broker {target.name!r}")
+    elif target.type == RESOURCE_GROUP:
+        if not target.name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
     else:
-        message = f"settings of resources of type {target.type} are not supported; those of topics and brokers are"
+        message = f"settings of resources of type {target.type} are not supported"
         raise KafkaError(ErrorCode.INVALID_REQUEST, message)
     return target
 
@@ -175,21 +180,34 @@ def _inherited(setting: Setting, target: ConfigResource, settings: Settings) -> 
 
 def _setting(target: ConfigResource, name: str) -> Setting:
     try:
+        if target.type == RESOURCE_GROUP:
+            return group_setting(name)
         return topic_setting(name) if target.type == RESOURCE_TOPIC else broker_setting(name)
-    except SettingError as error:
+    except (SettingError, GroupConfigError) as error:
         raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
 
 
-def _validated(target: ConfigResource, wanted: Mapping[str, str | None], changed: set[str]) -> dict[str, str]:
+def _validated(
+    target: ConfigResource, wanted: Mapping[str, str | None], changed: set[str], settings: Settings
+) -> dict[str, str]:
     """Unknown settings that an earlier or newer broker left behind stay; those named now must be right."""
     try:
         if target.type == RESOURCE_TOPIC:
             validate_topic_configs(wanted)
+        elif target.type == RESOURCE_GROUP:
+            validate_group_configs(_without_nulls(wanted), settings)
         else:
             named = {name: value for name, value in wanted.items() if name in changed}
             validate_dynamic_configs(named, all_brokers=not target.name)
-    except SettingError as error:
+    except (SettingError, GroupConfigError) as error:
         raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def _without_nulls(wanted: Mapping[str, str | None]) -> dict[str, str]:
+    for name, value in wanted.items():
+        if value is None:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {name}")
     return {name: value for name, value in wanted.items() if value is not None}
 
 

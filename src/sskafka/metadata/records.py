@@ -36,6 +36,7 @@ NO_RECOVERY_CHANGE = -1
 
 RESOURCE_TOPIC = 2
 RESOURCE_BROKER = 4
+RESOURCE_GROUP = 32
 
 FENCE, UNFENCE = 1, -1
 """Values of `BrokerRegistrationChangeRecord.fenced` beside 0, no change."""
@@ -112,7 +113,7 @@ class PartitionRecord:
 
 @message
 class ConfigRecord:
-    """One setting of a topic, a broker, or (with an empty broker name) of all brokers. A null value removes it."""
+    """One setting of a topic, a group, a broker, or (empty broker name) of all brokers. A null value removes it."""
 
     SCHEMA: ClassVar = data(key=4, versions=(0, 0), flexible_from=0)
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
+from sskafka.model.group_configs import GROUP_SETTINGS
 from sskafka.model.setting import Setting, Type, Update, format_value
 from sskafka.model.setting_sources import Layer
 from sskafka.model.settings import Settings, spellings
@@ -17,6 +18,7 @@ class ConfigSource(IntEnum):
     DYNAMIC_DEFAULT_BROKER = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    GROUP = 8
 
 
 class ConfigSynonym(NamedTuple):
@@ -46,6 +48,13 @@ def describe_topic(
     return [_describe_topic_setting(settings, overrides, row, effective) for row in _rows(TOPIC_SETTINGS, names)]
 
 
+def describe_group(
+    settings: Settings, overrides: Mapping[str, str], names: Collection[str] | None = None
+) -> list[ConfigEntry]:
+    """Every setting that a group may have, or those named; whether the group exists does not matter."""
+    return [_describe_group_setting(settings, overrides, row) for row in _rows(GROUP_SETTINGS, names)]
+
+
 def describe_broker(settings: Settings, names: Collection[str] | None = None) -> list[ConfigEntry]:
     return [_describe_broker_setting(settings, row) for row in _rows(BROKER_SETTINGS, names)]
 
@@ -71,6 +80,17 @@ def _describe_topic_setting(
         synonyms += _broker_synonyms(settings, BROKER_SETTINGS[fallback.name])
     value = format_value(effective[setting.name])  # type: ignore[arg-type]
     return _entry(setting, synonyms)._replace(value=value, read_only=False)
+
+
+def _describe_group_setting(settings: Settings, overrides: Mapping[str, str], setting: Setting) -> ConfigEntry:
+    synonyms = []
+    if setting.name in overrides:
+        synonyms.append(ConfigSynonym(setting.name, overrides[setting.name].strip(), ConfigSource.GROUP))
+    for fallback in setting.fallbacks:
+        synonyms += _broker_synonyms(settings, BROKER_SETTINGS[fallback.name])
+    if not setting.fallbacks:
+        synonyms.append(ConfigSynonym(setting.name, format_value(setting.default), ConfigSource.DEFAULT))
+    return _entry(setting, synonyms)
 
 
 def _describe_broker_setting(settings: Settings, setting: Setting) -> ConfigEntry:

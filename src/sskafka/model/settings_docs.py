@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from sskafka.model.group_configs import GROUP_SETTINGS
 from sskafka.model.setting import INT_MAX, LONG_MAX, Setting, Value, format_value
 from sskafka.model.setting_sources import environment_name
 from sskafka.model.settings_table import ALIASES, BROKER_SECTIONS, BROKER_SETTINGS, TOPIC_SETTINGS
@@ -42,7 +43,7 @@ _UNLIMITED = {INT_MAX, LONG_MAX}
 def configuration_page() -> str:
     sections = [_introduction(), _differences(), _fast_failover()]
     sections += [_section(title, rows) for title, rows in BROKER_SECTIONS.items()]
-    sections.append(_topic_section())
+    sections += [_topic_section(), _group_section()]
     return "\n".join(sections)
 
 
@@ -74,6 +75,17 @@ def _topic_section() -> str:
         "What a topic does not set follows the broker's setting in the fifth column.\n\n"
     )
     rows = (_row(row, f"`{row.fallbacks[0].name}`" if row.fallbacks else "") for row in TOPIC_SETTINGS.values())
+    return heading + _COLUMNS.replace("change", "follows") + "".join(rows)
+
+
+def _group_section() -> str:
+    heading = (
+        "## Groups\n\nSettings of single groups: Kafka's `kafka-configs.sh --entity-type groups`, resource type 32 of "
+        "IncrementalAlterConfigs. What a group does not set follows the broker's setting in the fifth column; a value "
+        "must lie between the broker's `min` and `max` settings. Share groups and streams groups are not served, so "
+        "their settings are only stored.\n\n"
+    )
+    rows = (_row(row, f"`{row.fallbacks[0].name}`" if row.fallbacks else "") for row in GROUP_SETTINGS.values())
     return heading + _COLUMNS.replace("change", "follows") + "".join(rows)
 
 

@@ -23,6 +23,7 @@ from sskafka.metadata.partition_image import PartitionImage
 from sskafka.model.coordination import Asker, Decision
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
+from sskafka.model.settings import Settings
 from sskafka.replication.errors import NotEnoughReplicasError
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -127,7 +128,7 @@ def shards(lab: ConsumerLab) -> LabShards:
 
 @pytest.fixture
 def groups(shards: LabShards) -> GroupCoordinator:
-    made = GroupCoordinator(cast(ReplicaManager, None), GroupSettings(), ShardLab().runtime)
+    made = GroupCoordinator(cast(ReplicaManager, None), Settings.resolve(), ShardLab().runtime)
     made.shards = cast(Coordinator[GroupMachine], cast(Any, shards))
     return made
 

@@ -247,7 +247,7 @@ def test_a_newer_member_that_dies_leaves_a_classic_group_behind(
     new.join()
     mixed_settle(*pair, new)
     for _ in range(10):
-        lab.pass_time(lab.settings.consumer_session_timeout_ms // 9)
+        lab.pass_time(lab.settings.consumer_timings.session_timeout_ms // 9)
         for member in pair:
             member.heartbeat()
     assert set(lab.group.members) == {member.member_id for member in pair}

@@ -1,8 +1,10 @@
 from dataclasses import fields
 from pathlib import Path
 
+from sskafka.model.group_configs import GROUP_SETTINGS
 from sskafka.model.settings_docs import configuration_page
 from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
+from sskafka.model.settings_table.group_configs import BOUNDS
 from sskafka.storage.log_config import LogConfig
 
 SOURCE = Path(__file__).parents[3] / "src" / "sskafka"
@@ -21,6 +23,9 @@ def test_settings_said_to_be_used_are_named_in_the_code_and_planned_ones_are_not
     topic_rows = [row for row in TOPIC_SETTINGS.values() if row.used]
     assert [row.name for row in topic_rows if row.name not in named | of_logs] == []
     followed = {fallback.name for row in topic_rows for fallback in row.fallbacks}
+    group_rows = [row for row in GROUP_SETTINGS.values() if row.used]
+    followed |= {fallback.name for row in group_rows for fallback in row.fallbacks}
+    followed |= {name for row in group_rows for name in BOUNDS[row.name] if name is not None}
     spoken_for = [BROKER_SETTINGS[name] for name in followed | named if name in BROKER_SETTINGS]
     followed |= {fallback.name for row in spoken_for for fallback in row.fallbacks}
     assert [row.name for row in BROKER_SETTINGS.values() if row.used and row.name not in named | followed] == []

@@ -57,12 +57,11 @@ class GroupServices:
         from sskafka.coordination.load_counters import LoadCounters  # noqa: PLC0415
         from sskafka.coordination.loading_turns import LoadingTurns  # noqa: PLC0415
         from sskafka.coordination.shard import ShardRuntime  # noqa: PLC0415
-        from sskafka.groups.group_settings import GroupSettings  # noqa: PLC0415
 
         replicas, settings, clock, wheel, background = self._surroundings
         timeout_ms = settings["offsets.commit.timeout.ms"]
         runtime = ShardRuntime(clock, wheel, background, timeout_ms, LoadingTurns(background), LoadCounters())
-        return GroupCoordinator(replicas, GroupSettings.of(settings), runtime)
+        return GroupCoordinator(replicas, settings, runtime)
 
     def samples(self) -> Iterator[Sample]:
         coordinator = self._first_need.if_needed

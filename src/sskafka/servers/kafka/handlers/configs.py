@@ -1,8 +1,15 @@
-"""Settings of topics and brokers: shown with their sources, changed through the controller."""
+"""Settings of topics, groups and brokers: shown with their sources, changed through the controller."""
 
+from sskafka.metadata.delta import ConfigResource
 from sskafka.metadata.effective_settings import effective_settings
-from sskafka.metadata.records import RESOURCE_BROKER, RESOURCE_TOPIC
-from sskafka.model.config_description import ConfigEntry, describe_broker, describe_broker_defaults, describe_topic
+from sskafka.metadata.records import RESOURCE_BROKER, RESOURCE_GROUP, RESOURCE_TOPIC
+from sskafka.model.config_description import (
+    ConfigEntry,
+    describe_broker,
+    describe_broker_defaults,
+    describe_group,
+    describe_topic,
+)
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.authorization import Operation, divided
@@ -102,6 +109,13 @@ class ConfigHandlers:
             if resource.resource_name not in image.topics_by_name:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             return describe_topic(settings, image.topic_configs(resource.resource_name), names)
+        if resource.resource_type == RESOURCE_GROUP:
+            if not request.may_on_group(Operation.DESCRIBE_CONFIGS, resource.resource_name):
+                raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+            if not resource.resource_name:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+            overrides = image.configs(ConfigResource(RESOURCE_GROUP, resource.resource_name))
+            return describe_group(settings, overrides, names)
         if resource.resource_type != RESOURCE_BROKER:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"resources of type {resource.resource_type} have no settings")
         if not request.may_on_cluster(Operation.DESCRIBE_CONFIGS):
@@ -117,12 +131,16 @@ class ConfigHandlers:
 def _may_alter(request: Request, resource: Resource) -> bool:
     if resource.resource_type == RESOURCE_TOPIC:
         return request.may_on_topic(Operation.ALTER_CONFIGS, resource.resource_name)
+    if resource.resource_type == RESOURCE_GROUP:
+        return request.may_on_group(Operation.ALTER_CONFIGS, resource.resource_name)
     return request.may_on_cluster(Operation.ALTER_CONFIGS)
 
 
 def _refusal(resource: Resource) -> ErrorCode:
     if resource.resource_type == RESOURCE_TOPIC:
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if resource.resource_type == RESOURCE_GROUP:
+        return ErrorCode.GROUP_AUTHORIZATION_FAILED
     return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 

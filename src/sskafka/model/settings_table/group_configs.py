@@ -1,0 +1,110 @@
+"""What a single group may set for itself (config resource type 32); the rest follows the broker's setting.
+
+A group's value must lie between the brokers' least and most value; `BOUNDS` names the settings that say them.
+"""
+
+import re
+from typing import NamedTuple
+
+from sskafka.model.setting import AtLeast, Fallback, Importance, OneOf, Setting, Type, Update, Value
+
+INT, STRING, BOOLEAN = Type.INT, Type.STRING, Type.BOOLEAN
+DYNAMIC, MEDIUM = Update.CLUSTER_WIDE, Importance.MEDIUM
+
+_DURATION = re.compile(r"by_duration:P(?=.)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{0,9})?S)?)?", re.IGNORECASE)
+
+
+class OffsetReset:
+    """earliest, latest, or a duration before now."""
+
+    def allows(self, value: Value) -> bool:
+        return isinstance(value, str) and (value in {"earliest", "latest"} or self._is_duration(value))
+
+    @staticmethod
+    def _is_duration(text: str) -> bool:
+        return text.startswith("by_duration:") and _DURATION.fullmatch(text) is not None
+
+    def __str__(self) -> str:
+        return "earliest, latest or by_duration:PnDTnHnMn.nS"
+
+
+class Bounds(NamedTuple):
+    """Names of the broker settings that bound a group's value."""
+
+    least: str | None
+    most: str
+
+
+def _follows(name: str) -> tuple[Fallback, ...]:
+    return (Fallback(name),)
+
+
+# fmt: off
+GROUP_CONFIGS = (
+    Setting("consumer.session.timeout.ms", INT, 45000, AtLeast(1), DYNAMIC, MEDIUM,
+            "A consumer that sends no heartbeat for this long is removed from the group.",
+            fallbacks=_follows("group.consumer.session.timeout.ms")),
+    Setting("consumer.heartbeat.interval.ms", INT, 5000, AtLeast(1), DYNAMIC, MEDIUM,
+            "Heartbeat interval that the members of a consumer group are given.",
+            fallbacks=_follows("group.consumer.heartbeat.interval.ms")),
+    Setting("consumer.assignment.interval.ms", INT, 1000, AtLeast(0), DYNAMIC, MEDIUM,
+            "Shortest time between two target assignments of a consumer group.",
+            fallbacks=_follows("group.consumer.assignment.interval.ms")),
+    Setting("share.session.timeout.ms", INT, 45000, AtLeast(1), DYNAMIC, MEDIUM,
+            "A member that sends no heartbeat for this long is removed from the share group.", used=False,
+            fallbacks=_follows("group.share.session.timeout.ms")),
+    Setting("share.heartbeat.interval.ms", INT, 5000, AtLeast(1), DYNAMIC, MEDIUM,
+            "Heartbeat interval that the members of a share group are given.", used=False,
+            fallbacks=_follows("group.share.heartbeat.interval.ms")),
+    Setting("share.record.lock.duration.ms", INT, 30000, AtLeast(1000), DYNAMIC, MEDIUM,
+            "How long a member of a share group holds a record that it acquired.", used=False,
+            fallbacks=_follows("group.share.record.lock.duration.ms")),
+    Setting("share.delivery.count.limit", INT, 5, AtLeast(2), DYNAMIC, MEDIUM,
+            "How often a record is delivered to a share group before it is given up.", used=False,
+            fallbacks=_follows("group.share.delivery.count.limit")),
+    Setting("share.partition.max.record.locks", INT, 2000, AtLeast(100), DYNAMIC, MEDIUM,
+            "Most records of a partition that a share group holds at once.", used=False,
+            fallbacks=_follows("group.share.partition.max.record.locks")),
+    Setting("share.assignment.interval.ms", INT, 1000, AtLeast(0), DYNAMIC, MEDIUM,
+            "Shortest time between two target assignments of a share group.", used=False,
+            fallbacks=_follows("group.share.assignment.interval.ms")),
+    Setting("share.auto.offset.reset", STRING, "latest", OffsetReset(), DYNAMIC, MEDIUM,
+            "Where a share group begins to read a partition.", used=False),
+    Setting("share.isolation.level", STRING, "read_uncommitted", OneOf(("read_committed", "read_uncommitted")),
+            DYNAMIC, MEDIUM, "Whether a share group reads records of open and aborted transactions.", used=False),
+    Setting("share.renew.acknowledge.enable", BOOLEAN, True, None, DYNAMIC, MEDIUM,
+            "Whether members of a share group may renew the lock on a record.", used=False),
+    Setting("streams.session.timeout.ms", INT, 45000, AtLeast(1), DYNAMIC, MEDIUM,
+            "A member that sends no heartbeat for this long is removed from the streams group.", used=False,
+            fallbacks=_follows("group.streams.session.timeout.ms")),
+    Setting("streams.heartbeat.interval.ms", INT, 5000, AtLeast(1), DYNAMIC, MEDIUM,
+            "Heartbeat interval that the members of a streams group are given.", used=False,
+            fallbacks=_follows("group.streams.heartbeat.interval.ms")),
+    Setting("streams.num.standby.replicas", INT, 0, AtLeast(0), DYNAMIC, MEDIUM,
+            "Standby replicas of each task of a streams group.", used=False,
+            fallbacks=_follows("group.streams.num.standby.replicas")),
+    Setting("streams.initial.rebalance.delay.ms", INT, 3000, AtLeast(0), DYNAMIC, MEDIUM,
+            "How long a new streams group waits for further members before its first assignment.", used=False,
+            fallbacks=_follows("group.streams.initial.rebalance.delay.ms")),
+    Setting("streams.assignment.interval.ms", INT, 1000, AtLeast(0), DYNAMIC, MEDIUM,
+            "Shortest time between two target assignments of a streams group.", used=False,
+            fallbacks=_follows("group.streams.assignment.interval.ms")),
+)
+# fmt: on
+
+BOUNDS = {
+    f"{kind}.{name}": Bounds(f"group.{kind}.min.{name}", f"group.{kind}.max.{name}")
+    for kind, names in {
+        "consumer": ("heartbeat.interval.ms", "session.timeout.ms", "assignment.interval.ms"),
+        "share": (
+            "heartbeat.interval.ms",
+            "session.timeout.ms",
+            "record.lock.duration.ms",
+            "delivery.count.limit",
+            "partition.max.record.locks",
+            "assignment.interval.ms",
+        ),
+        "streams": ("heartbeat.interval.ms", "session.timeout.ms", "assignment.interval.ms"),
+    }.items()
+    for name in names
+} | {"streams.num.standby.replicas": Bounds(None, "group.streams.max.standby.replicas")}
