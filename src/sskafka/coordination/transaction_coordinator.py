@@ -57,6 +57,7 @@ class TransactionCoordinator:
             settings["transactional.id.expiration.ms"],
             settings["transaction.abort.timed.out.transaction.cleanup.interval.ms"],
             settings["transaction.remove.expired.transaction.cleanup.interval.ms"],
+            settings["transaction.two.phase.commit.enable"],
         )
         self._image = image
         self._next_producer_id = next_producer_id

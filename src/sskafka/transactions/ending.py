@@ -12,6 +12,8 @@ than the stored one. With the stored epoch it is the end of a *next* transaction
     asked with E-1   PREPARE_x: CONCURRENT_TRANSACTIONS    COMPLETE_x: done, with epoch E    else INVALID_TXN_STATE
     anything else    PRODUCER_FENCED
 
+A transaction that a new producer took over without aborting it (KIP-939) is ended by that producer alone.
+
 The answer leaves when the PREPARE state is committed: the outcome is certain then, the markers follow.
 """
 
@@ -22,6 +24,7 @@ from sskafka.transactions.metadata import (
     BUMPING_VERSION,
     EPOCH_MAX,
     LAST_USABLE_EPOCH,
+    NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     ProducerIdentity,
     TransactionMetadata,
@@ -53,6 +56,10 @@ def decide(known: TransactionMetadata | None, asked: Ending, spare_id: int | Non
     """`spare_id`: a producer id that nobody has, for when the epochs of this one are used up."""
     if known is None or known.state is _S.DEAD:
         return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if known.holder != known.identity:
+        if asked.producer != known.holder:
+            return FENCED
+        known = known._replace(producer_epoch=known.next_producer_epoch, next_producer_epoch=NO_PRODUCER_EPOCH)
     if asked.client_version >= BUMPING_VERSION:
         return _decide_bumping(known, asked, spare_id, now_ms)
     if asked.producer.producer_id != known.producer_id:

@@ -56,6 +56,8 @@ def identity_error(known: TransactionMetadata | None, producer: ProducerIdentity
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if producer.producer_id != known.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    if known.holder != known.identity:  # taken over as it is: nothing may be added, its new producer can only end it
+        return ErrorCode.INVALID_TXN_STATE if producer == known.holder else ErrorCode.PRODUCER_FENCED
     if producer.producer_epoch != known.producer_epoch:
         return ErrorCode.PRODUCER_FENCED
     return ErrorCode.NONE

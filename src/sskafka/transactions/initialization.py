@@ -5,7 +5,13 @@
     unknown            a new producer id, epoch 0
     idle               the next epoch; after the last one a new producer id
     ONGOING            the transaction is aborted under a higher epoch; CONCURRENT_TRANSACTIONS until that is done
+    ONGOING, and the   the next epoch, and the identity that the open transaction was written with; it stays open
+    transaction is to  and can only be ended, by the new producer (KIP-939)
+    be kept
     PREPARE_*          CONCURRENT_TRANSACTIONS until the markers are written
+
+A producer that takes part in a two-phase commit (KIP-939) gets no timeout, whatever it asks for. Brokers allow that
+only where `transaction.two.phase.commit.enable` is set.
 
 A producer that names the identity it has (version 3 and later) recovers from an error. It must still be the one that
 the coordinator knows: nobody else may have been initialized since. The same question asked again gets the same answer.
@@ -19,6 +25,7 @@ from sskafka.transactions.metadata import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_TIME,
+    NO_TIMEOUT_MS,
     NOBODY,
     ProducerIdentity,
     TransactionMetadata,
@@ -32,6 +39,13 @@ class Initialization(NamedTuple):
     transactional_id: str
     timeout_ms: int
     expected: ProducerIdentity = NOBODY
+    two_phase: bool = False
+    keep_prepared: bool = False
+    """Leave an open transaction as it is, for the new producer to end."""
+
+    @property
+    def stored_timeout_ms(self) -> int:
+        return NO_TIMEOUT_MS if self.two_phase else self.timeout_ms
 
     @property
     def is_recovery(self) -> bool:
@@ -44,7 +58,7 @@ def refused(asked: Initialization, timeout_max_ms: int) -> ErrorCode:
     has_epoch = asked.expected.producer_epoch != NO_PRODUCER_EPOCH
     if not asked.transactional_id or has_id != has_epoch:
         return ErrorCode.INVALID_REQUEST
-    if not 0 < asked.timeout_ms <= timeout_max_ms:
+    if not asked.two_phase and not 0 < asked.timeout_ms <= timeout_max_ms:
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
     return ErrorCode.NONE
 
@@ -58,8 +72,10 @@ def decide(known: TransactionMetadata | None, asked: Initialization, spare_id: i
     if known.state.is_preparing:
         return Verdict(ErrorCode.CONCURRENT_TRANSACTIONS)
     if known.state is TransactionState.ONGOING:
-        if asked.is_recovery and asked.expected.producer_epoch != known.producer_epoch:
+        if asked.is_recovery and asked.expected.producer_epoch != known.holder.producer_epoch:
             return Verdict(ErrorCode.PRODUCER_FENCED)
+        if asked.keep_prepared:
+            return _taken_over(known, now_ms)
         return Verdict(ErrorCode.CONCURRENT_TRANSACTIONS, fenced(known, now_ms))
     return _next(known, asked, spare_id, now_ms)
 
@@ -68,9 +84,16 @@ def _first(asked: Initialization, spare_id: int | None, now_ms: int) -> Verdict:
     if spare_id is None:
         return NEEDS_PRODUCER_ID
     created = TransactionMetadata(
-        asked.transactional_id, spare_id, producer_epoch=0, timeout_ms=asked.timeout_ms, last_update_ms=now_ms
+        asked.transactional_id, spare_id, producer_epoch=0, timeout_ms=asked.stored_timeout_ms, last_update_ms=now_ms
     )
     return Verdict(changed=created, identity=created.identity)
+
+
+def _taken_over(known: TransactionMetadata, now_ms: int) -> Verdict:
+    """In the last epoch there is no higher one to give: a new producer id could not end what the old one wrote."""
+    next_epoch = min(known.holder.producer_epoch + 1, LAST_USABLE_EPOCH)
+    changed = known.becomes(TransactionState.ONGOING, now_ms, next_producer_epoch=next_epoch)
+    return Verdict(changed=changed, identity=changed.holder)
 
 
 def _may_recover(known: TransactionMetadata, expected: ProducerIdentity) -> bool:
@@ -116,7 +139,7 @@ def _initialized(
         previous_producer_id=known.producer_id if changed_id else known.previous_producer_id,
         producer_epoch=epoch,
         last_producer_epoch=last_epoch,
-        timeout_ms=asked.timeout_ms,
+        timeout_ms=asked.stored_timeout_ms,
         partitions=frozenset(),
         start_ms=NO_TIME,
     )

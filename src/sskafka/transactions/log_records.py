@@ -34,6 +34,7 @@ def encode_value(known: TransactionMetadata, version: int) -> bytes:
         previous_producer_id=known.previous_producer_id if version else -1,
         next_producer_id=known.next_producer_id if version else -1,
         producer_epoch=known.producer_epoch,
+        next_producer_epoch=known.next_producer_epoch if version else -1,
         transaction_timeout_ms=known.timeout_ms,
         transaction_status=known.state,
         transaction_partitions=None if known.state is TransactionState.EMPTY else _by_topic(known.partitions),
@@ -70,6 +71,7 @@ def decode_value(transactional_id: str, value: Buffer) -> TransactionMetadata:
         stored.previous_producer_id,
         stored.next_producer_id,
         NO_PRODUCER_EPOCH,
+        stored.next_producer_epoch,
     )
 
 

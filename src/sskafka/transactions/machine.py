@@ -44,6 +44,7 @@ class TransactionLimits(NamedTuple):
     expiration_ms: int
     sweep_interval_ms: int
     expiry_interval_ms: int
+    allows_two_phase: bool = False
 
 
 class TransactionMachine:
@@ -71,11 +72,18 @@ class TransactionMachine:
     # -- what producers ask
 
     def initialize(self, asked: Initialization, spare_id: int | None, asker: Asker, now_ms: int) -> Decision:
-        error = initialization.refused(asked, self._limits.timeout_max_ms)
+        error = self._refused(asked)
         if error is not ErrorCode.NONE:
             return _answered(asker, Verdict(error))
         known = self.transactions.get(asked.transactional_id)
         return self._carry_out(initialization.decide(known, asked, spare_id, now_ms), asker)
+
+    def _refused(self, asked: Initialization) -> ErrorCode:
+        if (asked.two_phase or asked.keep_prepared) and not self._limits.allows_two_phase:
+            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        if asked.keep_prepared and not value_version(self._transaction_version()):
+            return ErrorCode.UNSUPPORTED_VERSION  # the log could not say who took the transaction over
+        return initialization.refused(asked, self._limits.timeout_max_ms)
 
     def enrol(
         self,

@@ -6,7 +6,11 @@ Epochs in the second version of the protocol (client_version 2), where each tran
 
 Nothing that was sent with E can then be taken for a part of the next transaction. A fenced producer (timed out, or
 replaced by a newer one) skips a number, E+2, so that its own EndTxn(E) cannot look like the repetition of one that was
-carried out. Epochs end at 32767, which no producer ever gets: after 32766 comes epoch 0 of the next producer id.
+carried out.
+
+A two-phase transaction that a new producer takes over as it is (KIP-939) keeps E until it ends; the new producer
+ends it with `next_producer_epoch`. Epochs end at 32767, which no producer ever gets: after 32766 comes epoch 0 of the next
+producer id.
 """
 
 from typing import Any, NamedTuple
@@ -19,6 +23,9 @@ NO_PRODUCER_EPOCH = -1
 NO_TIME = -1
 EPOCH_MAX = 2**15 - 1
 LAST_USABLE_EPOCH = EPOCH_MAX - 1
+
+NO_TIMEOUT_MS = 2**31 - 1
+"""The timeout of a two-phase transaction: it is never aborted by time."""
 
 FIRST_VERSION = 0
 BUMPING_VERSION = 2
@@ -49,6 +56,8 @@ class TransactionMetadata(NamedTuple):
     """Set while preparing in the last epoch: who takes over once the transaction is complete."""
     last_producer_epoch: int = NO_PRODUCER_EPOCH
     """With which the producer last asked for a newer epoch: it may ask again when the answer was lost. Not stored."""
+    next_producer_epoch: int = NO_PRODUCER_EPOCH
+    """Set while a transaction is ONGOING that a new producer took over without aborting it: the epoch that ends it."""
 
     @property
     def identity(self) -> ProducerIdentity:
@@ -59,6 +68,13 @@ class TransactionMetadata(NamedTuple):
         """With what the producer goes on after the transaction that is being prepared."""
         if self.next_producer_id != NO_PRODUCER_ID:
             return ProducerIdentity(self.next_producer_id, 0)
+        return self.identity
+
+    @property
+    def holder(self) -> ProducerIdentity:
+        """Who may end the open transaction: its producer, or the one that took it over."""
+        if self.next_producer_epoch != NO_PRODUCER_EPOCH:
+            return ProducerIdentity(self.producer_id, self.next_producer_epoch)
         return self.identity
 
     @property
@@ -99,6 +115,7 @@ def fenced(known: TransactionMetadata, now_ms: int) -> TransactionMetadata:
     return known.becomes(
         TransactionState.PREPARE_ABORT,
         now_ms,
-        producer_epoch=min(known.producer_epoch + step, EPOCH_MAX),
+        producer_epoch=min(known.holder.producer_epoch + step, EPOCH_MAX),
         last_producer_epoch=NO_PRODUCER_EPOCH,
+        next_producer_epoch=NO_PRODUCER_EPOCH,
     )

@@ -153,7 +153,7 @@ _APIS = (
     ApiSchema(19, "CreateTopics", 2, 7, 5),
     ApiSchema(20, "DeleteTopics", 1, 6, 4),
     ApiSchema(21, "DeleteRecords", 0, 2, 2),
-    ApiSchema(22, "InitProducerId", 0, 5, 2),
+    ApiSchema(22, "InitProducerId", 0, 6, 2),
     ApiSchema(23, "OffsetForLeaderEpoch", 2, 4, 4),
     ApiSchema(24, "AddPartitionsToTxn", 0, 5, 3),
     ApiSchema(25, "AddOffsetsToTxn", 0, 4, 3),

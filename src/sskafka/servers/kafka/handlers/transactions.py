@@ -18,7 +18,8 @@ from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.transactions.ending import Ending
 from sskafka.transactions.initialization import Initialization
-from sskafka.transactions.metadata import BUMPING_VERSION, FIRST_VERSION, ProducerIdentity
+from sskafka.transactions.metadata import BUMPING_VERSION, FIRST_VERSION, NOBODY, ProducerIdentity
+from sskafka.transactions.states import TransactionState
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from sskafka.wire.messages.add_partitions_to_txn import (
@@ -69,7 +70,13 @@ class TransactionHandlers:
         if not request.may_on_transactional_id(Operation.WRITE, message.transactional_id):
             return InitProducerIdResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         expected = ProducerIdentity(message.producer_id, message.producer_epoch)
-        asked = Initialization(message.transactional_id, message.transaction_timeout_ms, expected)
+        asked = Initialization(
+            message.transactional_id,
+            message.transaction_timeout_ms,
+            expected,
+            two_phase=message.enable_2pc,
+            keep_prepared=message.keep_prepared_txn,
+        )
         try:
             verdict = await self._coordinator.initialize(asked)
         except Exception as error:
@@ -77,7 +84,9 @@ class TransactionHandlers:
         if verdict.error is not ErrorCode.NONE:
             code = _known_to(request.version, FENCED_KNOWN_TO_INIT_FROM, verdict.error)
             return InitProducerIdResponse(error_code=code, producer_epoch=-1)
-        return InitProducerIdResponse(0, ErrorCode.NONE, *verdict.identity)
+        changed = verdict.changed
+        ongoing = changed.identity if changed is not None and changed.state is TransactionState.ONGOING else NOBODY
+        return InitProducerIdResponse(0, ErrorCode.NONE, *verdict.identity, *ongoing)
 
     # -- AddPartitionsToTxn
 
