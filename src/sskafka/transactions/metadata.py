@@ -9,8 +9,8 @@ replaced by a newer one) skips a number, E+2, so that its own EndTxn(E) cannot l
 carried out.
 
 A two-phase transaction that a new producer takes over as it is (KIP-939) keeps E until it ends; the new producer
-ends it with `next_producer_epoch`. Epochs end at 32767, which no producer ever gets: after 32766 comes epoch 0 of the next
-producer id.
+ends it with `next_producer_epoch`. Epochs end at 32767, which no producer ever gets: after 32766 comes epoch 0
+of the next producer id.
 """
 
 from typing import Any, NamedTuple
