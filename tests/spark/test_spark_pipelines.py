@@ -20,6 +20,7 @@ from sskafka.pipelines.connector.encode import Row
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.model import Pipeline, Trigger
 from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.variables import FileChoices
 from sskafka.pipelines.runner.dead_letters import DeadLetters
 from sskafka.pipelines.runner.errors import PipelineRunError
 from sskafka.pipelines.runner.events import Event, EventLog, EventType
@@ -442,3 +443,62 @@ def test_what_comes_after_the_watermark_changes_no_answer(
         ("2026-01-01T00:00:00", 1),
         ("2026-01-01T01:00:00", 2),
     ]
+
+
+STEPS = """\
+name: {name}
+variables:
+  limit: 10
+sources:
+  orders: {{topic: {topic}, schema: "id long not null, user string, amount double"}}
+steps:
+  large:
+    sql: select id, user, amount from orders where amount > ${{limit}}
+    expectations: [{{name: has_user, check: user is not null, action: drop}}]
+  named:
+    python: naming.py:with_upper_case
+transform:
+  sql: select id, upper_user from named
+sinks:
+  - parquet: {{path: result}}
+  - parquet: {{name: all, path: all, from: orders}}
+  - topic: {{topic: "{topic}-large", key: id, from: large}}
+trigger: available-now
+profiles:
+  strict: {{variables: {{limit: 30}}}}
+"""
+
+
+def test_steps_feed_each_other_and_sinks_choose_among_them(
+    spark: "SparkSession",
+    bootstrap: str,
+    new_topic: Callable[..., str],
+    produce: Callable[..., None],
+    written: Callable[..., Pipeline],
+    run: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    topic = new_topic(1, "orders")
+    (tmp_path / "naming.py").write_text(
+        "from pyspark.sql import functions as sf\n"
+        "def with_upper_case(spark, tables):\n"
+        "    return tables['large'].withColumn('upper_user', sf.upper('user'))\n"
+    )
+    produce(topic, [order(number, amount=number) for number in range(40)])
+    produce(topic, [order(40, amount=40, user=None)])
+    run(written(STEPS, topic))
+    assert sorted(row["id"] for row in spark.read.parquet(str(tmp_path / "all")).collect()) == list(range(41))
+    result = spark.read.parquet(str(tmp_path / "result")).collect()
+    assert sorted((row["id"], row["upper_user"]) for row in result) == [(n, f"U{n % 5}") for n in range(11, 40)]
+    large = read(spark, bootstrap, subscribe=f"{topic}-large", kafka__isolation__level="read_committed").collect()
+    assert sorted(json.loads(bytes(row["value"]))["id"] for row in large) == list(range(11, 40))
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(
+        path.read_text()
+        .replace(f"name: {topic}", f"name: {topic}-strict")
+        .replace("path: result", "path: strict")
+        .replace("path: all", "path: strict-all")
+    )
+    run(load_pipeline(path, FileChoices("strict")))
+    strict = spark.read.parquet(str(tmp_path / "strict")).collect()
+    assert sorted(row["id"] for row in strict) == list(range(31, 40))

@@ -44,29 +44,32 @@ MasterOption = Annotated[
 ]
 ConfOption = Annotated[list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting. Repeatable.")]
 OwnNameOption = Annotated[str, typer.Option("--name", help="Another name: its progress and dead letters are apart.")]
+ProfileOption = Annotated[
+    str, typer.Option("--profile", help="A profile of the file, which is laid over its fields and variables.")
+]
+VariableOption = Annotated[
+    list[str] | None, typer.Option("--var", metavar="NAME=VALUE", help="A variable of the file. Repeatable.")
+]
 PlaceOption = Annotated[
     list[str] | None, typer.Option("--to", metavar="SINK=PLACE", help="Another path or topic. Repeatable.")
 ]
 
 
-def load(name: str) -> "Pipeline":
+def load(name: str, profile: str = "", variables: list[str] | None = None) -> "Pipeline":
     """The pipeline of a file, or a shipped one by its name."""
     from sskafka.pipelines.files.document import PipelineFileError  # noqa: PLC0415  needs the extra
     from sskafka.pipelines.files.parse import load_pipeline  # noqa: PLC0415  see above
+    from sskafka.pipelines.files.variables import FileChoices  # noqa: PLC0415  see above
     from sskafka.pipelines.shipped import load_shipped, shipped_file  # noqa: PLC0415  see above
 
     path = Path(name)
     if not path.is_file() and shipped_file(name) is None:
         raise CommandError(f"there is no file {name}", "`sskafka pipeline list` shows what there is")
+    choices = FileChoices(profile, key_values(variables, "--var"))
     try:
-        return load_pipeline(path) if path.is_file() else load_shipped(name)
+        return load_pipeline(path, choices) if path.is_file() else load_shipped(name, choices=choices)
     except PipelineFileError as error:
         raise CommandError(str(error)) from None
-
-
-def chosen(name: str, own_name: str, topic: list[str] | None, to: list[str] | None = None) -> "Pipeline":
-    """The pipeline, pointed at other topics and places."""
-    return rewired(load(name), own_name, topic, to)
 
 
 def list_(
@@ -109,13 +112,15 @@ def plan(
     own_name: OwnNameOption = "",
     topic: TopicOption = None,
     to: PlaceOption = None,
+    profile: ProfileOption = "",
+    var: VariableOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TEXT,
 ) -> None:
     """Show graph, schema and backlog of a pipeline; reads no data."""
     from sskafka.pipelines.runner.plan import backlog, graph  # noqa: PLC0415  not for --help
 
-    pipeline = chosen(name, own_name, topic, to)
+    pipeline = rewired(load(name, profile, var), own_name, topic, to)
     with connected(bootstrap) as session:
         waiting = backlog(session, pipeline, bootstrap)
     if output is Format.JSON:
@@ -168,6 +173,8 @@ def run(
     own_name: OwnNameOption = "",
     topic: TopicOption = None,
     to: PlaceOption = None,
+    profile: ProfileOption = "",
+    var: VariableOption = None,
     check: Annotated[
         bool, typer.Option("--check", help="Run a shipped pipeline on made-up records whose answer is known.")
     ] = False,
@@ -179,7 +186,7 @@ def run(
     if check:
         pipeline_shipped.check([name], master=master, bootstrap=bootstrap)
         return
-    pipeline = chosen(name, own_name, topic, to)
+    pipeline = rewired(load(name, profile, var), own_name, topic, to)
     from sskafka.pipelines.files.model import Trigger  # noqa: PLC0415  see above
     from sskafka.pipelines.runner.run import RunSettings, run_pipeline  # noqa: PLC0415  see above
 
@@ -230,6 +237,8 @@ def reset(
     execute: Annotated[bool, typer.Option("--execute", help="Do it; without, only tell.")] = False,
     own_name: OwnNameOption = "",
     to: PlaceOption = None,
+    profile: ProfileOption = "",
+    var: VariableOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Make the next run of a pipeline begin anew.
@@ -237,7 +246,7 @@ def reset(
     It forgets how far it has come; data that it has written is kept."""
     from sskafka.pipelines.runner.resetting import steps_to_reset  # noqa: PLC0415  not for --help
 
-    pipeline = chosen(name, own_name, None, to)
+    pipeline = rewired(load(name, profile, var), own_name, None, to)
     with connected(bootstrap) as session:
         refuse_running(session, pipeline, bootstrap)
         steps = list(steps_to_reset(session, pipeline, time.strftime("%Y%m%dT%H%M%S")))
@@ -266,6 +275,8 @@ def dlq(
     everything: Annotated[bool, typer.Option("--all", help="Those that were replayed before, too.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many; 0: all.")] = 20,
     own_name: OwnNameOption = "",
+    profile: ProfileOption = "",
+    var: VariableOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TEXT,
 ) -> None:
@@ -274,7 +285,7 @@ def dlq(
 
     from sskafka.pipelines.runner.dead_letters import DeadLetters  # noqa: PLC0415  see above
 
-    pipeline = chosen(name, own_name, None)
+    pipeline = rewired(load(name, profile, var), own_name, None)
     with connected(bootstrap) as session:
         letters = DeadLetters(session, bootstrap, pipeline.dead_letter_topic)
         if replay:

@@ -13,6 +13,8 @@ from typing import TypeVar
 
 import yaml
 
+from sskafka.pipelines.files.variables import FileChoices, masked, resolve
+
 E = TypeVar("E", bound=StrEnum)
 T = TypeVar("T")
 
@@ -28,11 +30,11 @@ class Problem:
 
 
 class PipelineFileError(Exception):
-    """A pipeline file that cannot be used; the message has one line a problem."""
+    """A pipeline file that cannot be used; the message has one line for each problem, with secrets masked."""
 
-    def __init__(self, path: Path, problems: list[Problem]) -> None:
-        super().__init__("\n".join(problem.at(path) for problem in sorted(problems)))
-        self.problems = sorted(problems)
+    def __init__(self, path: Path, problems: list[Problem], secrets: frozenset[str] = frozenset()) -> None:
+        super().__init__("\n".join(masked(problem.at(path), secrets) for problem in sorted(set(problems))))
+        self.problems = sorted(set(problems))
 
 
 @dataclass(slots=True)
@@ -40,6 +42,7 @@ class Problems:
     found: list[Problem] = field(default_factory=list)
     lines: dict[str, int] = field(default_factory=dict)
     """Where each field's value begins: what is wrong with it may be seen only later, by Spark."""
+    secrets: frozenset[str] = frozenset()
 
     def add(self, node: yaml.Node, where: str, text: str) -> None:
         self.found.append(Problem(node.start_mark.line + 1, where, text))
@@ -49,8 +52,10 @@ class Problems:
         self.found.append(Problem(self.lines[where], where, text))
 
 
-def load(path: Path) -> tuple["Fields", Problems]:
-    """The document's mapping; raises PipelineFileError where it is no YAML or no mapping."""
+def load(path: Path, choices: FileChoices) -> tuple["Fields", Problems]:
+    """The document's mapping with profile and variables in place.
+
+    Raises PipelineFileError if the file is not YAML or not a mapping."""
     text = path.read_text(encoding="utf-8")
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -62,7 +67,8 @@ def load(path: Path) -> tuple["Fields", Problems]:
     if not isinstance(node, yaml.MappingNode):
         raise PipelineFileError(path, [Problem(1, "", "a pipeline is a mapping that begins with `name: ...`")])
     problems = Problems()
-    return Fields(node, "", problems), problems
+    resolved, problems.secrets = resolve(node, choices, problems.add)
+    return Fields(resolved, "", problems), problems
 
 
 def first_line(node: yaml.Node) -> int:

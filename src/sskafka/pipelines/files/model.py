@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from sskafka.pipelines.files.ddl import Schema
+from sskafka.pipelines.files.variables import masked
 
 DEAD_LETTERS = "dead-letters"
 """The query that writes them; sinks have names of their own."""
@@ -105,10 +106,21 @@ Transform: TypeAlias = SqlTransform | PythonTransform
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """A table made of other tables: of sources, and of the steps above it."""
+
+    name: str
+    transform: Transform
+    expectations: tuple[Expectation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ParquetSink:
     name: str
     path: str
     partition_by: tuple[str, ...] = ()
+    table: str = ""
+    """The source or step whose rows are written, here and in the other sinks; empty: the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +131,7 @@ class DeltaSink:
     merge_keys: tuple[str, ...] = ()
     delete_column: str = ""
     """A boolean column, not kept itself: where it is true, the row of these keys leaves the table."""
+    table: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +144,14 @@ class TopicSink:
     """A column; empty: all columns as JSON."""
     guarantee: str = "exactly-once"
     partitions: int = -1
+    table: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSink:
     name: str
     rows: int = 20
+    table: str = ""
 
 
 Sink: TypeAlias = ParquetSink | DeltaSink | TopicSink | ConsoleSink
@@ -159,6 +174,8 @@ class Pipeline:
     sources: tuple[Source, ...]
     sinks: tuple[Sink, ...]
     transform: Transform
+    """Makes the result, which goes to every sink that names no other table."""
+    steps: tuple[Step, ...] = ()
     expectations: tuple[Expectation, ...] = ()
     """Of the transformed rows; those have no single record behind them, so none can be dead-lettered."""
     trigger: Trigger = Trigger()
@@ -174,11 +191,17 @@ class Pipeline:
     path: Path = Path()
     lines: dict[str, int] = field(default_factory=dict, compare=False)
     """The line in the file of each field, by its path, such as `sources.clicks.expectations[0].check`."""
+    secrets: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """Values that must not appear in errors, events or output."""
 
     def place(self, where: str, below: int = 0) -> str:
         """How a mistake in a field begins that shows later than the file is read; `below`: lines into its text."""
         line = self.lines.get(where)
         return where if line is None else f"{self.path}:{line + below}: {where}"
+
+    def masked(self, text: str) -> str:
+        """The text without the secrets of the file."""
+        return masked(text, self.secrets)
 
     @property
     def dead_letter_topic(self) -> str:

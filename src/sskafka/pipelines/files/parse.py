@@ -31,11 +31,13 @@ from sskafka.pipelines.files.model import (
     Sink,
     Source,
     SqlTransform,
+    Step,
     Tombstones,
     TopicSink,
     Transform,
     Trigger,
 )
+from sskafka.pipelines.files.variables import FileChoices
 
 RECORD_COLUMNS = ("_key", "_topic", "_partition", "_offset", "_timestamp")
 """What every source's table has beside the fields of its schema."""
@@ -47,22 +49,25 @@ _TIMES = ("timestamp", "timestamp_ntz")
 _SINK_KINDS = ("parquet", "delta", "topic", "console")
 
 
-def load_pipeline(path: Path) -> Pipeline:
-    """Raises PipelineFileError that names the line of every problem."""
-    fields, problems = load(path)
+def load_pipeline(path: Path, choices: FileChoices | None = None) -> Pipeline:
+    """Read a pipeline file; raises PipelineFileError that names the line of every problem."""
+    fields, problems = load(path, choices or FileChoices())
     pipeline = _pipeline(fields, path)
     fields.finish()
     if problems.found:
-        raise PipelineFileError(path, problems.found)
+        raise PipelineFileError(path, problems.found, problems.secrets)
     return pipeline
 
 
 def _pipeline(fields: Fields, path: Path) -> Pipeline:
     sources = _sources(fields)
+    steps = _steps(fields, [source.name for source in sources], path)
+    tables = [source.name for source in sources] + [step.name for step in steps]
     pipeline = Pipeline(
         name=_checked_name(fields),
         sources=sources,
-        transform=_transform(fields, sources, path),
+        steps=steps,
+        transform=_transform(fields, tables, path, has_steps=bool(steps)),
         sinks=_sinks(fields),
         expectations=_expectations(fields, allowed=(Action.WARN, Action.DROP, Action.FAIL)),
         trigger=_trigger(fields),
@@ -75,7 +80,9 @@ def _pipeline(fields: Fields, path: Path) -> Pipeline:
         spark=fields.pairs("spark"),
         path=path,
         lines=fields.problems.lines,
+        secrets=fields.problems.secrets,
     )
+    _check_tables_of_sinks(fields, pipeline.sinks, tables)
     _check_together(fields, pipeline)
     return _with_honest_guarantees(fields, pipeline)
 
@@ -119,6 +126,7 @@ def _with_honest_guarantees(fields: Fields, pipeline: Pipeline) -> Pipeline:
 def _check_names_of_expectations(fields: Fields, pipeline: Pipeline) -> None:
     """Spark counts by name over the whole of a query."""
     lists = [(f"sources.{source.name}.expectations", source.expectations) for source in pipeline.sources]
+    lists += [(f"steps.{step.name}.expectations", step.expectations) for step in pipeline.steps]
     seen: dict[str, str] = {}
     for where, expectations in (*lists, ("expectations", pipeline.expectations)):
         for number, expectation in enumerate(expectations):
@@ -321,27 +329,56 @@ def _columns(source: Source) -> tuple[str, ...] | None:
 # Transformation and expectations
 
 
-def _transform(fields: Fields, sources: tuple[Source, ...], path: Path) -> Transform:
-    """Without one, the rows of the only source go to the sinks as they are."""
+def _steps(fields: Fields, tables: list[str], path: Path) -> tuple[Step, ...]:
+    """The steps in the order of the file: each sees the sources and the steps above it."""
+    inner = fields.mapping("steps")
+    if inner is None:
+        return ()
+    steps: list[Step] = []
+    for name in inner.names():
+        step = inner.mapping(name)
+        if step is not None:
+            steps.append(_step(name, step, [*tables, *(above.name for above in steps)], path))
+            step.finish()
+    return tuple(steps)
+
+
+def _step(name: str, fields: Fields, tables: list[str], path: Path) -> Step:
+    if not _TABLE.fullmatch(name):
+        fields.problems.add(fields.node, fields.where, f"{name!r} cannot be a table's name in SQL")
+    if name in tables:
+        fields.problems.add(
+            fields.node, fields.where, f"there is a source {name!r} already; give the step another name"
+        )
+    expectations = _expectations(fields, allowed=(Action.WARN, Action.DROP, Action.FAIL))
+    return Step(name, _sql_or_python(fields, tables, path), expectations)
+
+
+def _transform(fields: Fields, tables: list[str], path: Path, *, has_steps: bool) -> Transform:
+    """Without one, the rows of the last step, or of the only source, go to the sinks as they are."""
     inner = fields.mapping("transform")
     if inner is None:
-        if len(sources) > 1:
+        if len(tables) > 1 and not has_steps:
             fields.problem("transform", "is missing: with several sources it says how they are joined")
-        return SqlTransform(f"select * from {sources[0].name}" if sources else "")
-    given = [name for name in ("sql", "python") if name in inner]
+        return SqlTransform(f"select * from {tables[-1]}" if tables else "")
+    transform = _sql_or_python(inner, tables, path)
     inner.finish()
+    return transform
+
+
+def _sql_or_python(fields: Fields, tables: list[str], path: Path) -> Transform:
+    given = [name for name in ("sql", "python") if name in fields]
     if len(given) != 1:
-        fields.problem("transform", "needs either sql or python")
+        fields.problems.add(fields.node, fields.where, "needs either sql or python")
         return SqlTransform("")
-    return _sql(inner, sources) if given[0] == "sql" else _python(inner, path, "python")
+    return _sql(fields, tables) if given[0] == "sql" else _python(fields, path, "python")
 
 
-def _sql(fields: Fields, sources: tuple[Source, ...]) -> Transform:
+def _sql(fields: Fields, tables: list[str]) -> Transform:
     sql = fields.text("sql").rstrip(";").strip()
     words = set(re.findall(r"\w+", sql))
-    if sources and not any(source.name in words for source in sources):
-        names = ", ".join(source.name for source in sources)
-        fields.problem("sql", f"it reads none of the sources ({names})")
+    if tables and not any(table in words for table in tables):
+        fields.problem("sql", f"it reads none of the sources and steps ({', '.join(tables)})")
     return SqlTransform(sql)
 
 
@@ -416,7 +453,18 @@ def _sink(item: Fields) -> Sink | None:
     return sink
 
 
+def _check_tables_of_sinks(fields: Fields, sinks: tuple[Sink, ...], tables: list[str]) -> None:
+    for sink in sinks:
+        if sink.table and sink.table not in tables:
+            text = f"the sink {sink.name!r} is from {sink.table!r}, which is no table; there are {', '.join(tables)}"
+            fields.problem("sinks", text)
+
+
 def _sink_of(kind: str, fields: Fields) -> Sink:
+    return replace(_sink_of_kind(kind, fields), table=fields.text("from", ""))
+
+
+def _sink_of_kind(kind: str, fields: Fields) -> Sink:
     name = fields.text("name", kind)
     match kind:
         case "parquet":

@@ -1,5 +1,6 @@
 """What a pipeline would do, without reading a record: its graph, the schema of its result, what waits for it."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
@@ -18,9 +19,10 @@ from sskafka.pipelines.files.model import (
     Source,
     SqlTransform,
     TopicSink,
+    Transform,
 )
 from sskafka.pipelines.runner.errors import PipelineRunError, explained
-from sskafka.pipelines.runner.run import planning_options
+from sskafka.pipelines.runner.run import masking_secrets, planning_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,27 +41,38 @@ class Backlog:
 
 def graph(pipeline: Pipeline) -> Iterator[str]:
     """The pipeline as lines of text, from its topics to its sinks."""
+    tables: list[str] = []
     for source in pipeline.sources:
         yield f"{source.pattern or ', '.join(source.topics)} ── {source.format} ──> {source.name}"
-        yield from (f"    {step}" for step in _steps(source))
-    match pipeline.transform:
-        case SqlTransform():
-            how = "SQL"
-        case PythonTransform(location, function):
-            how = f"{location}:{function}"
-        case other:
-            assert_never(other)
-    yield f"{', '.join(source.name for source in pipeline.sources)} ── {how} ──> result"
+        yield from (f"    {rule}" for rule in _rules(source))
+        tables.append(source.name)
+    for step in pipeline.steps:
+        yield f"{_made_of(step.transform, tables)}> {step.name}"
+        yield from (f"    {_expectation(one)}" for one in step.expectations)
+        tables.append(step.name)
+    yield f"{_made_of(pipeline.transform, tables)}> result"
     yield from (f"    {_expectation(one)}" for one in pipeline.expectations)
     for sink in pipeline.sinks:
-        yield f"result ── {pipeline.output_mode} ──> {sink_text(sink)}"
+        yield f"{sink.table or 'result'} ── {pipeline.output_mode} ──> {sink_text(sink)}"
     if pipeline.has_dead_letters:
         yield f"records that cannot be used ──> topic {pipeline.dead_letter_topic}"
     trigger = "what is there now, then it ends" if pipeline.trigger.is_available_now else pipeline.trigger.interval
     yield f"trigger: {trigger}; checkpoint: {pipeline.checkpoint_root}"
 
 
-def _steps(source: Source) -> Iterator[str]:
+def _made_of(transform: Transform, tables: list[str]) -> str:
+    """The tables that a transformation reads, as far as its text tells, and how it reads them."""
+    match transform:
+        case SqlTransform(sql):
+            words = set(re.findall(r"\w+", sql))
+            return f"{', '.join(table for table in tables if table in words)} ── SQL ──"
+        case PythonTransform(location, function):
+            return f"{', '.join(tables)} ── {location}:{function} ──"
+        case other:
+            assert_never(other)
+
+
+def _rules(source: Source) -> Iterator[str]:
     yield from (_expectation(one) for one in source.expectations)
     if source.watermark:
         yield f"event time {source.event_time}, up to {source.watermark} late"
@@ -112,8 +125,9 @@ def resolved_schema(spark: "SparkSession", pipeline: Pipeline, bootstrap: str) -
 
     check_connector(spark, pipeline)
     run = Surroundings(spark, pipeline, bootstrap)
-    try:
-        fields = patiently(lambda: result_of(run, "plan").schema).fields
-    except Exception as error:
-        raise PipelineRunError(explained(error)) from error
+    with masking_secrets(pipeline):
+        try:
+            fields = patiently(lambda: result_of(run, "plan").schema).fields
+        except Exception as error:
+            raise PipelineRunError(explained(error)) from error
     return [(field.name, field.dataType.simpleString()) for field in fields]

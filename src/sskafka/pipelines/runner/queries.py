@@ -47,12 +47,12 @@ class Surroundings:
     """While a file of this name is there, no query begins a new micro-batch."""
 
 
-def result_of(run: Surroundings, query: str) -> DataFrame:
-    """The transformed rows, read for one query."""
+def result_of(run: Surroundings, query: str, wanted: str = "") -> DataFrame:
+    """The rows of the table `wanted`, or of the result, read for one query."""
     tables = {
         source.name: table(_parsed_for(run, source, query), run.pipeline, source) for source in run.pipeline.sources
     }
-    return transformed(run.spark, run.pipeline, tables)
+    return transformed(run.spark, run.pipeline, tables, wanted)
 
 
 def _parsed_for(run: Surroundings, source: Source, query: str) -> DataFrame:
@@ -94,7 +94,7 @@ def checkpoint_of(pipeline: Pipeline, query: str) -> str:
 
 def _sink_writer(run: Surroundings, place: int) -> DataStreamWriter:
     pipeline, sink = run.pipeline, run.pipeline.sinks[place]
-    rows = result_of(run, sink.name)
+    rows = result_of(run, sink.name, sink.table)
     _check_columns(pipeline, place, rows.columns)
     match sink:
         case ParquetSink():

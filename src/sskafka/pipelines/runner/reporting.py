@@ -62,7 +62,7 @@ class RunReporter:
             case None:
                 self._last = self._event(EventType.STOPPED, is_done=not self._stop.is_set())
             case Exception():
-                self._last = self._event(EventType.FAILED, error=_sentence(error))
+                self._last = self._event(EventType.FAILED, error=self._pipeline.masked(_sentence(error)))
             case _:
                 self._last = self._event(EventType.STOPPED, is_done=False)
         self._is_over.set()

@@ -94,8 +94,26 @@ def run_pipeline(
     on_progress: OnProgress = lambda _: None,
     stop: threading.Event | None = None,
 ) -> RunResult:
-    """Runs until the pipeline ends; PipelineRunError says why it ended badly."""
-    stop = stop or threading.Event()
+    """Runs until the pipeline ends; PipelineRunError says why it ended badly, with secrets masked."""
+    with masking_secrets(pipeline):
+        return _run(pipeline, settings, tell, on_progress, stop or threading.Event())
+
+
+@contextmanager
+def masking_secrets(pipeline: Pipeline) -> Iterator[None]:
+    """Spark's errors repeat options and settings, and so the secrets among them."""
+    try:
+        yield
+    except PipelineRunError as error:
+        text, hint = pipeline.masked(str(error)), pipeline.masked(error.hint)
+        if (text, hint) == (str(error), error.hint):
+            raise
+        raise PipelineRunError(text, hint) from None  # the cause has the secret in its text
+
+
+def _run(
+    pipeline: Pipeline, settings: RunSettings, tell: Tell, on_progress: OnProgress, stop: threading.Event
+) -> RunResult:
     run_id = uuid.uuid4().hex[:12]
     with ClusterSession(settings.bootstrap, ConnectionConfig(client_id="sskafka-pipeline")) as cluster:
         tell(f"connected to {settings.bootstrap}")

@@ -1,4 +1,4 @@
-"""The transformation of a pipeline: SQL over its tables, or a function of the user's."""
+"""The tables that a pipeline makes of its sources: steps and the result, by SQL or by a function of the user's."""
 
 import importlib
 import sys
@@ -8,7 +8,7 @@ from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sskafka.pipelines.files.model import Pipeline, PythonTransform, SqlTransform
+from sskafka.pipelines.files.model import Pipeline, PythonTransform, SqlTransform, Transform
 from sskafka.pipelines.runner.naming import naming_the_line
 from sskafka.pipelines.runner.tables import with_expectations
 
@@ -17,24 +17,44 @@ class TransformError(Exception):
     """The user's transformation cannot be used."""
 
 
-def transformed(spark: SparkSession, pipeline: Pipeline, tables: Mapping[str, DataFrame]) -> DataFrame:
-    """The rows for the sinks."""
-    match pipeline.transform:
+def transformed(
+    spark: SparkSession, pipeline: Pipeline, sources: Mapping[str, DataFrame], wanted: str = ""
+) -> DataFrame:
+    """Return the rows of the table `wanted`, which is a source or a step; of the result if it is empty.
+
+    Spark runs only what the returned rows depend on."""
+    tables = dict(sources)
+    for step in pipeline.steps:
+        if wanted in tables:
+            break
+        where = f"steps.{step.name}"
+        rows = _applied(spark, pipeline, step.transform, tables, where)
+        tables[step.name] = with_expectations(rows, pipeline, step.expectations, f"{where}.expectations")
+    if wanted:
+        return tables[wanted]
+    result = _applied(spark, pipeline, pipeline.transform, tables, "transform")
+    return with_expectations(result, pipeline, pipeline.expectations, "expectations")
+
+
+def _applied(
+    spark: SparkSession, pipeline: Pipeline, transform: Transform, tables: Mapping[str, DataFrame], where: str
+) -> DataFrame:
+    match transform:
         case SqlTransform(sql):
             for name, rows in tables.items():
                 rows.createOrReplaceTempView(name)
-            with naming_the_line(pipeline, "transform.sql"):
-                result = spark.sql(sql)
+            with naming_the_line(pipeline, f"{where}.sql"):
+                return spark.sql(sql)
         case PythonTransform() as python:
-            with naming_the_line(pipeline, "transform.python"):
+            with naming_the_line(pipeline, f"{where}.python"):
                 result = _function(spark, pipeline, python)(spark, tables)
             if not isinstance(result, DataFrame):
                 raise TransformError(
                     f"{python.location}:{python.function} returned {type(result).__name__}, not a DataFrame"
                 )
+            return result
         case other:
             assert_never(other)
-    return with_expectations(result, pipeline, pipeline.expectations, "expectations")
 
 
 def _function(

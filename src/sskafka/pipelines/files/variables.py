@@ -1,0 +1,209 @@
+"""Variables, profiles and secrets of a pipeline file, put in place before its fields are read.
+
+    ${lake}            a variable: from `--var`, the chosen profile, or `variables:` of the file, in this order
+    ${env:REGION}      an environment variable
+    ${secret:jdbc}     a secret: the file `jdbc` in the directory SSKAFKA_SECRETS_DIR (default /run/secrets), else the
+                       environment variable `jdbc`; its value is masked in errors, events and output
+    ${lake:-out}       any of them with a default
+    $${lake}           the text ${lake}
+
+A profile is laid over the file: its mappings are merged into those of the file, everything else replaces what the file
+has. Nodes keep their marks, so that a mistake is reported at the line where its text stands.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+import yaml
+
+SECRETS_DIRECTORY = "SSKAFKA_SECRETS_DIR"
+DEFAULT_SECRETS_DIRECTORY = "/run/secrets"
+MASK = "********"
+
+_REFERENCE = re.compile(r"\$(?P<escape>\$\{)|\$\{(?P<name>[^}]*)\}")
+_VARIABLE = re.compile(r"[A-Za-z_][\w.-]*")
+
+Report = Callable[[yaml.Node, str, str], None]
+"""Reports a problem: the node it is about, the path of the field, the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileChoices:
+    """What the caller chooses for a pipeline file: a profile, values of variables, and where other values come from."""
+
+    profile: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    def secret(self, name: str) -> str | None:
+        """The value of a secret, without the line break that editors put at the end of a file."""
+        directory = Path(self.environment.get(SECRETS_DIRECTORY, DEFAULT_SECRETS_DIRECTORY))
+        if re.fullmatch(r"[\w.-]+", name) and (directory / name).is_file():
+            return (directory / name).read_text(encoding="utf-8").rstrip("\n")
+        return self.environment.get(name)
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """The text with every secret replaced; longer secrets first, because one may contain another."""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, MASK)
+    return text
+
+
+def resolve(root: yaml.MappingNode, choices: FileChoices, report: Report) -> tuple[yaml.MappingNode, frozenset[str]]:
+    """The document with the profile laid over it and all references replaced, and the secrets that it contains now."""
+    with_profile = _with_profile(root, choices.profile, report)
+    resolver = _Resolver(choices, report)
+    resolver.define(_entry(with_profile, "variables"))
+    rest = _without(with_profile, ("variables", "profiles"))
+    resolver.replace_in(rest)
+    return rest, frozenset(resolver.secrets)
+
+
+# Profiles
+
+
+def _with_profile(root: yaml.MappingNode, name: str, report: Report) -> yaml.MappingNode:
+    profiles = dict(_named_mappings(root, "profiles", report))
+    if not name:
+        return root
+    if name not in profiles:
+        near = get_close_matches(name, profiles, n=1)
+        known = f"it has {', '.join(profiles)}" if profiles else "it has none: add them under `profiles:`"
+        hint = f"did you mean {near[0]}?" if near else known
+        report(root, "profiles", f"the file has no profile {name!r}; {hint}")
+        return root
+    return _merged(root, profiles[name])
+
+
+def _named_mappings(root: yaml.MappingNode, field_name: str, report: Report) -> Iterator[tuple[str, yaml.MappingNode]]:
+    node = _entry(root, field_name)
+    if node is None:
+        return
+    if not isinstance(node, yaml.MappingNode):
+        report(node, field_name, "must be a mapping of names to fields")
+        return
+    for key, value in node.value:
+        if isinstance(value, yaml.MappingNode):
+            yield str(key.value), value
+        else:
+            report(value, f"{field_name}.{key.value}", "must be a mapping, with its fields indented below it")
+
+
+def _merged(below: yaml.MappingNode, above: yaml.MappingNode) -> yaml.MappingNode:
+    replacing = {str(key.value): (key, value) for key, value in above.value}
+    pairs: list[tuple[yaml.Node, yaml.Node]] = []
+    for key, value in below.value:
+        new_key, new_value = replacing.pop(str(key.value), (key, value))
+        if isinstance(value, yaml.MappingNode) and isinstance(new_value, yaml.MappingNode) and value is not new_value:
+            pairs.append((key, _merged(value, new_value)))
+        else:
+            pairs.append((new_key, new_value))
+    return _like(below, [*pairs, *replacing.values()])
+
+
+def _without(node: yaml.MappingNode, names: tuple[str, ...]) -> yaml.MappingNode:
+    return _like(node, [(key, value) for key, value in node.value if str(key.value) not in names])
+
+
+def _like(node: yaml.MappingNode, pairs: list[tuple[yaml.Node, yaml.Node]]) -> yaml.MappingNode:
+    return yaml.MappingNode(node.tag, pairs, node.start_mark, node.end_mark, node.flow_style)
+
+
+def _entry(node: yaml.MappingNode, name: str) -> yaml.Node | None:
+    return next((value for key, value in node.value if str(key.value) == name), None)
+
+
+# References
+
+
+class _Resolver:
+    """Replaces references; a problem that concerns several nodes is reported at each of them."""
+
+    def __init__(self, choices: FileChoices, report: Report) -> None:
+        self._choices = choices
+        self._report = report
+        self._variables: dict[str, str] = {}
+        self._replaced: set[int] = set()
+        self.secrets: set[str] = set()
+
+    def define(self, node: yaml.Node | None) -> None:
+        """Takes the variables of the file; each may refer to those above it."""
+        if node is not None and not isinstance(node, yaml.MappingNode):
+            self._report(node, "variables", "must be a mapping of names to values")
+            node = None
+        for key, value in [] if node is None else node.value:
+            self._define(str(key.value), key, value)
+        for name, text in self._choices.variables.items():
+            if name not in self._variables:
+                known = ", ".join(self._variables) or "none: add them under `variables:`"
+                self._report(
+                    node or _start_of_file(), "variables", f"the file has no variable {name!r}; it has {known}"
+                )
+            self._variables[name] = text
+
+    def _define(self, name: str, key: yaml.Node, value: yaml.Node) -> None:
+        if not _VARIABLE.fullmatch(name):
+            self._report(key, f"variables.{name}", "must begin with a letter and have letters, digits, _, - and . only")
+        elif not isinstance(value, yaml.ScalarNode):
+            self._report(value, f"variables.{name}", "must be text or a number")
+        elif name in self._choices.variables:
+            self._variables[name] = self._choices.variables[name]
+        else:
+            self._variables[name] = self._text(value)
+
+    def replace_in(self, node: yaml.Node) -> None:
+        """Replaces the references in all values below this node, once also where YAML's aliases name it twice."""
+        if id(node) in self._replaced:
+            return
+        self._replaced.add(id(node))
+        if isinstance(node, yaml.ScalarNode):
+            node.value = self._text(node)
+        elif isinstance(node, yaml.SequenceNode):
+            for item in node.value:
+                self.replace_in(item)
+        elif isinstance(node, yaml.MappingNode):
+            for _, value in node.value:
+                self.replace_in(value)
+
+    def _text(self, node: yaml.ScalarNode) -> str:
+        def value_of(found: re.Match[str]) -> str:
+            return "${" if found["escape"] else self._value(node, found["name"])
+
+        return _REFERENCE.sub(value_of, str(node.value))
+
+    def _value(self, node: yaml.ScalarNode, reference: str) -> str:
+        name, has_default, default = reference.partition(":-")
+        value, advice = self._looked_up(name)
+        if value is not None:
+            return value
+        if not has_default:
+            self._report(node, f"${{{name}}}", advice)
+        return default
+
+    def _looked_up(self, name: str) -> tuple[str | None, str]:
+        """The value, or None and what to do about it."""
+        kind, colon, rest = name.partition(":")
+        if not colon:
+            near = get_close_matches(name, self._variables, n=1)
+            hint = (
+                f"did you mean ${{{near[0]}}}?" if near else f"define it under `variables:`, or give --var {name}=..."
+            )
+            return self._variables.get(name), f"there is no such variable; {hint}"
+        if kind == "env":
+            return self._choices.environment.get(rest), f"the environment variable {rest} is not set"
+        if kind == "secret":
+            secret = self._choices.secret(rest)
+            self.secrets.update(() if secret is None else (secret,))
+            place = self._choices.environment.get(SECRETS_DIRECTORY, DEFAULT_SECRETS_DIRECTORY)
+            return secret, f"there is neither a file {place}/{rest} nor an environment variable {rest}"
+        return None, "is neither a variable nor ${env:NAME} nor ${secret:NAME}"
+
+
+def _start_of_file() -> yaml.Node:
+    mark = yaml.Mark("", 0, 0, 0, None, None)
+    return yaml.ScalarNode("", "", mark, mark)
