@@ -5,6 +5,12 @@
 
 `sskafka_broker` is new for each test; `sskafka_session_broker` is one for the whole run. Tests that want settings of
 their own override the fixture `sskafka_settings`.
+
+`sskafka_spark` is a Spark session for test cases of pipelines (the extra `spark`):
+
+    @pytest.mark.parametrize("case", load_cases("clicks.test.yaml"), ids=str)
+    def test_clicks(case, sskafka_spark):
+        assert differences(sskafka_spark, case) == []
 """
 
 from collections.abc import Iterator
@@ -15,6 +21,8 @@ import pytest
 import sskafka
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from sskafka import Broker
 
 
@@ -34,3 +42,13 @@ def sskafka_broker(sskafka_settings: dict[str, object]) -> "Iterator[Broker]":
 def sskafka_session_broker() -> "Iterator[Broker]":
     with sskafka.Broker() as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def sskafka_spark() -> "Iterator[SparkSession]":
+    """A Spark session on one core, for the test cases of pipelines; starting it takes some seconds."""
+    from sskafka.pipelines.session import SessionSettings, start_session, stop_session  # noqa: PLC0415  an extra
+
+    conf = {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1"}
+    yield start_session(SessionSettings("sskafka tests", "local[1]", conf))
+    stop_session()

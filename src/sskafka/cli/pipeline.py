@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sskafka.cli import pipeline_runs, pipeline_shipped
+from sskafka.cli import pipeline_cases, pipeline_runs, pipeline_shipped
 from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
@@ -317,6 +317,7 @@ app.callback()(require_extra)
 app.command("list")(list_)
 app.command()(plan)
 app.command()(run)
+app.command("test")(pipeline_cases.run_tests)
 app.command()(pipeline_shipped.check)
 app.command()(pipeline_shipped.generate)
 app.command()(pipeline_runs.status)

@@ -64,9 +64,11 @@ def parsed(records: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
         records = records.filter(sf.col("value").isNotNull())
     match source.format:
         case RecordFormat.RAW:
-            rows = records.select("key", "value", "headers", *_place(), sf.lit(None).cast("string").alias(ERROR))
+            rows = records.select("key", "value", "headers", *record_place(), sf.lit(None).cast("string").alias(ERROR))
         case RecordFormat.TEXT:
-            rows = records.select(sf.col("value").cast("string"), *_place(), sf.lit(None).cast("string").alias(ERROR))
+            rows = records.select(
+                sf.col("value").cast("string"), *record_place(), sf.lit(None).cast("string").alias(ERROR)
+            )
         case RecordFormat.JSON:
             rows = _from_json(records, source)
         case RecordFormat.AVRO:
@@ -74,7 +76,7 @@ def parsed(records: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
     return _with_dead_expectations(_with_tombstones(rows, source), pipeline, source)
 
 
-def _place() -> list[Column]:
+def record_place() -> list[Column]:
     """Where a record was, and what it was; expectations and dead letters need it."""
     return [
         sf.col("key").cast("string").alias("_key"),
@@ -97,7 +99,7 @@ def _from_json(records: DataFrame, source: Source) -> DataFrame:
     assert source.schema is not None
     schema = f"{source.schema.ddl()}, `{_CORRUPT}` string"
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    rows = records.select(sf.from_json(sf.col("value").cast("string"), schema, options).alias(_PARSED), *_place())
+    rows = records.select(sf.from_json(sf.col("value").cast("string"), schema, options).alias(_PARSED), *record_place())
     error = sf.when(sf.col(_PARSED).isNull() | sf.col(f"{_PARSED}.{_CORRUPT}").isNotNull(), _json_error(source.schema))
     for name in source.schema.required:
         error = error.when(sf.col(f"{_PARSED}.`{name}`").isNull(), f"the field {name} is missing")
@@ -124,7 +126,7 @@ def _from_avro(records: DataFrame, source: Source) -> DataFrame:
     decode = sf.udf(
         avro_row(source.avro_schema, skip), f"fields struct<{_as_struct(columns)}>, error string", useArrow=True
     )
-    rows = records.select(decode(sf.col("value")).alias(_PARSED), *_place())
+    rows = records.select(decode(sf.col("value")).alias(_PARSED), *record_place())
     names = [field["name"] for field in schema["fields"]]
     fields = [sf.col(f"{_PARSED}.fields.`{name}`").alias(name) for name in names]
     return rows.select(*fields, *_PLACE_NAMES, sf.col(f"{_PARSED}.error").alias(ERROR))
@@ -184,8 +186,14 @@ def table(rows: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
             good = good.withWatermark(source.event_time, source.watermark)
     if source.dedupe:
         with naming_the_line(pipeline, f"sources.{source.name}.dedupe"):
-            good = good.dropDuplicatesWithinWatermark(list(source.dedupe))
+            good = _without_duplicates(good, source)
     return good
+
+
+def _without_duplicates(rows: DataFrame, source: Source) -> DataFrame:
+    """A test case is no stream: there all rows are there at once, within any watermark."""
+    columns = list(source.dedupe)
+    return rows.dropDuplicatesWithinWatermark(columns) if rows.isStreaming else rows.dropDuplicates(columns)
 
 
 def with_expectations(
