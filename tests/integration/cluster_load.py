@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from history import PartitionHistory, Read, check_all
+from history import PartitionHistory, Read, check_all, describe
 from waiting import wait_until
 
 OUTSTANDING_MAX = 400
@@ -27,7 +27,8 @@ class Load:
         self.bootstrap = bootstrap
         self.topic = topic
         self.histories = {partition: PartitionHistory() for partition in range(partitions)}
-        self.failures: list[KafkaError] = []
+        self.failures: list[tuple[int, int, KafkaError]] = []
+        """Partition and number of what the producer gave up."""
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -72,26 +73,33 @@ class Load:
 
     def verify(self, bootstrap: str | None = None) -> None:
         """Reads everything back and fails unless each promise was kept."""
-        assert self.failures == []
-        assert self.acknowledged == sum(history.sent for history in self.histories.values())
-        broken = check_all(self.histories, read_all(bootstrap or self.bootstrap, self.topic, len(self.histories)))
-        assert broken == {}
+        failures = [f"{self.topic}-{partition}: {number} {error}" for partition, number, error in self.failures]
+        assert not failures, "the producer gave up:\n" + "\n".join(failures[:20])
+        for partition, history in self.histories.items():
+            unanswered = sorted(set(range(history.sent)) - history.offsets.keys())
+            assert not unanswered, f"{self.topic}-{partition}: neither acknowledged nor refused: {unanswered}"
+        logs = read_all(bootstrap or self.bootstrap, self.topic, len(self.histories))
+        broken = check_all(self.histories, logs)
+        assert not broken, "\n".join(
+            describe(f"{self.topic}-{partition}", violations, self.histories[partition], logs[partition])
+            for partition, violations in broken.items()
+        )
 
     def _run(self) -> None:
         while not self._ended.is_set():
             for partition, history in self.histories.items():
                 if history.sent - len(history.offsets) < OUTSTANDING_MAX:
-                    report = partial(self._report, history, history.sent)
+                    report = partial(self._report, partition, history.sent)
                     value = b"%d %s" % (history.sent, PADDING)
                     self._producer.produce(self.topic, value, b"%d" % partition, partition, report)
                     history.sent += 1
             self._producer.poll(TURN_S)
 
-    def _report(self, history: PartitionHistory, number: int, error: KafkaError | None, message: Message) -> None:
+    def _report(self, partition: int, number: int, error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            self.failures.append(error)
+            self.failures.append((partition, number, error))
         else:
-            history.acknowledge(number, message.offset(), time.monotonic())
+            self.histories[partition].acknowledge(number, message.offset(), time.monotonic())
 
 
 def read_all(bootstrap: str, topic: str, partitions: int) -> dict[int, list[Read]]:
@@ -104,10 +112,14 @@ def read_all(bootstrap: str, topic: str, partitions: int) -> dict[int, list[Read
         at_end: set[int] = set()
         deadline = time.monotonic() + READ_TIMEOUT_S
         while at_end != logs.keys():
-            assert time.monotonic() < deadline, f"only {sorted(at_end)} could be read to their end"
+            assert time.monotonic() < deadline, (
+                f"{topic}: of {partitions} partitions only {sorted(at_end)} could be read to their end; "
+                f"the others as far as {({p: log[-1] if log else None for p, log in logs.items() if p not in at_end})}"
+            )
             for message in consumer.consume(1000, 1.0):
                 if message.error() is None:
-                    logs[message.partition()].append(Read(message.offset(), int(message.value().split()[0])))
+                    number = int(message.value().split()[0])
+                    logs[message.partition()].append(Read(message.offset(), number, message.leader_epoch()))
                 elif message.error().code() == KafkaError._PARTITION_EOF:
                     at_end.add(message.partition())
                 elif not message.error().retriable():

@@ -1,19 +1,27 @@
-"""What was written and acknowledged against what can be read: the promises of acks=all with an idempotent producer.
+"""Compares what was written and acknowledged with what can be read: the promises of acks=all with an idempotent producer.
 
-Each partition gets the numbers 0, 1, 2, ... in that order. Whatever happened to brokers meanwhile, an acknowledged
-number stands in the log once, at the offset that its acknowledgement named, behind all smaller ones.
+Each partition gets the numbers 0, 1, 2, ... in that order. Whatever happens to brokers meanwhile, an acknowledged
+number must be in the log once, at the offset that its acknowledgement named, behind all smaller numbers.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
+
+SHOWN_MAX = 10
+"""Violations of one kind that a report lists one by one."""
+NEIGHBOURS = 2
 
 
 class Read(NamedTuple):
     offset: int
     number: int
+    leader_epoch: int = -1
+
+    def __str__(self) -> str:
+        return f"{self.number} at offset {self.offset} (epoch {self.leader_epoch})"
 
 
 @dataclass(slots=True)
@@ -45,6 +53,8 @@ class Violations(NamedTuple):
     """Neighbours in the log of which the second should have come first."""
     moved: list[int]
     """Acknowledged at another offset than where they stand."""
+    never_sent: list[int]
+    """In the log although this writer did not send them."""
 
     def __bool__(self) -> bool:
         return any(self)
@@ -59,6 +69,7 @@ def check(history: PartitionHistory, log: Sequence[Read]) -> Violations:
         duplicated=sorted(number for number, count in counts.items() if count > 1),
         reordered=[pair for pair in pairwise(numbers) if pair[0] > pair[1]],
         moved=sorted(number for number, offset in history.offsets.items() if places.get(number, offset) != offset),
+        never_sent=sorted(number for number in counts if not 0 <= number < history.sent),
     )
 
 
@@ -66,3 +77,43 @@ def check_all(histories: Mapping[int, PartitionHistory], logs: Mapping[int, Sequ
     """The partitions whose promises were broken."""
     found = {partition: check(history, logs[partition]) for partition, history in histories.items()}
     return {partition: violations for partition, violations in found.items() if violations}
+
+
+def describe(where: str, violations: Violations, history: PartitionHistory, log: Sequence[Read]) -> str:
+    """Say for each broken promise which number it was, where it was acknowledged and what the log has there."""
+    places: dict[int, list[int]] = {}
+    for position, read in enumerate(log):
+        places.setdefault(read.number, []).append(position)
+    at_offset = {read.offset: position for position, read in enumerate(log)}
+
+    def seen(number: int) -> str:
+        return "; ".join(around(log, position) for position in places.get(number, [])) or "not in the log"
+
+    def acknowledged(number: int) -> str:
+        offset = history.offsets.get(number)
+        return "not acknowledged" if offset is None else f"acknowledged at offset {offset}"
+
+    def instead(number: int) -> str:
+        position = at_offset.get(history.offsets[number])
+        return "nothing is at that offset" if position is None else f"there now: {around(log, position)}"
+
+    ends = f"{log[0]} .. {log[-1]}" if log else "empty"
+    lines = [f"{where}: sent {history.sent}, acknowledged {len(history.offsets)}, log {len(log)} records: {ends}"]
+    lines += listed("lost", (f"{number} {acknowledged(number)}, {instead(number)}" for number in violations.lost))
+    for kind in ("duplicated", "moved", "never_sent"):
+        numbers: list[int] = getattr(violations, kind)
+        lines += listed(kind, (f"{number} {acknowledged(number)}: {seen(number)}" for number in numbers))
+    lines += listed("reordered", (f"{a} before {b}: {seen(a)} / {seen(b)}" for a, b in violations.reordered))
+    return "\n".join(lines)
+
+
+def around(log: Sequence[Read], position: int) -> str:
+    """A record with its neighbours in the log."""
+    window = log[max(0, position - NEIGHBOURS) : position + NEIGHBOURS + 1]
+    return "[" + ", ".join(map(str, window)) + "]"
+
+
+def listed(kind: str, lines: Iterable[str]) -> list[str]:
+    every = [f"  {kind}: {line}" for line in lines]
+    rest = len(every) - SHOWN_MAX
+    return every[:SHOWN_MAX] + ([f"  {kind}: and {rest} more, the last {every[-1]}"] if rest > 0 else [])

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from history import PartitionHistory, Read, check
+from history import PartitionHistory, Read, check, describe
 from waiting import wait_until
 
 import sskafka
@@ -47,7 +47,7 @@ class Reader:
 
     def step(self) -> None:
         for record in self.consumer.poll(10, timeout_ms=200):
-            self.reads.append(Read(record.offset, int(record.value or b"")))
+            self.reads.append(Read(record.offset, int(record.value or b""), record.leader_epoch))
 
     def count(self) -> int:
         return len(self.reads)
@@ -97,7 +97,8 @@ def verify(writer: Writer, *readers: Reader) -> None:
         deadline = time.monotonic() + 15
         while reader.count() < writer.count() and time.monotonic() < deadline:
             reader.step()
-        assert not check(writer.history, reader.reads)
+        violations = check(writer.history, reader.reads)
+        assert not violations, describe(f"{TOPIC}-0", violations, writer.history, reader.reads)
         assert [read.offset for read in reader.reads] == list(range(writer.count()))
         reader.close()
     writer.close()

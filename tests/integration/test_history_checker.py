@@ -1,7 +1,10 @@
 """The checker itself: each kind of broken promise is noticed, and a kept one is not reported."""
 
 import pytest
-from history import PartitionHistory, Read, Violations, check, check_all
+from history import PartitionHistory, Read, Violations, check, check_all, describe
+from whole_partitions import state_of
+
+from sskafka.records.record import Record
 
 KEPT = [Read(0, 0), Read(1, 1), Read(2, 2)]
 
@@ -23,10 +26,11 @@ def test_kept_promises() -> None:
 @pytest.mark.parametrize(
     ("log", "expected"),
     [
-        (KEPT[:2], Violations([2], [], [], [])),
-        ([*KEPT, Read(3, 2)], Violations([], [2], [], [2])),
-        ([Read(0, 0), Read(1, 2), Read(2, 1)], Violations([], [], [(2, 1)], [1, 2])),
-        ([Read(0, 0), Read(5, 1), Read(6, 2)], Violations([], [], [], [1, 2])),
+        (KEPT[:2], Violations([2], [], [], [], [])),
+        ([*KEPT, Read(3, 2)], Violations([], [2], [], [2], [])),
+        ([Read(0, 0), Read(1, 2), Read(2, 1)], Violations([], [], [(2, 1)], [1, 2], [])),
+        ([Read(0, 0), Read(5, 1), Read(6, 2)], Violations([], [], [], [1, 2], [])),
+        ([*KEPT, Read(3, -1)], Violations([], [], [(2, -1)], [], [-1])),
     ],
 )
 def test_broken_promises(log: list[Read], expected: Violations) -> None:
@@ -38,3 +42,17 @@ def test_the_longest_gap() -> None:
     assert history.longest_gap(0.5, 2.25) == 1.0
     assert history.longest_gap(0.5, 9.0) == 7.0
     assert history.longest_gap(-4.0, 2.5) == 4.0
+
+
+def test_a_broken_promise_is_described() -> None:
+    history, log = history_of(0, 1, 2), [Read(0, 0, 4), Read(1, 7, 5), Read(2, 2, 5)]
+    text = describe("numbers-0", check(history, log), history, log)
+    assert "lost: 1 acknowledged at offset 1, there now: [0 at offset 0 (epoch 4), 7 at offset 1 (epoch 5)" in text
+    assert "never_sent: 7 not acknowledged" in text
+    assert "reordered: 7 before 2" in text
+
+
+def test_a_helper_says_what_it_compared() -> None:
+    """pytest shows the values of a failed assert in a helper module, as it does in test files."""
+    with pytest.raises(AssertionError, match=r"\[1, 1\] == \[1\]"):
+        state_of([Record(1, 0, None, None), Record(1, 0, None, None)])

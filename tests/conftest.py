@@ -1,0 +1,59 @@
+"""What all tests share: a failed check says what it compared, and a failed test keeps the directories of its brokers.
+
+pytest rewrites the `assert` statements of test files alone. Those of helper modules are registered here, before any of
+them is imported, so that their failures show values too.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+BROKER_FILE = "server.properties"
+_FAILED = pytest.StashKey[list[Path]]()
+_KEPT = pytest.StashKey[Path]()
+
+_helpers = {path.stem for path in TESTS.rglob("*.py") if not path.stem.startswith("test_")}
+pytest.register_assert_rewrite(*sorted(_helpers - {"conftest", "__init__"}))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    started = time.strftime("%Y%m%d-%H%M%S")
+    config.stash[_KEPT] = TESTS.parent / "build" / "failed-tests" / f"{started}-{os.getpid()}"
+    config.stash[_FAILED] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        directory: Path | None = getattr(item, "funcargs", {}).get("tmp_path")
+        item.config.stash[_FAILED].append(directory or Path())
+        if directory is not None and has_brokers(directory):
+            place = item.config.stash[_KEPT] / directory.name
+            report.sections.append(("brokers of the failed test", f"Their directories and logs are kept in {place}"))
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Copy the directories of brokers that failed tests used, theirs alone and shared ones; the brokers have ended.
+
+    pytest itself keeps temporary directories of its last three runs only."""
+    failed, place = session.config.stash[_FAILED], session.config.stash[_KEPT]
+    factory: pytest.TempPathFactory | None = getattr(session.config, "_tmp_path_factory", None)
+    if not failed or factory is None:
+        return
+    for directory in factory.getbasetemp().iterdir():
+        is_shared = not directory.name.startswith("test_")
+        if (is_shared or directory in failed) and has_brokers(directory):
+            place.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["cp", "-a", str(directory), str(place)], check=False)
+
+
+def has_brokers(directory: Path) -> bool:
+    return any(directory.rglob(BROKER_FILE))
