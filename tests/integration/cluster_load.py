@@ -5,7 +5,7 @@ Every partition gets a few hundred numbers a second, so that a pause shows in th
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
@@ -78,7 +78,8 @@ class Load:
         for partition, history in self.histories.items():
             unanswered = sorted(set(range(history.sent)) - history.offsets.keys())
             assert not unanswered, f"{self.topic}-{partition}: neither acknowledged nor refused: {unanswered}"
-        logs = read_all(bootstrap or self.bootstrap, self.topic, len(self.histories))
+        ends = {partition: history.end_offset for partition, history in self.histories.items()}
+        logs = read_all(bootstrap or self.bootstrap, self.topic, ends)
         broken = check_all(self.histories, logs)
         assert not broken, "\n".join(
             describe(f"{self.topic}-{partition}", violations, self.histories[partition], logs[partition])
@@ -102,18 +103,21 @@ class Load:
             self.histories[partition].acknowledge(number, message.offset(), time.monotonic())
 
 
-def read_all(bootstrap: str, topic: str, partitions: int) -> dict[int, list[Read]]:
-    """Everything that consumers may see now."""
+def read_all(bootstrap: str, topic: str, ends: Mapping[int, int]) -> dict[int, list[Read]]:
+    """Everything that consumers may see, of each partition at least up to its offset in `ends`.
+
+    A new leader may begin with an older high watermark than the one that acknowledged: a follower learns of it with
+    its next fetch. Consumers then see the end of the partition too early for a moment, in Apache Kafka too."""
     settings = {"group.id": "none", "enable.auto.commit": False, "enable.partition.eof": True}
     consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
-    logs: dict[int, list[Read]] = {partition: [] for partition in range(partitions)}
+    logs: dict[int, list[Read]] = {partition: [] for partition in ends}
     try:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in logs])
         at_end: set[int] = set()
         deadline = time.monotonic() + READ_TIMEOUT_S
         while at_end != logs.keys():
             assert time.monotonic() < deadline, (
-                f"{topic}: of {partitions} partitions only {sorted(at_end)} could be read to their end; "
+                f"{topic}: of {len(ends)} partitions only {sorted(at_end)} could be read to their end; "
                 f"the others as far as {({p: log[-1] if log else None for p, log in logs.items() if p not in at_end})}"
             )
             for message in consumer.consume(1000, 1.0):
@@ -121,7 +125,8 @@ def read_all(bootstrap: str, topic: str, partitions: int) -> dict[int, list[Read
                     number = int(message.value().split()[0])
                     logs[message.partition()].append(Read(message.offset(), number, message.leader_epoch()))
                 elif message.error().code() == KafkaError._PARTITION_EOF:
-                    at_end.add(message.partition())
+                    if message.offset() >= ends[message.partition()]:
+                        at_end.add(message.partition())
                 elif not message.error().retriable():
                     raise KafkaException(message.error())
     finally:

@@ -29,14 +29,21 @@ class PartitionHistory:
     """One partition as its writer saw it."""
 
     sent: int = 0
-    offsets: dict[int, int] = field(default_factory=dict)
-    """Acknowledged numbers."""
+    offsets: dict[int, int | None] = field(default_factory=dict)
+    """Acknowledged numbers. None where the client was not told the offset: librdkafka reports a batch as stored, with
+    no offset, when its request timed out but a later batch of the same producer was acknowledged. The sequence numbers
+    prove that the earlier batch is in the log; so it must be there once and in order, wherever that is."""
     acknowledged_at: list[float] = field(default_factory=list)
     """Seconds on a clock that never runs backwards, in order."""
 
-    def acknowledge(self, number: int, offset: int, at: float) -> None:
+    def acknowledge(self, number: int, offset: int | None, at: float) -> None:
         self.offsets[number] = offset
         self.acknowledged_at.append(at)
+
+    @property
+    def end_offset(self) -> int:
+        """The log must reach at least this far."""
+        return max((offset + 1 for offset in self.offsets.values() if offset is not None), default=0)
 
     def longest_gap(self, begin: float, end: float) -> float:
         """The longest time within an interval without an acknowledgement."""
@@ -68,7 +75,11 @@ def check(history: PartitionHistory, log: Sequence[Read]) -> Violations:
         lost=sorted(history.offsets.keys() - counts.keys()),
         duplicated=sorted(number for number, count in counts.items() if count > 1),
         reordered=[pair for pair in pairwise(numbers) if pair[0] > pair[1]],
-        moved=sorted(number for number, offset in history.offsets.items() if places.get(number, offset) != offset),
+        moved=sorted(
+            number
+            for number, offset in history.offsets.items()
+            if offset is not None and places.get(number, offset) != offset
+        ),
         never_sent=sorted(number for number in counts if not 0 <= number < history.sent),
     )
 
@@ -90,11 +101,14 @@ def describe(where: str, violations: Violations, history: PartitionHistory, log:
         return "; ".join(around(log, position) for position in places.get(number, [])) or "not in the log"
 
     def acknowledged(number: int) -> str:
-        offset = history.offsets.get(number)
-        return "not acknowledged" if offset is None else f"acknowledged at offset {offset}"
+        if number not in history.offsets:
+            return "not acknowledged"
+        offset = history.offsets[number]
+        return "acknowledged without an offset" if offset is None else f"acknowledged at offset {offset}"
 
     def instead(number: int) -> str:
-        position = at_offset.get(history.offsets[number])
+        offset = history.offsets[number]
+        position = None if offset is None else at_offset.get(offset)
         return "nothing is at that offset" if position is None else f"there now: {around(log, position)}"
 
     ends = f"{log[0]} .. {log[-1]}" if log else "empty"

@@ -37,6 +37,15 @@ def test_broken_promises(log: list[Read], expected: Violations) -> None:
     assert check(history_of(0, 1, 2), log) == expected
 
 
+def test_what_was_acknowledged_without_an_offset_must_be_in_the_log_once() -> None:
+    history = history_of(0, 2)
+    history.acknowledge(1, None, at=1.5)
+    assert not check(history, KEPT)
+    assert check(history, [KEPT[0], KEPT[2]]).lost == [1]
+    assert check(history, [*KEPT, Read(3, 1)]).duplicated == [1]
+    assert history.end_offset == 3
+
+
 def test_the_longest_gap() -> None:
     history = history_of(0, 1, 2)
     assert history.longest_gap(0.5, 2.25) == 1.0

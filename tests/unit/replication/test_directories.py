@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import threading
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from sskafka.model.settings import Settings
 from sskafka.replication.directory_reports import DirectoryReports
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.replica_moves import ReplicaMoves
+from sskafka.replication.throttle import Throttle
 from sskafka.servers.kafka.handlers.log_dirs import LogDirsHandler
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_manager import LogManager
@@ -185,7 +187,10 @@ class Moving:
         self.reports = reports_to(controller)
         partition: Any = self.replica
         executor = ThreadPoolExecutor(1)
-        self.moves = ReplicaMoves(self.logs, lambda *key: partition, self.reports, VirtualTime(), executor)
+        self.throttle = Throttle(lambda: time.monotonic() * 1000)
+        self.moves = ReplicaMoves(
+            self.logs, lambda *key: partition, self.reports, VirtualTime(), executor, self.throttle
+        )
 
     async def run(self) -> None:
         await asyncio.gather(self.reports.run(), self.moves.run())
@@ -203,6 +208,28 @@ def test_a_replica_moves_once_the_controller_knows() -> None:
     assert [directory.id for request in controller.requests for directory in request.directories] == [
         target.directory_id
     ]
+
+
+@pytest.mark.parametrize("rate", [1_000_000_000, None])
+def test_a_move_is_throttled_and_goes_on_at_once_when_the_rate_is_raised(rate: int | None) -> None:
+    moving = Moving(Controller())
+    for _ in range(20):
+        append(moving.replica.log, bytes(1000))
+    target = moving.logs.directories[1]
+    moving.throttle.limit_to(1)
+    moving.moves.ask(TP, target)
+
+    async def lift() -> None:
+        while not target.futures or next(iter(target.futures.values())).log_end_offset == 0:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.05)
+        assert next(iter(target.futures.values())).log_end_offset < 20, "the throttle holds it back"
+        moving.throttle.limit_to(rate)
+        await asyncio.wait_for(moving.replica.has_moved.wait(), 5)
+
+    run_beside(moving.run, lift())
+    assert moving.logs.home_of(TP) is target
+    assert moving.replica.log.log_end_offset == 20
 
 
 def test_a_replica_stays_when_the_controller_refuses() -> None:
