@@ -112,7 +112,7 @@ class NodeServices:
             self._node_id, self._ask_controller, lambda: self._control.broker_epoch, replicas.directory_known_of
         )
         replicas.on_placed = lambda partition: reports.report_home(logs, partition)
-        moves = ReplicaMoves(logs, replicas.maybe_find, reports, ground.clock, ground.executor)
+        moves = ReplicaMoves(logs, replicas.maybe_find, reports, ground.clock, ground.executor, replicas.moving)
         for work in (reports.run(), moves.run()):
             ground.run_in_background(work)
         return moves

@@ -56,7 +56,12 @@ def describe_group(
 
 
 def describe_broker(settings: Settings, names: Collection[str] | None = None) -> list[ConfigEntry]:
-    return [_describe_broker_setting(settings, row) for row in _rows(BROKER_SETTINGS, names)]
+    rows = (
+        row
+        for row in _rows(BROKER_SETTINGS, names)
+        if not row.hidden_while_unset or settings[row.name] is not None
+    )
+    return [_describe_broker_setting(settings, row) for row in rows]
 
 
 def describe_broker_defaults(settings: Settings, names: Collection[str] | None = None) -> list[ConfigEntry]:

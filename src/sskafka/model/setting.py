@@ -143,6 +143,8 @@ class Setting:
     """True for what Apache Kafka does not have."""
     kafka_default: Value = None
     """Kafka's default where ours differs."""
+    hidden_while_unset: bool = False
+    """True for what DescribeConfigs shows only after somebody has set it."""
 
     @property
     def sensitive(self) -> bool:

@@ -81,6 +81,9 @@ class ReplicaFetcher:
         self._to_tell: set[Key] = set()
         """What to ask of them may differ from what the leader knows."""
         self._paused: set[Key] = set()
+        self._held_back: dict[Key, Partition] = {}
+        """Those of the paused that wait for the throttle."""
+        self._throttle_timer = 0
         self._to_forget: set[Key] = set()
         self._failures: dict[Key, int] = {}
         """In a row."""
@@ -102,6 +105,7 @@ class ReplicaFetcher:
         key = _key(partition)
         self._partitions[key] = partition
         self._paused.discard(key)
+        self._held_back.pop(key, None)
         self._to_tell.add(key)
         self._maybe_await_flush(key, partition)
         self._soon(self._maybe_send)
@@ -111,6 +115,7 @@ class ReplicaFetcher:
         if self._partitions.pop(key, None) is not None:
             self._to_tell.discard(key)
             self._paused.discard(key)
+            self._held_back.pop(key, None)
             self._unflushed.discard(key)
             self._failures.pop(key, None)
             self._to_forget.add(key)
@@ -119,6 +124,7 @@ class ReplicaFetcher:
     def stop(self) -> None:
         self._is_stopped = True
         self._partitions.clear()
+        self._held_back.clear()
         self._answers.clear()
         self._link.close()
 
@@ -267,13 +273,36 @@ class ReplicaFetcher:
 
     def _maybe_hold_back(self, key: Key, partition: Partition, size_bytes: int) -> None:
         """A throttled replica that has taken its share pauses, unless it is in sync: producers wait for those."""
-        if not partition.throttled.fetching or self._broker_id in partition.leadership.isr:
+        if not self._is_throttled(partition):
             return
         self._throttle.take(size_bytes)
-        wait_ms = self._throttle.wait_ms()
-        if wait_ms:
+        if self._throttle.wait_ms():
             self._stop_asking(key)
-            self._links.call_later(wait_ms / 1000, lambda: self._resume(key, partition))
+            self._held_back[key] = partition
+            self._look_at_throttle_later()
+
+    def _is_throttled(self, partition: Partition) -> bool:
+        return partition.throttled.fetching and self._broker_id not in partition.leadership.isr
+
+    def _look_at_throttle_later(self) -> None:
+        """Only the newest timer counts: what was known when the others were set has changed."""
+        number = self._throttle_timer = self._throttle_timer + 1
+        delay_s = self._throttle.wait_ms() / 1000
+        self._links.call_later(delay_s, lambda: self.look_at_throttle() if number == self._throttle_timer else None)
+
+    def look_at_throttle(self) -> None:
+        """Fetch again what the throttle no longer holds back: there is room, the rate changed, or what it applies to."""
+        must_wait = self._throttle.wait_ms() > 0
+        resumed = [
+            (key, partition)
+            for key, partition in self._held_back.items()
+            if not must_wait or not self._is_throttled(partition)
+        ]
+        for key, partition in resumed:
+            del self._held_back[key]
+            self._resume(key, partition)
+        if self._held_back:
+            self._look_at_throttle_later()
 
     # -- what goes wrong
 

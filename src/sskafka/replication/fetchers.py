@@ -55,6 +55,11 @@ class Fetchers:
             fetcher.stop()
             del self._fetchers[lane]
 
+    def look_at_throttle(self) -> None:
+        """Its rate has changed, or the replicas that it applies to."""
+        for fetcher in self._fetchers.values():
+            fetcher.look_at_throttle()
+
     def stop(self) -> None:
         for fetcher in self._fetchers.values():
             fetcher.stop()

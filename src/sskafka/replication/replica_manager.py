@@ -86,9 +86,16 @@ class ReplicaManager:
         self.on_placed: Callable[[Partition], None] | None = None
         """Hears of every replica that was opened, and of every one whose directory has failed."""
         self._links = links
-        self.sending = Throttle(clock.monotonic_ms)
+        samples, window_s = settings["replication.quota.window.num"], settings["replication.quota.window.size.seconds"]
+        self.sending = Throttle(clock.monotonic_ms, samples, window_s * 1000)
         """To followers that are behind."""
-        self._fetching = Throttle(clock.monotonic_ms)
+        self._fetching = Throttle(clock.monotonic_ms, samples, window_s * 1000)
+        self.moving = Throttle(
+            clock.monotonic_ms,
+            settings["alter.log.dirs.replication.quota.window.num"],
+            settings["alter.log.dirs.replication.quota.window.size.seconds"] * 1000,
+        )
+        """Between log directories of this broker."""
         self._limit_rates(settings)
         self._verifies_transactions: bool = settings["transaction.partition.verification.enable"]
         self._fetchers = Fetchers(broker_id, settings, clock, links, self.counters, self._fetching) if links else None
@@ -391,10 +398,20 @@ class ReplicaManager:
         for replicas in self.topics():
             if all_topics or replicas.name in changed:
                 self._configure(replicas, self._topic_config(image, replicas.name))
+        self._throttles_changed()
 
     def _limit_rates(self, settings: Settings) -> None:
         self.sending.limit_to(settings["leader.replication.throttled.rate"])
         self._fetching.limit_to(settings["follower.replication.throttled.rate"])
+        self.moving.limit_to(settings["replica.alter.log.dirs.io.max.bytes.per.second"])
+
+    def _throttles_changed(self) -> None:
+        """Rates, or the replicas they apply to: nobody may go on waiting for what was true before."""
+        if self._fetchers is not None:
+            self._fetchers.look_at_throttle()
+        for partition in self.partitions():
+            if partition.follower_waiters:
+                self.wake_soon(partition)
 
     def _configure(self, replicas: TopicReplicas, config: Mapping[str, Any]) -> None:
         log_config = LogConfig.from_settings(config)

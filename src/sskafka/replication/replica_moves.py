@@ -11,12 +11,14 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition, Uuid
 from sskafka.replication.directory_reports import DirectoryReports
 from sskafka.replication.partition import Partition
+from sskafka.replication.throttle import Throttle
 from sskafka.storage.broker_directory import BrokerDirectory
 from sskafka.storage.errors import StorageError
 from sskafka.storage.file_slice import FileSlice
@@ -40,12 +42,16 @@ class ReplicaMoves:
         reports: DirectoryReports,
         clock: Clock,
         executor: Executor,
+        throttle: Throttle,
     ) -> None:
         self._logs = logs
         self._find = find
         self._reports = reports
         self._clock = clock
         self._executor = executor
+        self._throttle = throttle
+        self._look_again = asyncio.Event()
+        throttle.on_changed = self._look_again.set
         self._wanted: dict[TopicPartition, BrokerDirectory] = {}
         self._is_wanted = asyncio.Event()
         for directory in logs.directories:
@@ -56,6 +62,7 @@ class ReplicaMoves:
         """A replica that is there already stays; a move of it to somewhere else ends."""
         self._wanted[topic_partition] = target
         self._is_wanted.set()
+        self._look_again.set()
 
     async def run(self) -> None:
         while True:
@@ -116,11 +123,26 @@ class ReplicaMoves:
     async def _catch_up(self, partition: Partition, move: LogMove) -> None:
         """Reading may wait for the disk, so it is a thread's work; so is the sync of what was written."""
         loop = asyncio.get_running_loop()
-        while self._is_still_wanted(partition, move) and (pieces := move.next_piece(PIECE_BYTES)):
+        while self._is_still_wanted(partition, move) and (pieces := move.next_piece(self._piece_bytes())):
             for data in await loop.run_in_executor(self._executor, _read, pieces):
                 move.append(data, self._clock.now_ms())
+                self._throttle.take(len(data))
+            while self._is_still_wanted(partition, move) and (wait_ms := self._throttle.wait_ms()):
+                await self._pause(wait_ms)
         if move.can_go_on:
             await self._sync(move)
+
+    def _piece_bytes(self) -> int:
+        """A slow rate is kept better with small pieces; a piece is at least one batch."""
+        window_bytes = self._throttle.window_bytes
+        return PIECE_BYTES if window_bytes is None else min(PIECE_BYTES, max(1, window_bytes))
+
+    async def _pause(self, wait_ms: float) -> None:
+        """Until the throttle gives room again; a changed rate or another request to move replicas ends it early."""
+        self._look_again.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_ms / 1000):
+                await self._look_again.wait()
 
     async def _sync(self, move: LogMove) -> None:
         """All that was copied, so that little is left to sync when the copy takes its place."""

@@ -1,18 +1,25 @@
-"""How much of the network replicas that are behind may take to catch up.
+"""How many bytes a second replicas may take to catch up, or to move to another log directory.
 
-Rates are given to a broker (`leader.replication.throttled.rate`, `follower.replication.throttled.rate`), the replicas
-to which they apply to a topic. A replica that is in sync is never held back: that would hold back producers.
+Rates are set on a broker (`leader.replication.throttled.rate`, `follower.replication.throttled.rate`,
+`replica.alter.log.dirs.io.max.bytes.per.second`), the replicas that the first two apply to on a topic. A replica that
+is in sync is never held back: that would hold back producers.
 
-Room grows with time, up to what the rate gives in a second. What is taken may exceed it, since batches are never cut
-short; the debt is then waited for.
+A rate is measured as Kafka measures it, over the newest samples of one window each:
+
+    samples    |--- window ---|--- window ---|-- now
+    rate       all bytes of the samples, divided by the time since the oldest began, but at least one window
+
+Batches are never cut short, so one take may exceed the rate by far. It is forgotten together with its sample: nobody
+waits longer than all samples last.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from sskafka.model.setting import LONG_MAX
-
 ALL = ("*",)
+SAMPLES = 11
+WINDOW_MS = 1000
 
 
 class ThrottledSides(NamedTuple):
@@ -29,35 +36,73 @@ class ThrottledSides(NamedTuple):
         return cls(leaders == ALL or pair in leaders, followers == ALL or pair in followers)
 
 
+class _Sample:
+    __slots__ = ("size_bytes", "start_ms")
+
+    def __init__(self, start_ms: float) -> None:
+        self.start_ms = start_ms
+        self.size_bytes = 0
+
+
 class Throttle:
-    __slots__ = ("_as_of_ms", "_monotonic_ms", "_rate", "_room_bytes")
+    __slots__ = ("_monotonic_ms", "_rate", "_recent", "_samples_max", "_window_ms", "on_changed")
 
-    def __init__(self, monotonic_ms: Callable[[], float]) -> None:
+    def __init__(
+        self, monotonic_ms: Callable[[], float], samples_max: int = SAMPLES, window_ms: int = WINDOW_MS
+    ) -> None:
         self._monotonic_ms = monotonic_ms
-        self._rate = LONG_MAX
-        self._room_bytes = 0.0
-        self._as_of_ms = 0.0
+        self._samples_max = samples_max
+        self._window_ms = window_ms
+        self._rate: int | None = None
+        self._recent: deque[_Sample] = deque()
+        self.on_changed: Callable[[], None] | None = None
+        """Called when the rate changes: whoever waits must look again how long."""
 
-    def limit_to(self, bytes_per_second: int) -> None:
+    def limit_to(self, bytes_per_second: int | None) -> None:
+        """None: no limit."""
         if bytes_per_second != self._rate:
             self._rate = bytes_per_second
-            self._room_bytes = float(bytes_per_second)
-            self._as_of_ms = self._monotonic_ms()
+            if self.on_changed is not None:
+                self.on_changed()
+
+    @property
+    def window_bytes(self) -> int | None:
+        """What the rate gives in one window; None without a limit."""
+        return None if self._rate is None else self._rate * self._window_ms // 1000
 
     def take(self, size_bytes: int) -> None:
-        if self._rate != LONG_MAX:
-            self._grow()
-            self._room_bytes -= size_bytes
+        if self._rate is None:
+            return
+        now_ms = self._monotonic_ms()
+        self._forget_old(now_ms)
+        if not self._recent or now_ms - self._recent[-1].start_ms >= self._window_ms:
+            self._recent.append(_Sample(now_ms))
+        self._recent[-1].size_bytes += size_bytes
 
     def wait_ms(self) -> float:
-        """How long there will be no room; 0 when there is."""
-        if self._rate == LONG_MAX:
+        """How long the rate stays exceeded if nothing more is taken; 0 when it is not."""
+        if self._rate is None:
             return 0
-        self._grow()
-        return max(0.0, -self._room_bytes * 1000 / self._rate)
-
-    def _grow(self) -> None:
         now_ms = self._monotonic_ms()
-        grown = self._rate * (now_ms - self._as_of_ms) / 1000
-        self._room_bytes = min(self._room_bytes + grown, self._rate)
-        self._as_of_ms = now_ms
+        self._forget_old(now_ms)
+        return max(0.0, self._free_at_ms(self._rate) - now_ms)
+
+    def _free_at_ms(self, rate: int) -> float:
+        """When what is left of the samples is no more than the rate allows."""
+        kept_ms = self._samples_max * self._window_ms
+        left_bytes = sum(sample.size_bytes for sample in self._recent)
+        at_ms = float("-inf")
+        for sample in self._recent:
+            allowed_ms = left_bytes * 1000 / rate if rate else float("inf")
+            if allowed_ms <= self._window_ms:
+                return at_ms
+            if allowed_ms < kept_ms:
+                return max(at_ms, sample.start_ms + allowed_ms)
+            at_ms = sample.start_ms + kept_ms
+            left_bytes -= sample.size_bytes
+        return at_ms
+
+    def _forget_old(self, now_ms: float) -> None:
+        kept_ms = self._samples_max * self._window_ms
+        while self._recent and now_ms - self._recent[0].start_ms >= kept_ms:
+            self._recent.popleft()

@@ -1,3 +1,5 @@
+import pytest
+
 from sskafka.model.config_description import (
     ConfigSource,
     ConfigSynonym,
@@ -5,8 +7,8 @@ from sskafka.model.config_description import (
     describe_broker_defaults,
     describe_topic,
 )
-from sskafka.model.setting import Type
-from sskafka.model.settings import Settings
+from sskafka.model.setting import SettingError, Type
+from sskafka.model.settings import Settings, validate_dynamic_configs
 from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 
 
@@ -33,9 +35,33 @@ def test_a_topics_value_from_a_coarser_broker_setting_is_in_the_topics_unit() ->
 def test_all_settings_are_described_and_unknown_names_left_out() -> None:
     settings = Settings.resolve()
     assert {entry.name for entry in describe_topic(settings, {})} == set(TOPIC_SETTINGS)
-    assert {entry.name for entry in describe_broker(settings)} == set(BROKER_SETTINGS)
+    hidden = {row.name for row in BROKER_SETTINGS.values() if row.hidden_while_unset}
+    assert {entry.name for entry in describe_broker(settings)} == set(BROKER_SETTINGS) - hidden
     assert describe_broker(settings, {"no.such.thing"}) == []
     assert all(entry.source is ConfigSource.DEFAULT for entry in describe_topic(settings, {}))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    ],
+)
+def test_rates_of_replication_are_shown_once_they_are_set(name: str) -> None:
+    """As in Apache Kafka, where kafka-reassign-partitions sets and removes them."""
+    settings = Settings.resolve()
+    assert describe_broker(settings, {name}) == []
+    (entry,) = describe_broker(settings.with_dynamic({name: "1000"}, {name: "2000"}), {name})
+    assert (entry.value, entry.source, entry.read_only) == ("1000", ConfigSource.DYNAMIC_BROKER, False)
+    assert [(synonym.value, synonym.source) for synonym in entry.synonyms] == [
+        ("1000", ConfigSource.DYNAMIC_BROKER),
+        ("2000", ConfigSource.DYNAMIC_DEFAULT_BROKER),
+    ]
+    assert validate_dynamic_configs({name: "0"}, all_brokers=True) == {name: 0}
+    with pytest.raises(SettingError):
+        validate_dynamic_configs({name: "-1"}, all_brokers=False)
 
 
 def test_brokers_show_what_may_change_and_hide_secrets() -> None:

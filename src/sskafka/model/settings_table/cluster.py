@@ -1,10 +1,10 @@
 """Who this node is, the metadata quorum, topics' defaults and replication."""
 
-from sskafka.model.setting import LONG_MAX, AtLeast, EachOf, Importance, Setting, Type, Update, planned
+from sskafka.model.setting import AtLeast, EachOf, Importance, Setting, Type, Update, planned
 
 INT, LONG, STRING, LIST, BOOLEAN, CLASS = Type.INT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN, Type.CLASS
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
-READ_ONLY, CLUSTER_WIDE, PER_BROKER = Update.READ_ONLY, Update.CLUSTER_WIDE, Update.PER_BROKER
+READ_ONLY, CLUSTER_WIDE = Update.READ_ONLY, Update.CLUSTER_WIDE
 
 # fmt: off
 NODE = (
@@ -98,10 +98,14 @@ REPLICATION = (
             "Longest time that a follower's fetch waits for records."),
     Setting("replica.fetch.backoff.ms", INT, 1000, AtLeast(0), READ_ONLY, MEDIUM,
             "Pause of a follower after a failed fetch."),
-    Setting("leader.replication.throttled.rate", LONG, LONG_MAX, AtLeast(1), PER_BROKER, MEDIUM,
-            "Bytes a second that this broker sends to throttled replicas that are behind."),
-    Setting("follower.replication.throttled.rate", LONG, LONG_MAX, AtLeast(1), PER_BROKER, MEDIUM,
-            "Bytes a second that this broker's throttled replicas fetch while they are behind."),
+    Setting("leader.replication.throttled.rate", LONG, None, AtLeast(0), CLUSTER_WIDE, MEDIUM,
+            "Bytes a second that this broker sends to throttled replicas that are behind.", hidden_while_unset=True),
+    Setting("follower.replication.throttled.rate", LONG, None, AtLeast(0), CLUSTER_WIDE, MEDIUM,
+            "Bytes a second that this broker's throttled replicas fetch while they are behind.",
+            hidden_while_unset=True),
+    Setting("replica.alter.log.dirs.io.max.bytes.per.second", LONG, None, AtLeast(0), CLUSTER_WIDE, MEDIUM,
+            "Bytes a second that replicas copy while they move to another log directory of this broker.",
+            hidden_while_unset=True),
     Setting("replica.socket.timeout.ms", INT, 30000, None, READ_ONLY, HIGH,
             "Socket timeout of a follower's requests."),
     planned("replica.socket.receive.buffer.bytes", INT, 65536, None, READ_ONLY, HIGH,

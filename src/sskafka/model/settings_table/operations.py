@@ -1,6 +1,6 @@
 """Security, quotas, policies, metrics: accepted, so that a server.properties made for Apache Kafka loads."""
 
-from sskafka.model.setting import AtLeast, Importance, OneOf, Type, Update, planned
+from sskafka.model.setting import AtLeast, Importance, OneOf, Setting, Type, Update, planned
 
 INT, LONG, STRING, LIST, BOOLEAN = Type.INT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN
 CLASS, PASSWORD = Type.CLASS, Type.PASSWORD
@@ -87,13 +87,13 @@ OPERATIONS = (
             "Samples kept for client quotas."),
     planned("quota.window.size.seconds", INT, 1, AtLeast(1), READ_ONLY, LOW,
             "Length of each of those samples."),
-    planned("replication.quota.window.num", INT, 11, AtLeast(1), READ_ONLY, LOW,
+    Setting("replication.quota.window.num", INT, 11, AtLeast(1), READ_ONLY, LOW,
             "Samples kept for replication quotas."),
-    planned("replication.quota.window.size.seconds", INT, 1, AtLeast(1), READ_ONLY, LOW,
+    Setting("replication.quota.window.size.seconds", INT, 1, AtLeast(1), READ_ONLY, LOW,
             "Length of each of those samples."),
-    planned("alter.log.dirs.replication.quota.window.num", INT, 11, AtLeast(1), READ_ONLY, LOW,
+    Setting("alter.log.dirs.replication.quota.window.num", INT, 11, AtLeast(1), READ_ONLY, LOW,
             "Samples kept for quotas on moves between directories."),
-    planned("alter.log.dirs.replication.quota.window.size.seconds", INT, 1, AtLeast(1), READ_ONLY, LOW,
+    Setting("alter.log.dirs.replication.quota.window.size.seconds", INT, 1, AtLeast(1), READ_ONLY, LOW,
             "Length of each of those samples."),
     planned("controller.quota.window.num", INT, 11, AtLeast(1), READ_ONLY, LOW,
             "Samples kept for quotas on changes of topics."),
