@@ -116,10 +116,7 @@ def read_all(bootstrap: str, topic: str, ends: Mapping[int, int]) -> dict[int, l
         at_end: set[int] = set()
         deadline = time.monotonic() + READ_TIMEOUT_S
         while at_end != logs.keys():
-            assert time.monotonic() < deadline, (
-                f"{topic}: of {len(ends)} partitions only {sorted(at_end)} could be read to their end; "
-                f"the others as far as {({p: log[-1] if log else None for p, log in logs.items() if p not in at_end})}"
-            )
+            assert time.monotonic() < deadline, f"{topic}: read to their end are {sorted(at_end)}; {lasts(logs)}"
             for message in consumer.consume(1000, 1.0):
                 if message.error() is None:
                     number = int(message.value().split()[0])
@@ -132,3 +129,7 @@ def read_all(bootstrap: str, topic: str, ends: Mapping[int, int]) -> dict[int, l
     finally:
         consumer.close()
     return logs
+
+
+def lasts(logs: Mapping[int, list[Read]]) -> str:
+    return "; ".join(f"partition {partition} up to {log[-1] if log else 'nothing'}" for partition, log in logs.items())

@@ -1,4 +1,4 @@
-"""Compares what was written and acknowledged with what can be read: the promises of acks=all with an idempotent producer.
+"""Compares what was acknowledged with what can be read: the promises of acks=all with an idempotent producer.
 
 Each partition gets the numbers 0, 1, 2, ... in that order. Whatever happens to brokers meanwhile, an acknowledged
 number must be in the log once, at the offset that its acknowledgement named, behind all smaller numbers.
