@@ -4,8 +4,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from clients import CONFLUENT, Message
+from clients import CONFLUENT, Message, confluent_consumer
 from cluster_processes import SSKAFKA, ClusterProcesses, StartCluster
+from confluent_kafka import TopicPartition
 from waiting import wait_until
 
 from sskafka.model.properties import format_properties, parse_properties
@@ -54,6 +55,26 @@ def test_a_broker_joins_takes_a_partition_and_leaves(start_cluster: StartCluster
     finally:
         newcomer.kill()
         newcomer.wait()
+
+
+def test_groups_begin_after_one_of_three_brokers_was_stopped_cleanly(start_cluster: StartCluster) -> None:
+    """Topics with as many replicas as there are brokers can be created: the one that is away joins when it is back."""
+    cluster = start_cluster(3, {"offsets.topic.replication.factor": 3, "offsets.topic.num.partitions": 3})
+    cluster.create_topic("read")
+    cluster.stop_broker(3)
+    wait_until(lambda: cluster.live_brokers() == {1, 2}, "broker 3 is away", TIMEOUT_S)
+    consumer = confluent_consumer(cluster.bootstrap, group_id="late", enable_auto_commit=False)
+    try:
+        wanted = [TopicPartition("read", 0, 7)]
+        assert consumer.commit(offsets=wanted, asynchronous=False)[0].error is None
+        assert consumer.committed([TopicPartition("read", 0)], TIMEOUT_S)[0].offset == 7
+    finally:
+        consumer.close()
+    states = cluster.partitions("__consumer_offsets").values()
+    assert [(sorted(state.replicas), sorted(state.isr)) for state in states] == [([1, 2, 3], [1, 2])] * 3
+    cluster.start_broker(3)
+    cluster.wait_for_isr("__consumer_offsets", [1, 2, 3])
+    assert "could not be created" not in cluster.logs()
 
 
 def run(*arguments: str, exit_code: int = 0) -> str:

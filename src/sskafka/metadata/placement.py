@@ -6,7 +6,9 @@ Brokers are put into a stripe that changes rack with every step as long as it ca
 
 Partition p is led by the broker at `start + p`. Its followers are taken from the stripe behind the leader, first one
 from each rack that has no replica yet, then from any. Each time the leaders have gone around, followers begin one place
-later, so that two brokers do not share all their partitions. Fenced brokers come last and never lead.
+later, so that two brokers do not share all their partitions. Fenced brokers come last and never lead: they get replicas
+where unfenced brokers are too few. A broker on its way down gets none until its controlled shutdown has ended; then it
+is a fenced broker like any other and may be back soon.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,9 +25,9 @@ def place_replicas(
     brokers: Iterable[BrokerRegistration], partitions: range, replication_factor: int, random_start: int
 ) -> list[tuple[int, ...]]:
     """The replicas of each of `partitions`, preferred leader first."""
-    usable = [broker for broker in brokers if not broker.in_controlled_shutdown]
-    unfenced = stripe([broker for broker in usable if not broker.fenced])
-    fenced = stripe([broker for broker in usable if broker.fenced])
+    brokers = list(brokers)
+    unfenced = stripe([broker for broker in brokers if broker.is_active])
+    fenced = stripe([broker for broker in brokers if broker.fenced])
     _check_enough(len(unfenced), len(unfenced) + len(fenced), replication_factor)
     return [_place_one(unfenced, fenced, replication_factor, random_start, number) for number in partitions]
 
@@ -39,10 +41,10 @@ def stripe(brokers: Sequence[BrokerRegistration]) -> list[BrokerRegistration]:
 
 
 def _check_enough(unfenced: int, usable: int, replication_factor: int) -> None:
+    if unfenced == 0:
+        raise PlacementError("all brokers are fenced or in controlled shutdown")
     if replication_factor > usable:
         raise PlacementError(f"replication factor {replication_factor} needs more brokers than the {usable} there are")
-    if unfenced == 0:
-        raise PlacementError("all brokers are fenced")
 
 
 def _place_one(

@@ -57,9 +57,7 @@ def describe_group(
 
 def describe_broker(settings: Settings, names: Collection[str] | None = None) -> list[ConfigEntry]:
     rows = (
-        row
-        for row in _rows(BROKER_SETTINGS, names)
-        if not row.hidden_while_unset or settings[row.name] is not None
+        row for row in _rows(BROKER_SETTINGS, names) if not row.hidden_while_unset or settings[row.name] is not None
     )
     return [_describe_broker_setting(settings, row) for row in rows]
 

@@ -291,7 +291,7 @@ class ReplicaFetcher:
         self._links.call_later(delay_s, lambda: self.look_at_throttle() if number == self._throttle_timer else None)
 
     def look_at_throttle(self) -> None:
-        """Fetch again what the throttle no longer holds back: there is room, the rate changed, or what it applies to."""
+        """Fetch again what the throttle no longer holds back: there is room, or the throttle has changed."""
         must_wait = self._throttle.wait_ms() > 0
         resumed = [
             (key, partition)

@@ -1,8 +1,9 @@
 from collections import Counter
 
 import pytest
-from metadata_clusters import cluster
+from metadata_clusters import SETTINGS, cluster, decided
 
+from sskafka.metadata.broker_lifecycle import begin_controlled_shutdown, fence_brokers
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.placement import PlacementError, place_replicas, stripe
 
@@ -54,5 +55,16 @@ def test_too_few_brokers() -> None:
         place(cluster(2), 1, 3)
     with pytest.raises(PlacementError, match="all brokers are fenced"):
         place(cluster(2, fenced=True), 1, 1)
-    with pytest.raises(PlacementError, match="the 0 there are"):
+    with pytest.raises(PlacementError, match="in controlled shutdown"):
         place(cluster(1, in_controlled_shutdown=True), 1, 1)
+
+
+def test_a_broker_on_its_way_down_gets_no_replicas_until_it_has_stopped() -> None:
+    image = cluster(3)
+    decided(image, begin_controlled_shutdown(image, 3, SETTINGS))
+    assert all(3 not in replicas for replicas in place(image, 6, 2))
+    with pytest.raises(PlacementError, match="replication factor 3 needs more brokers than the 2"):
+        place(image, 1, 3)
+    decided(image, fence_brokers(image, [3], SETTINGS))
+    assert all(replicas[2] == 3 for replicas in place(image, 6, 3))
+    assert all(3 not in replicas for replicas in place(image, 6, 2))

@@ -10,6 +10,7 @@ from sskafka.metadata.image import ClusterImage
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.authorization import AllowAll, Operation, ResourceType
+from sskafka.servers.kafka.creation_warnings import CreationWarnings
 from sskafka.servers.kafka.handlers.configs import ConfigHandlers
 from sskafka.servers.kafka.handlers.producers import ProducerHandlers, ProducerIds
 from sskafka.servers.kafka.handlers.topics import TopicHandlers
@@ -83,8 +84,23 @@ def test_settings_stay_as_they_are() -> None:
     ]
 
 
-def test_topics_that_were_only_asked_about_are_left_unmade() -> None:
-    asyncio.run(TopicCreation(FullController(), SETTINGS).create_automatically(["a"]))
+def test_topics_that_were_only_asked_about_are_left_unmade(caplog: pytest.LogCaptureFixture) -> None:
+    """Clients ask again and again: the log says once why there is no such topic."""
+    creation = TopicCreation(FullController(), SETTINGS)
+    for _ in range(100):
+        asyncio.run(creation.create_automatically(["a", "b"]))
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warnings == [f"topic {name} could not be created: {TEXT}" for name in ("a", "b")]
+
+
+def test_another_reason_why_a_topic_cannot_be_created_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    warnings = CreationWarnings()
+    for reason in ("too few brokers", "too few brokers", "no controller", "too few brokers"):
+        warnings.failed("a", reason)
+    warnings.created("a")
+    warnings.failed("a", "too few brokers")
+    told = [record.getMessage().rpartition(": ")[2] for record in caplog.records if record.levelname == "WARNING"]
+    assert told == ["too few brokers", "no controller", "too few brokers", "too few brokers"]
 
 
 def test_there_are_no_producer_ids() -> None:

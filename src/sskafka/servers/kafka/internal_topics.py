@@ -4,7 +4,6 @@ Who gets a topic from here finds it in the image, and this broker acts on it.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
 
 from sskafka.coordination.internal_topics import internal_topic
@@ -13,10 +12,9 @@ from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.controller import ANSWER_TIMEOUT_MS, Controller
+from sskafka.servers.kafka.creation_warnings import CreationWarnings
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.wire.messages.create_topics import CreateTopicsRequest
-
-log = logging.getLogger(__name__)
 
 
 class InternalTopics:
@@ -34,6 +32,7 @@ class InternalTopics:
         self._settings = settings
         self._when_applied = when_applied
         self._creation = asyncio.Lock()
+        self._warnings = CreationWarnings()
 
     async def find_or_create(self, name: str) -> TopicImage | None:
         """None when it cannot be made now. One request makes it, the others wait for that."""
@@ -54,8 +53,10 @@ class InternalTopics:
         try:
             response = await self._controller.ask(CreateTopicsRequest(topics=[wanted]), ANSWER_TIMEOUT_MS)
         except Exception as error:  # whoever asked is told to try again
-            log.warning("%s could not be created: %s", name, error_code_of(error)[1])
+            self._warnings.failed(name, error_code_of(error)[1])
             return
         for topic in response.topics:
-            if topic.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
-                log.warning("%s could not be created: %s", name, topic.error_message)
+            if topic.error_code in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
+                self._warnings.created(name)
+            else:
+                self._warnings.failed(name, topic.error_message)

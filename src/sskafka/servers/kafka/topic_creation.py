@@ -1,14 +1,11 @@
 """Topics that come into being because somebody asked about them (auto.create.topics.enable)."""
 
-import logging
-
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.controller import ANSWER_TIMEOUT_MS, Controller
+from sskafka.servers.kafka.creation_warnings import CreationWarnings
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-
-log = logging.getLogger(__name__)
 
 USE_DEFAULT = -1
 
@@ -17,6 +14,7 @@ class TopicCreation:
     def __init__(self, controller: Controller, settings: Settings) -> None:
         self._controller = controller
         self._settings = settings
+        self._warnings = CreationWarnings()
 
     @property
     def automatic(self) -> bool:
@@ -29,8 +27,11 @@ class TopicCreation:
         try:
             response = await self._controller.ask(message, ANSWER_TIMEOUT_MS)
         except Exception as error:  # who asked is told that there is no such topic
-            log.warning("topics %s could not be created: %s", ", ".join(names), error_code_of(error)[1])
+            for name in names:
+                self._warnings.failed(name, error_code_of(error)[1])
             return
         for topic in response.topics:
-            if topic.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
-                log.warning("topic %s could not be created: %s", topic.name, topic.error_message)
+            if topic.error_code in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
+                self._warnings.created(topic.name)
+            else:
+                self._warnings.failed(topic.name, topic.error_message)
