@@ -1,6 +1,6 @@
 # Programs from outside PyPI: kcat (Debian), Apache Kafka's own tools and broker and Spark's own Kafka connector (Maven Central), against
 # SSKafka and, where that proves the tests, against Apache Kafka itself.
-.PHONY: apache-kafka spark-kafka interop spark-interop
+.PHONY: apache-kafka spark-kafka interop spark-interop differential
 
 apache-kafka: $(STAMP) ## Fetch Apache Kafka from Maven Central into build/, unless it is there
 	$(BIN)/python -c 'from benchmarks.apache_kafka import resolve_kafka_libs; resolve_kafka_libs()'
@@ -13,3 +13,6 @@ interop: $(STAMP) ## Run the tests with kcat and Apache Kafka's tools (needs jav
 
 spark-interop: $(STAMP) ## Run the tests with Spark's own Kafka connector, beside ours (needs java, mvn)
 	$(BIN)/python -m pytest -q tests/interop/test_spark_*.py $(PYTEST_OPTIONS)
+
+differential: $(STAMP) ## Ask Apache Kafka and SSKafka the same and compare the answers (SEEDS=1,2,3 chooses random requests)
+	$(BIN)/python -m pytest -q tests/interop/differential $(PYTEST_OPTIONS)

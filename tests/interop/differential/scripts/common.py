@@ -1,0 +1,51 @@
+"""Steps that many scripts share."""
+
+from typing import Any
+
+from differential.scripts.batches import batch
+from differential.session import Session
+
+UNKNOWN_ID = bytes(range(16))
+
+
+def create_topic(
+    session: Session, name: str, partitions: int = 1, replication_factor: int = 1, **configs: str
+) -> bytes:
+    """Create a topic without a record of it and return its id once every partition has a leader."""
+    session.look(
+        "CreateTopics",
+        topics=[
+            {
+                "name": name,
+                "num_partitions": partitions,
+                "replication_factor": replication_factor,
+                "configs": [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()],
+            }
+        ],
+    )
+    described = session.wait_for(
+        lambda answer: (
+            len(answer.topics[0].partitions) == partitions
+            and all(
+                one.leader_id >= 0 and len(one.isr_nodes) == replication_factor for one in answer.topics[0].partitions
+            )
+        ),
+        "Metadata",
+        topics=[{"name": name}],
+        allow_auto_topic_creation=False,
+    )
+    topic_id: bytes = described.topics[0].topic_id
+    return topic_id
+
+
+def produce_fields(
+    name: str, topic_id: bytes, data: bytes | None, *, partition: int = 0, acks: int = -1, **more: Any
+) -> dict[str, Any]:
+    topic = {"name": name, "topic_id": topic_id, "partition_data": [{"index": partition, "records": data}]}
+    return {"acks": acks, "timeout_ms": 10_000, "topic_data": [topic], **more}
+
+
+def fill(session: Session, name: str, topic_id: bytes, *values: str, partition: int = 0, **options: Any) -> None:
+    """Produce a batch without a record of it."""
+    answer = session.look("Produce", **produce_fields(name, topic_id, batch(*values, **options), partition=partition))
+    assert answer.responses[0].partition_responses[0].error_code == 0, answer

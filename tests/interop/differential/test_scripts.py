@@ -1,0 +1,40 @@
+"""Apache Kafka and SSKafka answer the same scripts alike, field by field."""
+
+import pytest
+
+from differential.allowed import reason_for
+from differential.catalogue import ONE_BROKER, THREE_BROKERS, Script, scripts_of
+from differential.comparison import compare, report
+from differential.pending import PENDING
+from differential.session import run_script
+from differential.systems import Pair
+
+EXCHANGES_MIN = 1500
+
+_exchanges: dict[str, int] = {}
+
+
+def check(pair: Pair, script: Script) -> None:
+    kafka, sskafka = run_script(pair, script.run, script.prefix)
+    _exchanges[script.name] = len(kafka)
+    found = [one for one in compare(script.name, kafka, sskafka) if reason_for(one) is None]
+    described = f"{len(found)} differences\n{report(found)}"
+    if found and script.name in PENDING:
+        pytest.xfail(f"{PENDING[script.name]}: {described}")
+    assert not found, described
+
+
+@pytest.mark.parametrize("script", scripts_of(ONE_BROKER), ids=lambda script: script.name)
+def test_one_broker(pair: Pair, script: Script) -> None:
+    check(pair, script)
+
+
+@pytest.mark.parametrize("script", scripts_of(THREE_BROKERS), ids=lambda script: script.name)
+def test_three_brokers(cluster_pair: Pair, script: Script) -> None:
+    check(cluster_pair, script)
+
+
+def test_exchanges_are_many() -> None:
+    if len(_exchanges) < len(scripts_of(ONE_BROKER + THREE_BROKERS)):
+        pytest.skip("only some of the scripts ran")
+    assert sum(_exchanges.values()) >= EXCHANGES_MIN, _exchanges
