@@ -13,6 +13,8 @@ from http_door import HttpClient
 from waiting import wait_until
 from wire_connection import Connection
 
+from sskafka.model.ids import parse_uuid
+from sskafka.model.properties import parse_properties
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from sskafka.wire.messages.describe_cluster import DescribeClusterRequest
 from sskafka.wire.messages.describe_quorum import DescribeQuorumRequest, RequestPartitionData, RequestTopicData
@@ -80,6 +82,11 @@ def live_brokers(at: BrokerProcess) -> set[int]:
         return {broker.broker_id for broker in connection.call(DescribeClusterRequest(), version=0).brokers}
 
 
+def directory_id(broker: BrokerProcess) -> bytes:
+    properties = parse_properties((broker.data_directory / "meta.properties").read_text())
+    return parse_uuid(properties["directory.id"])
+
+
 def test_brokers_pass_on_what_only_the_controller_can_do(node: StartNode) -> None:
     controller = node(CONTROLLER_ID).start()
     brokers = [node(number).start() for number in (1, 2)]
@@ -96,6 +103,8 @@ def test_brokers_pass_on_what_only_the_controller_can_do(node: StartNode) -> Non
         assert topic.partitions[0].leader_id == CONTROLLER_ID
         assert [voter.replica_id for voter in topic.partitions[0].current_voters] == [CONTROLLER_ID]
         assert {observer.replica_id for observer in topic.partitions[0].observers} == {1, 2}
+        directories = {observer.replica_id: observer.replica_directory_id for observer in topic.partitions[0].observers}
+        assert directories == {number: directory_id(broker) for number, broker in enumerate(brokers, 1)}
 
 
 def test_a_controller_that_was_killed_comes_back_and_its_brokers_go_on(node: StartNode) -> None:

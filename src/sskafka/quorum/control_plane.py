@@ -20,6 +20,7 @@ from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import AbortTransactionRecord, MetadataRecord
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import ZERO_UUID, Uuid
 from sskafka.model.settings import Settings
 from sskafka.quorum.active_controller import ActiveController, FirstRecords
 from sskafka.quorum.bootstrap import bootstrap_records
@@ -45,7 +46,9 @@ from sskafka.raft.timing import Timing
 from sskafka.raft.voters import NO_NODE
 from sskafka.storage.disk import Disk
 from sskafka.storage.loop_background import LoopBackground
+from sskafka.storage.meta_properties import read_meta_properties
 from sskafka.wire.messages.describe_quorum import DescribeQuorumRequest
+from sskafka.wire.messages.fetch import FetchRequest
 from sskafka.wire.schema import Message
 
 _log = logging.getLogger(__name__)
@@ -96,7 +99,10 @@ class ControlPlane:
         self.addresses = voter_addresses(settings, self._log.setup)
         timeout_ms: int = settings["controller.quorum.request.timeout.ms"]
         self._options = ConnectionOptions(f"node-{self.node_id}", timeout_ms, timeout_ms)
-        self._peers = PeerNetwork(cluster_id, self.addresses, self._options, self._told_of_other_cluster)
+        self.directory_id = _metadata_directory_id(disk, settings)
+        self._peers = PeerNetwork(
+            cluster_id, self.addresses, self._options, self._told_of_other_cluster, self.directory_id
+        )
         self._network = network or self._peers
         self._driver = self._new_driver(executor, random)
         sessions = BrokerSessions(settings["broker.session.timeout.ms"])
@@ -185,7 +191,10 @@ class ControlPlane:
 
     async def answer(self, request: WireRequest) -> Message:
         """Raises KafkaError for what has no place in an answer's partition."""
-        return response_to_wire(await self.ask_raft(request_from_wire(request, self._cluster_id, self.node_id)))
+        asked = request_from_wire(request, self._cluster_id, self.node_id)
+        if isinstance(request, FetchRequest):
+            self._describer.note_directory(request)
+        return response_to_wire(await self.ask_raft(asked))
 
     async def ask_raft(self, request: Request) -> Response:
         answered: asyncio.Future[Response] = self._loop.create_future()
@@ -261,3 +270,8 @@ class ControlPlane:
             others = ", ".join(str(node) for node in sorted(self._other_cluster))
             text = f"this node belongs to cluster {self._cluster_id}, but nodes {others} to another one"
             self._on_failure(KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, text))
+
+
+def _metadata_directory_id(disk: Disk, settings: Settings) -> Uuid:
+    meta = read_meta_properties(disk, settings.metadata_directory)
+    return ZERO_UUID if meta is None or meta.directory_id is None else meta.directory_id

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 
 from sskafka.client.connection import Address
 from sskafka.model.clock import Clock
+from sskafka.model.error_texts import error_text
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import METADATA_TOPIC
+from sskafka.model.ids import METADATA_TOPIC, ZERO_UUID, Uuid
+from sskafka.quorum.raft_messages import fetching_replica_id
 from sskafka.raft.node import RaftNode
 from sskafka.raft.progress import NEVER, ReplicaProgress
 from sskafka.wire.messages.describe_quorum import (
@@ -14,9 +16,11 @@ from sskafka.wire.messages.describe_quorum import (
     Listener,
     Node,
     ReplicaState,
+    RequestTopicData,
     ResponsePartitionData,
     ResponseTopicData,
 )
+from sskafka.wire.messages.fetch import FetchRequest
 
 PARTITION = 0
 
@@ -27,37 +31,40 @@ class QuorumDescriber:
         self._clock = clock
         self._addresses = addresses
         self._listener_name = listener_name
+        self._directory_ids: dict[int, Uuid] = {}
+
+    def note_directory(self, request: FetchRequest) -> None:
+        """Remember the metadata directory of a node that fetches the metadata log."""
+        for topic in request.topics:
+            for partition in topic.partitions:
+                self._directory_ids[fetching_replica_id(request)] = partition.replica_directory_id
 
     def describe(self, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
-        topics = [
-            ResponseTopicData(
-                topic.topic_name, [self._partition(topic.topic_name, item.partition_index) for item in topic.partitions]
-            )
-            for topic in request.topics
-        ]
+        """Kafka answers for the partition of the metadata log when it alone is asked for, and for nothing else."""
+        asked = [(topic.topic_name, item.partition_index) for topic in request.topics for item in topic.partitions]
+        if asked != [(METADATA_TOPIC, PARTITION)]:
+            return DescribeQuorumResponse(topics=[_unknown(topic) for topic in request.topics])
+        topics = [ResponseTopicData(METADATA_TOPIC, [self._metadata_partition()])]
         nodes = [
             Node(voter_id, [Listener(self._listener_name, *self._addresses[voter_id])])
             for voter_id in self._node.state.voters.ids
             if voter_id in self._addresses
         ]
-        return DescribeQuorumResponse(error_message=None, topics=topics, nodes=nodes)
+        return DescribeQuorumResponse(topics=topics, nodes=nodes)
 
-    def _partition(self, topic_name: str, index: int) -> ResponsePartitionData:
+    def _metadata_partition(self) -> ResponsePartitionData:
         progress = self._node.progress
-        if topic_name != METADATA_TOPIC or index != PARTITION:
-            return ResponsePartitionData(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
         assert progress is not None, "only the leader is asked"
         node = self._node
         voters = {node.state.node_id: self._own_state()}
         voters |= {voter_id: self._state(voter_id, seen) for voter_id, seen in progress.replicas.items()}
         return ResponsePartitionData(
-            partition_index=index,
-            error_message=None,
+            partition_index=PARTITION,
             leader_id=node.state.node_id,
             leader_epoch=node.epoch,
             high_watermark=node.high_watermark,
             current_voters=[voters[voter_id] for voter_id in sorted(voters)],
-            observers=[self._state(node_id, seen) for node_id, seen in sorted(progress.observers.items())],
+            observers=[self._observer(node_id, seen) for node_id, seen in sorted(progress.observers.items())],
         )
 
     def _own_state(self) -> ReplicaState:
@@ -69,6 +76,12 @@ class QuorumDescriber:
             last_fetch_timestamp=now_ms,
             last_caught_up_timestamp=now_ms,
         )
+
+    def _observer(self, replica_id: int, seen: ReplicaProgress) -> ReplicaState:
+        """Voters of a static quorum are known by their id alone; observers also by their directory."""
+        state = self._state(replica_id, seen)
+        state.replica_directory_id = self._directory_ids.get(replica_id, ZERO_UUID)
+        return state
 
     def _state(self, replica_id: int, seen: ReplicaProgress) -> ReplicaState:
         return ReplicaState(
@@ -83,3 +96,9 @@ class QuorumDescriber:
         if monotonic_ms == NEVER:
             return NEVER
         return self._clock.now_ms() - int(self._clock.monotonic_ms()) + monotonic_ms
+
+
+def _unknown(topic: RequestTopicData) -> ResponseTopicData:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    partitions = [ResponsePartitionData(item.partition_index, code, error_text(code)) for item in topic.partitions]
+    return ResponseTopicData(topic.topic_name, partitions)

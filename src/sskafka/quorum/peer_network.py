@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from sskafka.client.connection import Address, Connection, ConnectionOptions, connect
 from sskafka.client.errors import ClientError
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import Uuid
 from sskafka.quorum.raft_messages import response_from_wire, to_wire
 from sskafka.raft.messages import FetchRequest, FetchSnapshotRequest, PeerRequest, PeerResponse
 from sskafka.records.batch import CorruptBatchError
@@ -50,8 +51,10 @@ class PeerNetwork:
         addresses: Mapping[int, Address],
         options: ConnectionOptions,
         on_other_cluster: Callable[[int], None],
+        directory_id: Uuid,
     ) -> None:
         self._cluster_id = cluster_id
+        self._directory_id = directory_id
         self._urgent = {node: NodeConnection(address, options) for node, address in addresses.items()}
         self._patient = {node: NodeConnection(address, options) for node, address in addresses.items()}
         self._on_other_cluster = on_other_cluster
@@ -81,7 +84,7 @@ class PeerNetwork:
         done(response)
 
     async def _ask(self, node: NodeConnection, request: PeerRequest, to: int) -> PeerResponse:
-        message = to_wire(request, self._cluster_id, to)
+        message = to_wire(request, self._cluster_id, to, self._directory_id)
         connection = await node.get()
         key = message.SCHEMA.key
         assert key is not None

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID
+from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, Uuid
 from sskafka.raft import messages as raft
 from sskafka.raft.log_view import Batch, OffsetAndEpoch
 from sskafka.records.batch import HEADER_BYTES, check_structure, read_header
@@ -46,7 +46,8 @@ def batches_in(records: Buffer) -> tuple[Batch, ...]:
 # --- what this node asks --------------------------------------------------------------------------
 
 
-def to_wire(request: raft.PeerRequest, cluster_id: str, to: int) -> WireRequest:
+def to_wire(request: raft.PeerRequest, cluster_id: str, to: int, directory_id: Uuid = ZERO_UUID) -> WireRequest:
+    """`directory_id` is that of the metadata log of this node, by which the leader describes its observers."""
     match request:
         case raft.VoteRequest():
             return _vote_request(request, cluster_id, to)
@@ -57,7 +58,7 @@ def to_wire(request: raft.PeerRequest, cluster_id: str, to: int) -> WireRequest:
         case raft.EndQuorumEpochRequest():
             return _end_request(request, cluster_id)
         case raft.FetchRequest():
-            return _fetch_request(request, cluster_id)
+            return _fetch_request(request, cluster_id, directory_id)
         case raft.FetchSnapshotRequest():
             return _snapshot_request(request, cluster_id)
 
@@ -84,12 +85,13 @@ def _end_request(request: raft.EndQuorumEpochRequest, cluster_id: str) -> end_qu
     return end_quorum_epoch.EndQuorumEpochRequest(cluster_id, [topic])
 
 
-def _fetch_request(request: raft.FetchRequest, cluster_id: str) -> fetch.FetchRequest:
+def _fetch_request(request: raft.FetchRequest, cluster_id: str, directory_id: Uuid) -> fetch.FetchRequest:
     partition = fetch.FetchPartition(
         current_leader_epoch=request.leader_epoch,
         fetch_offset=request.fetch_offset,
         last_fetched_epoch=request.last_fetched_epoch,
         partition_max_bytes=request.max_bytes,
+        replica_directory_id=directory_id,
         high_watermark=request.high_watermark,
     )
     return fetch.FetchRequest(
@@ -211,8 +213,13 @@ def _vote_asked(partition: vote.RequestPartitionData) -> raft.VoteRequest:
     return raft.VoteRequest(partition.replica_id, partition.replica_epoch, log_end, partition.pre_vote)
 
 
+def fetching_replica_id(request: fetch.FetchRequest) -> int:
+    """The id of the node that fetches; newer versions have it in a field of its own."""
+    return request.replica_id if request.replica_id != NOTHING else request.replica_state.replica_id
+
+
 def _fetch_asked(request: fetch.FetchRequest, partition: fetch.FetchPartition) -> raft.FetchRequest:
-    replica_id = request.replica_id if request.replica_id != NOTHING else request.replica_state.replica_id
+    replica_id = fetching_replica_id(request)
     if replica_id == NOTHING:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the metadata log is fetched by nodes of the cluster alone")
     return raft.FetchRequest(

@@ -3,7 +3,7 @@
 from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, message, request, response, since
+from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, ignorable, message, request, response, since
 
 
 @message
@@ -21,7 +21,7 @@ class DescribeClusterBroker:
     host: String = ""
     port: Int32 = 0
     rack: String | None = None
-    is_fenced: Annotated[Bool, since(2)] = False
+    is_fenced: Annotated[Bool, since(2), ignorable] = False
 
 
 @message
@@ -31,7 +31,7 @@ class DescribeClusterResponse:
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     error_message: String | None = None
-    endpoint_type: Annotated[Int8, since(1)] = 1
+    endpoint_type: Annotated[Int8, since(1), ignorable] = 1
     cluster_id: String = ""
     controller_id: Int32 = -1
     brokers: list[DescribeClusterBroker] = field(default_factory=list)

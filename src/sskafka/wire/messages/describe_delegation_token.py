@@ -3,7 +3,7 @@
 from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bytes, Int16, Int32, Int64, String, message, request, response, since
+from sskafka.wire.schema import Bytes, Int16, Int32, Int64, String, ignorable, message, request, response, since
 
 
 @message
@@ -29,8 +29,8 @@ class DescribedDelegationTokenRenewer:
 class DescribedDelegationToken:
     principal_type: String = ""
     principal_name: String = ""
-    token_requester_principal_type: Annotated[String, since(3)] = ""
-    token_requester_principal_name: Annotated[String, since(3)] = ""
+    token_requester_principal_type: Annotated[String, since(3), ignorable] = ""
+    token_requester_principal_name: Annotated[String, since(3), ignorable] = ""
     issue_timestamp: Int64 = 0
     expiry_timestamp: Int64 = 0
     max_timestamp: Int64 = 0

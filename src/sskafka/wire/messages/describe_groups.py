@@ -27,13 +27,13 @@ class DescribedGroupMember:
 @message
 class DescribedGroup:
     error_code: Int16 = 0
-    error_message: Annotated[String | None, since(6)] = None
+    error_message: Annotated[String | None, since(6), ignorable] = None
     group_id: String = ""
     group_state: String = ""
     protocol_type: String = ""
     protocol_data: String = ""
     members: list[DescribedGroupMember] = field(default_factory=list)
-    authorized_operations: Annotated[Int32, since(3)] = -2147483648
+    authorized_operations: Annotated[Int32, since(3), ignorable] = -2147483648
 
 
 @message

@@ -28,7 +28,7 @@ class DescribeQuorumRequest:
 @message
 class ReplicaState:
     replica_id: Int32 = 0
-    replica_directory_id: Annotated[Uuid, since(2)] = ZERO_UUID
+    replica_directory_id: Annotated[Uuid, since(2), ignorable] = ZERO_UUID
     log_end_offset: Int64 = 0
     last_fetch_timestamp: Annotated[Int64, since(1), ignorable] = -1
     last_caught_up_timestamp: Annotated[Int64, since(1), ignorable] = -1
@@ -72,4 +72,4 @@ class DescribeQuorumResponse:
     error_code: Int16 = 0
     error_message: Annotated[String | None, since(2), ignorable] = ""
     topics: list[ResponseTopicData] = field(default_factory=list)
-    nodes: Annotated[list[Node], since(2)] = field(default_factory=list)
+    nodes: Annotated[list[Node], since(2), ignorable] = field(default_factory=list)

@@ -3,7 +3,7 @@
 from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Int8, Int16, Int32, String, message, request, response, since
+from sskafka.wire.schema import Int8, Int16, Int32, String, ignorable, message, request, response, since
 
 
 @message
@@ -39,5 +39,5 @@ class ElectLeadersResponse:
     SCHEMA: ClassVar = response(43, versions=(0, 2), flexible_from=2)
 
     throttle_time_ms: Int32 = 0
-    error_code: Annotated[Int16, since(1)] = 0
+    error_code: Annotated[Int16, since(1), ignorable] = 0
     replica_election_results: list[ReplicaElectionResult] = field(default_factory=list)

@@ -103,11 +103,13 @@ class PartitionData:
     high_watermark: Int64 = 0
     last_stable_offset: Int64 = -1
     log_start_offset: Annotated[Int64, since(5), ignorable] = -1
-    diverging_epoch: Annotated[EpochEndOffset, tagged(0, since=12)] = field(default_factory=EpochEndOffset)
-    current_leader: Annotated[LeaderIdAndEpoch, tagged(1, since=12)] = field(default_factory=LeaderIdAndEpoch)
-    snapshot_id: Annotated[SnapshotId, tagged(2, since=12)] = field(default_factory=SnapshotId)
+    diverging_epoch: Annotated[EpochEndOffset, tagged(0, since=12), ignorable] = field(default_factory=EpochEndOffset)
+    current_leader: Annotated[LeaderIdAndEpoch, tagged(1, since=12), ignorable] = field(
+        default_factory=LeaderIdAndEpoch
+    )
+    snapshot_id: Annotated[SnapshotId, tagged(2, since=12), ignorable] = field(default_factory=SnapshotId)
     aborted_transactions: list[AbortedTransaction] | None = field(default_factory=list)
-    preferred_read_replica: Annotated[Int32, since(11)] = -1
+    preferred_read_replica: Annotated[Int32, since(11), ignorable] = -1
     records: Records | None = None
 
 
@@ -132,6 +134,6 @@ class FetchResponse:
 
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, since(7), ignorable] = 0
-    session_id: Annotated[Int32, since(7)] = 0
+    session_id: Annotated[Int32, since(7), ignorable] = 0
     responses: list[FetchableTopicResponse] = field(default_factory=list)
-    node_endpoints: Annotated[list[NodeEndpoint], tagged(0, since=16)] = field(default_factory=list)
+    node_endpoints: Annotated[list[NodeEndpoint], tagged(0, since=16), ignorable] = field(default_factory=list)

@@ -88,4 +88,4 @@ class FetchSnapshotResponse:
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     topics: list[ResponseTopicSnapshot] = field(default_factory=list)
-    node_endpoints: Annotated[list[NodeEndpoint], tagged(0, since=1)] = field(default_factory=list)
+    node_endpoints: Annotated[list[NodeEndpoint], tagged(0, since=1), ignorable] = field(default_factory=list)

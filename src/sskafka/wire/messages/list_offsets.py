@@ -35,7 +35,7 @@ class ListOffsetsPartitionResponse:
     error_code: Int16 = 0
     timestamp: Int64 = -1
     offset: Int64 = -1
-    leader_epoch: Annotated[Int32, since(4)] = -1
+    leader_epoch: Annotated[Int32, since(4), ignorable] = -1
 
 
 @message

@@ -62,7 +62,7 @@ class MetadataResponseTopic:
     topic_id: Annotated[Uuid, since(10), ignorable] = ZERO_UUID
     is_internal: Annotated[Bool, since(1), ignorable] = False
     partitions: list[MetadataResponsePartition] = field(default_factory=list)
-    topic_authorized_operations: Annotated[Int32, since(8)] = -2147483648
+    topic_authorized_operations: Annotated[Int32, since(8), ignorable] = -2147483648
 
 
 @message
@@ -74,5 +74,5 @@ class MetadataResponse:
     cluster_id: Annotated[String | None, since(2), ignorable] = None
     controller_id: Annotated[Int32, since(1), ignorable] = -1
     topics: list[MetadataResponseTopic] = field(default_factory=list)
-    cluster_authorized_operations: Annotated[Int32, between(8, 10)] = -2147483648
+    cluster_authorized_operations: Annotated[Int32, between(8, 10), ignorable] = -2147483648
     error_code: Annotated[Int16, since(13), ignorable] = 0

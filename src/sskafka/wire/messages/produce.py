@@ -65,7 +65,9 @@ class PartitionProduceResponse:
     log_start_offset: Annotated[Int64, since(5), ignorable] = -1
     record_errors: Annotated[list[BatchIndexAndErrorMessage], since(8), ignorable] = field(default_factory=list)
     error_message: Annotated[String | None, since(8), ignorable] = None
-    current_leader: Annotated[LeaderIdAndEpoch, tagged(0, since=10)] = field(default_factory=LeaderIdAndEpoch)
+    current_leader: Annotated[LeaderIdAndEpoch, tagged(0, since=10), ignorable] = field(
+        default_factory=LeaderIdAndEpoch
+    )
 
 
 @message
@@ -89,4 +91,4 @@ class ProduceResponse:
 
     responses: list[TopicProduceResponse] = field(default_factory=list)
     throttle_time_ms: Int32 = 0
-    node_endpoints: Annotated[list[NodeEndpoint], tagged(0, since=10)] = field(default_factory=list)
+    node_endpoints: Annotated[list[NodeEndpoint], tagged(0, since=10), ignorable] = field(default_factory=list)

@@ -76,4 +76,4 @@ class VoteResponse:
 
     error_code: Int16 = 0
     topics: list[ResponseTopicData] = field(default_factory=list)
-    node_endpoints: Annotated[list[NodeEndpoint], tagged(0, since=1)] = field(default_factory=list)
+    node_endpoints: Annotated[list[NodeEndpoint], tagged(0, since=1), ignorable] = field(default_factory=list)

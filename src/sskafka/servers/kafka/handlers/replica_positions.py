@@ -5,6 +5,7 @@ Kafka tells that of the metadata log alone, and so does the controller, to whom 
 
 from typing import Any
 
+from sskafka.model.error_texts import error_text
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import METADATA_TOPIC
 from sskafka.replication.partition import UNKNOWN_EPOCH, Partition
@@ -42,15 +43,15 @@ class ReplicaPositionsHandler:
             )
             for topic in message.topics
         ]
-        return DescribeQuorumResponse(error_message=None, topics=topics)
+        return DescribeQuorumResponse(topics=topics)
 
     def _partition(self, topic: str, index: int) -> ResponsePartitionData:
         try:
             partition = self._replicas.find(topic, index)
             partition.check_leader_epoch(UNKNOWN_EPOCH)
         except Exception as error:
-            code, text = error_code_of(error)
-            return ResponsePartitionData(index, code, text)
+            code, _ = error_code_of(error)
+            return ResponsePartitionData(index, code, error_text(code))
         return _described(index, partition)
 
 
@@ -62,7 +63,6 @@ def _described(index: int, partition: Partition) -> ResponsePartitionData:
     return ResponsePartitionData(
         partition_index=index,
         error_code=ErrorCode.NONE,
-        error_message=None,
         leader_id=leader.broker_id,
         leader_epoch=leader.leader_epoch,
         high_watermark=partition.high_watermark,
