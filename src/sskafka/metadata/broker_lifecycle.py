@@ -14,7 +14,7 @@ from sskafka.metadata.elections import (
     changes_as_brokers_go,
     changes_as_only_broker_returns,
 )
-from sskafka.metadata.features import KRAFT_VERSION, SUPPORTED_FEATURES
+from sskafka.metadata.features import ACCEPTED_FEATURES, KRAFT_VERSION
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import (
     FENCE,
@@ -115,7 +115,7 @@ def unregister_broker(
 ) -> Decision[UnregisterBrokerResponse]:
     broker = image.brokers.get(request.broker_id)
     if broker is None:
-        message = f"there is no broker {request.broker_id}"
+        message = f"Broker ID {request.broker_id} is not currently registered"
         response = UnregisterBrokerResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED, error_message=message)
         return Decision((), response)
     rules = ElectionRules(image, settings, going=(broker.id,))
@@ -126,7 +126,7 @@ def unregister_broker(
 
 def supported_features() -> list[Feature]:
     """What a broker of this software says of itself when it registers."""
-    return [Feature(name, levels.minimum, levels.maximum) for name, levels in SUPPORTED_FEATURES.items()]
+    return [Feature(name, levels.minimum, levels.maximum) for name, levels in ACCEPTED_FEATURES.items()]
 
 
 def _registration_problem(

@@ -78,18 +78,25 @@ SUPPORTED_FEATURES: Mapping[str, FeatureRange] = MappingProxyType(
         TRANSACTION_VERSION: FeatureRange(0, 2),
         GROUP_VERSION: FeatureRange(0, 1),
         ELR_VERSION: FeatureRange(0, 1),
-        SHARE_VERSION: FeatureRange(0, 1),
-        STREAMS_VERSION: FeatureRange(0, 1),
+        SHARE_VERSION: FeatureRange(0, 0),
+        STREAMS_VERSION: FeatureRange(0, 0),
     }
 )
+"""What this software does. It has no share groups and no streams groups."""
+
+ACCEPTED_FEATURES: Mapping[str, FeatureRange] = MappingProxyType(
+    {**SUPPORTED_FEATURES, SHARE_VERSION: FeatureRange(0, 1), STREAMS_VERSION: FeatureRange(0, 1)}
+)
+"""Levels that a cluster may have finalized for this software to take part in it.
+
+Clusters that Kafka formatted have share and streams groups switched on: brokers of ours serve everything else there.
+"""
 
 NEW_CLUSTER_LEVELS: Mapping[str, int] = MappingProxyType(
     {
         METADATA_VERSION: LATEST_METADATA_VERSION,
         ELR_VERSION: 1,
         GROUP_VERSION: 1,
-        SHARE_VERSION: 1,
-        STREAMS_VERSION: 1,
         TRANSACTION_VERSION: 2,
     }
 )
@@ -100,8 +107,6 @@ _FIRST_USED_IN = {
     GROUP_VERSION: 22,  # 4.0-IV0
     TRANSACTION_VERSION: 24,  # 4.0-IV2
     ELR_VERSION: 26,  # 4.1-IV0
-    STREAMS_VERSION: 28,  # 4.2-IV0
-    SHARE_VERSION: 28,  # 4.2-IV0
 }
 
 

@@ -14,9 +14,7 @@ def allocate_producer_ids(
     image: ClusterImage, request: AllocateProducerIdsRequest
 ) -> Decision[AllocateProducerIdsResponse]:
     broker = image.brokers.get(request.broker_id)
-    if broker is None:
-        return Decision((), AllocateProducerIdsResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED))
-    if broker.epoch != request.broker_epoch:
+    if broker is None or broker.epoch != request.broker_epoch:
         return Decision((), AllocateProducerIdsResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
     first = image.next_producer_id
     if first > PRODUCER_ID_MAX - BLOCK_SIZE:

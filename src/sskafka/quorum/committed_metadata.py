@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 
 from sskafka.metadata.delta import MetadataDelta
-from sskafka.metadata.features import SUPPORTED_FEATURES
+from sskafka.metadata.features import ACCEPTED_FEATURES
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.image_changes import changes_between
 from sskafka.metadata.record_codec import UnknownRecordError, decode_record
@@ -114,7 +114,7 @@ class CommittedMetadata:
 
     def _check_features(self, image: ClusterImage) -> None:
         for name, level in image.features.items():
-            supported = SUPPORTED_FEATURES.get(name)
+            supported = ACCEPTED_FEATURES.get(name)
             if supported is None or not supported.minimum <= level <= supported.maximum:
                 can = f"{supported.minimum} to {supported.maximum}" if supported else "none"
                 where = self._log.directory

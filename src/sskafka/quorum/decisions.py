@@ -17,7 +17,9 @@ from sskafka.metadata.broker_lifecycle import (
     unregister_broker,
 )
 from sskafka.metadata.broker_sessions import BrokerSessions
+from sskafka.metadata.client_quotas import alter_client_quotas
 from sskafka.metadata.config_changes import alter_configs, incremental_alter_configs
+from sskafka.metadata.controller_registration import register_controller
 from sskafka.metadata.decision import Decision, RandomBytes
 from sskafka.metadata.elect_leaders import elect_leaders
 from sskafka.metadata.feature_updates import update_features
@@ -27,6 +29,7 @@ from sskafka.metadata.partition_growth import create_partitions
 from sskafka.metadata.producer_ids import allocate_producer_ids
 from sskafka.metadata.reassignments import alter_partition_reassignments
 from sskafka.metadata.replica_directories import assign_replicas_to_dirs
+from sskafka.metadata.scram_credentials import alter_user_scram_credentials
 from sskafka.metadata.topics import create_topics, delete_topics
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode
@@ -72,6 +75,9 @@ class Decisions:
             ),
             ApiKey.UPDATE_FEATURES: lambda image, request: update_features(image, request, settings),
             ApiKey.ASSIGN_REPLICAS_TO_DIRS: lambda image, request: assign_replicas_to_dirs(image, request, settings),
+            ApiKey.ALTER_CLIENT_QUOTAS: alter_client_quotas,
+            ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter_user_scram_credentials,
+            ApiKey.CONTROLLER_REGISTRATION: register_controller,
             ApiKey.BROKER_REGISTRATION: self._register,
             ApiKey.BROKER_HEARTBEAT: self._heartbeat,
             ApiKey.UNREGISTER_BROKER: self._unregister,

@@ -36,6 +36,10 @@ def _message_class(api_name: str, kind: str) -> type[Any]:
     return cls
 
 
+OWN_KEYS_FROM = 20_000
+"""Keys of our own APIs, which ask for what Kafka has no API for. Kafka has no key above 10,000."""
+
+
 class ApiKey(IntEnum):
     PRODUCE = 0
     FETCH = 1
@@ -126,7 +130,6 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
-    # Our own; Kafka has none above 10,000.
     RECORD_COUNTS = 20001
     PLACE_RECORD = 20002
     FLUSH_LOGS = 20003

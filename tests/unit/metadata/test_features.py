@@ -1,6 +1,6 @@
 import pytest
 
-from sskafka.metadata.features import SUPPORTED_FEATURES, new_cluster_levels, parse_metadata_version
+from sskafka.metadata.features import ACCEPTED_FEATURES, SUPPORTED_FEATURES, new_cluster_levels, parse_metadata_version
 
 
 @pytest.mark.parametrize(
@@ -15,13 +15,11 @@ def test_an_unknown_release_is_refused() -> None:
         parse_metadata_version("9.9")
 
 
-def test_a_new_cluster_finalizes_what_kafka_4_3_does() -> None:
+def test_a_new_cluster_finalizes_what_kafka_4_3_does_but_share_and_streams_groups() -> None:
     assert new_cluster_levels() == {
         "metadata.version": 30,
         "eligible.leader.replicas.version": 1,
         "group.version": 1,
-        "share.version": 1,
-        "streams.version": 1,
         "transaction.version": 2,
     }
     assert new_cluster_levels(20) == {"metadata.version": 20}
@@ -30,3 +28,9 @@ def test_a_new_cluster_finalizes_what_kafka_4_3_does() -> None:
 def test_what_a_new_cluster_finalizes_is_supported() -> None:
     for name, level in new_cluster_levels().items():
         assert SUPPORTED_FEATURES[name].minimum <= level <= SUPPORTED_FEATURES[name].maximum
+
+
+@pytest.mark.parametrize("name", ["share.version", "streams.version"])
+def test_clusters_with_features_that_are_not_served_are_accepted(name: str) -> None:
+    assert SUPPORTED_FEATURES[name] == (0, 0)
+    assert ACCEPTED_FEATURES[name] == (0, 1)

@@ -21,7 +21,7 @@ def test_only_the_present_life_of_a_broker_is_served() -> None:
     stale = AllocateProducerIdsRequest(1, image.brokers[1].epoch - 1)
     assert allocate_producer_ids(image, stale).response.error_code == ErrorCode.STALE_BROKER_EPOCH
     unknown = AllocateProducerIdsRequest(9, 0)
-    assert allocate_producer_ids(image, unknown).response.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED
+    assert allocate_producer_ids(image, unknown).response.error_code == ErrorCode.STALE_BROKER_EPOCH
 
 
 def test_ids_run_out_without_wrapping() -> None:

@@ -50,8 +50,8 @@ def test_a_new_cluster_begins_with_its_features() -> None:
     asyncio.run(scenario(disk))
     first, *others = stored(disk)
     assert read_control_type(first.record.key) == ControlType.LEADER_CHANGE
-    assert [type(decode_record(item.record.value or b"")).__name__ for item in others[:7]] == [
-        *["FeatureLevelRecord"] * 6,
+    assert [type(decode_record(item.record.value or b"")).__name__ for item in others[:5]] == [
+        *["FeatureLevelRecord"] * 4,
         "ConfigRecord",
     ]
 
@@ -240,7 +240,7 @@ def test_a_new_cluster_waits_for_room_to_write_its_first_records() -> None:
             await register(node)
             return node.plane.leader_epoch, len(image_of(node).features)
 
-    assert asyncio.run(scenario(SimulatedDisk())) == (3, 6)
+    assert asyncio.run(scenario(SimulatedDisk())) == (3, 4)
 
 
 def test_a_failed_sync_ends_the_node_and_nothing_is_answered() -> None:

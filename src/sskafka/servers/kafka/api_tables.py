@@ -37,6 +37,7 @@ from sskafka.servers.kafka.handlers.readers import ReaderHandlers
 from sskafka.servers.kafka.handlers.replica_positions import ReplicaPositionsHandler
 from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandler
 from sskafka.servers.kafka.handlers.topics import TopicHandlers
+from sskafka.servers.kafka.rare_apis import register_rare_broker_apis, register_rare_controller_apis
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.topic_creation import TopicCreation
 from sskafka.servers.kafka.transaction_services import TransactionServices
@@ -92,8 +93,8 @@ def register_broker_apis(
     registry.add(ApiKey.PRODUCE, produce.handle, advertised_min=0)  # older librdkafka compresses only then
     registry.add(ApiKey.FETCH, fetch.handle)
     registry.add(ApiKey.API_VERSIONS, ApiVersionsHandler(registry, view).handle)
-    quorum.register(registry)
-    ControllerHandlers(controller).register(registry)
+    quorum.register(registry, is_advertised=False)
+    ControllerHandlers(controller).register(registry, is_advertised=False)
     MetadataHandler(view, TopicCreation(controller, settings)).register(registry)
     TopicPartitionsHandler(view, settings["max.request.partition.size.limit"]).register(registry)
     ClusterHandler(view).register(registry)
@@ -109,6 +110,7 @@ def register_broker_apis(
     ReaderHandlers(replicas).register(registry)
     groups.register(registry, view, controller)
     transactions.register(registry)
+    register_rare_broker_apis(registry, view, controller, settings)
 
 
 def register_controller_apis(registry: Registry, control: NodeControl, settings: Settings, cluster_id: str) -> None:
@@ -117,12 +119,13 @@ def register_controller_apis(registry: Registry, control: NodeControl, settings:
     quorum = QuorumHandlers(direct)
     registry.add(ApiKey.FETCH, quorum.fetch_metadata(registry))
     registry.add(ApiKey.API_VERSIONS, ApiVersionsHandler(registry, view).handle)
-    quorum.register(registry)
-    ControllerHandlers(direct).register(registry)
+    quorum.register(registry, is_advertised=True)
+    ControllerHandlers(direct).register(registry, is_advertised=True)
     AdministrationHandlers(direct).register(registry)
     TopicHandlers(direct).register(registry)
     ConfigHandlers(settings["node.id"], direct, settings).register(registry)
     ClusterHandler(view, lambda: _described(direct.voter_addresses)).register(registry)
+    register_rare_controller_apis(registry, view, direct, settings)
 
 
 async def allocate_producer_ids(control: NodeControl, broker_id: int) -> range:

@@ -12,7 +12,7 @@ from sskafka.model.counters import RequestCounters
 from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.frames import response_frame
 from sskafka.servers.kafka.request import Request, Response
-from sskafka.wire.apis import API_BY_KEY
+from sskafka.wire.apis import API_BY_KEY, OWN_KEYS_FROM
 from sskafka.wire.codec import decode
 
 Handler: TypeAlias = Callable[[Request], Response | None]
@@ -34,7 +34,7 @@ class Api(NamedTuple):
     cluster_operation: Operation | None
     """What the caller must be allowed to do on the cluster; None where the handler asks for each resource."""
     is_advertised: bool = True
-    """False for what brokers of ours ask each other: clients are not told of it."""
+    """False for what the nodes of a cluster ask each other here: clients of other software are not told of it."""
 
     def serves(self, version: int) -> bool:
         return self.min_version <= version <= self.max_version
@@ -71,7 +71,7 @@ class Registry:
             handle=handle,
             counters=RequestCounters(schema.name),
             cluster_operation=cluster_operation,
-            is_advertised=is_advertised,
+            is_advertised=is_advertised and key < OWN_KEYS_FROM,
         )
 
     def add_message(

@@ -1,8 +1,11 @@
 """ApiVersions: the registry as clients see it, and the features that the cluster has agreed on.
 
-An unknown version of this API is answered in the form of version 0, which every client can read, with the error
-and the table: so a newer client learns what to ask for instead.
+An unknown version of this API is answered in the form of version 0, which every client can read, with the error and
+the versions of this API: so a newer client learns which version to ask with. Other software is not told of the APIs
+that the nodes of a cluster ask each other, nor of those that Kafka does not have.
 """
+
+from re import compile as regex
 
 from sskafka.metadata.features import SUPPORTED_FEATURES
 from sskafka.model.errors import ErrorCode
@@ -24,6 +27,11 @@ OLDEST_FORM = 0
 FEATURES_MIN_0_FROM = 4  # older clients choke on a supported feature whose lowest level is 0
 
 
+OWN_SOFTWARE = "sskafka"
+SOFTWARE_FROM = 3  # from this version on clients say which software they are
+_SOFTWARE = regex(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
 class ApiVersionsHandler:
     def __init__(self, registry: Registry, view: ClusterView) -> None:
         self._registry = registry
@@ -32,17 +40,20 @@ class ApiVersionsHandler:
     def handle(self, request: Request) -> Response:
         api = self._registry.by_key[ApiKey.API_VERSIONS]
         if not api.serves(request.version):
-            refusal = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=self._api_keys())
+            known = [ApiVersion(api.key, api.min_version, api.max_version)]
+            refusal = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=known)
             return response_frame(ApiKey.API_VERSIONS, OLDEST_FORM, request.correlation_id, refusal)
-        decode(ApiVersionsRequest, request.version, request.frame, request.position)
-        return response_frame(
-            ApiKey.API_VERSIONS, request.version, request.correlation_id, self._answer(request.version)
-        )
+        message = decode(ApiVersionsRequest, request.version, request.frame, request.position)
+        if _is_valid(message, request.version):
+            response = self._answer(message, request.version)
+        else:
+            response = ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        return response_frame(ApiKey.API_VERSIONS, request.version, request.correlation_id, response)
 
-    def _answer(self, version: int) -> ApiVersionsResponse:
+    def _answer(self, message: ApiVersionsRequest, version: int) -> ApiVersionsResponse:
         image = self._view.image
         return ApiVersionsResponse(
-            api_keys=self._api_keys(),
+            api_keys=self._api_keys(is_own=message.client_software_name == OWN_SOFTWARE),
             supported_features=[
                 SupportedFeatureKey(name, low, high)
                 for name, (low, high) in SUPPORTED_FEATURES.items()
@@ -52,5 +63,17 @@ class ApiVersionsHandler:
             finalized_features=[FinalizedFeatureKey(name, level, level) for name, level in image.features.items()],
         )
 
-    def _api_keys(self) -> list[ApiVersion]:
-        return [ApiVersion(api.key, api.advertised_min, api.max_version) for api in self._registry if api.is_advertised]
+    def _api_keys(self, *, is_own: bool) -> list[ApiVersion]:
+        return [
+            ApiVersion(api.key, api.advertised_min, api.max_version)
+            for api in self._registry
+            if is_own or api.is_advertised
+        ]
+
+
+def _is_valid(message: ApiVersionsRequest, version: int) -> bool:
+    """Whether the client names its software as Kafka requires: letters, digits, and inside also dots and hyphens."""
+    if version < SOFTWARE_FROM:
+        return True
+    named = (message.client_software_name, message.client_software_version)
+    return all(_SOFTWARE.fullmatch(name) is not None for name in named)

@@ -21,6 +21,7 @@ BROKER_APIS = (
     ApiKey.ALTER_PARTITION,
     ApiKey.ALLOCATE_PRODUCER_IDS,
     ApiKey.ASSIGN_REPLICAS_TO_DIRS,
+    ApiKey.CONTROLLER_REGISTRATION,
 )
 FORWARDED_APIS = frozenset(
     {
@@ -34,6 +35,8 @@ FORWARDED_APIS = frozenset(
         ApiKey.UPDATE_FEATURES,
         ApiKey.UNREGISTER_BROKER,
         ApiKey.DESCRIBE_QUORUM,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
     }
 )
 """What a client may ask any broker for, and only the controller can do."""
@@ -43,10 +46,11 @@ class ControllerHandlers:
     def __init__(self, member: QuorumMember) -> None:
         self._member = member
 
-    def register(self, registry: Registry) -> None:
+    def register(self, registry: Registry, *, is_advertised: bool) -> None:
+        operation = Operation.CLUSTER_ACTION
         for key in BROKER_APIS:
-            registry.add_message(key, self.decide, cluster_operation=Operation.CLUSTER_ACTION)
-        registry.add_message(ApiKey.ENVELOPE, self.envelope, cluster_operation=Operation.CLUSTER_ACTION)
+            registry.add_message(key, self.decide, cluster_operation=operation, is_advertised=is_advertised)
+        registry.add_message(ApiKey.ENVELOPE, self.envelope, cluster_operation=operation, is_advertised=is_advertised)
 
     async def decide(self, message: Any, request: Request) -> Any:
         try:

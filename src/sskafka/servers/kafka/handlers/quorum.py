@@ -19,9 +19,11 @@ class QuorumHandlers:
     def __init__(self, member: QuorumMember) -> None:
         self._member = member
 
-    def register(self, registry: Registry) -> None:
+    def register(self, registry: Registry, *, is_advertised: bool) -> None:
         for key in QUORUM_APIS:
-            registry.add_message(key, self.answer, cluster_operation=Operation.CLUSTER_ACTION)
+            registry.add_message(
+                key, self.answer, cluster_operation=Operation.CLUSTER_ACTION, is_advertised=is_advertised
+            )
 
     def fetch_metadata(self, registry: Registry) -> Handler:
         """The handler of a Fetch that asks for the metadata log and nothing else."""

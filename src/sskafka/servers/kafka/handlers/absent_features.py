@@ -1,0 +1,208 @@
+"""APIs of features that this software does not have, answered as Apache Kafka answers while a feature is switched off.
+
+    no authorizer       ACLs are refused with SECURITY_DISABLED
+    no SASL             the handshake is refused with ILLEGAL_SASL_STATE; delegation tokens need an authenticated client
+    share.version 0     share groups are refused with UNSUPPORTED_VERSION; nobody coordinates their state
+    streams.version 0   streams groups are refused with UNSUPPORTED_VERSION
+    no metrics plugin   clients are asked for no telemetry
+
+Clients look at the list in ApiVersions to guess the broker's release, so the APIs are there even though they refuse.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any
+from zlib import crc32
+
+from sskafka.model.error_texts import error_text
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import ZERO_UUID
+from sskafka.servers.kafka.registry import MessageHandler, Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.apis import API_BY_KEY, ApiKey
+from sskafka.wire.layout import layout_of
+from sskafka.wire.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
+from sskafka.wire.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
+from sskafka.wire.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
+from sskafka.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from sskafka.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+)
+from sskafka.wire.messages.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
+from sskafka.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+
+NO_TIMESTAMP = -1
+PUSH_INTERVAL_MS = 300_000
+TELEMETRY_BYTES_MAX = 1_048_576
+TELEMETRY_COMPRESSION_TYPES = [4, 3, 1, 2]  # zstd, lz4, gzip, snappy: the preferred one first
+
+_STATE_VERBS = {
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: "initialize share group state",
+    ApiKey.READ_SHARE_GROUP_STATE: "read share group state",
+    ApiKey.WRITE_SHARE_GROUP_STATE: "write share group state",
+    ApiKey.DELETE_SHARE_GROUP_STATE: "delete share group state",
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: "read share group state summary",
+}
+
+
+def register_security_refusals(registry: Registry) -> None:
+    illegal = ErrorCode.ILLEGAL_SASL_STATE
+    registry.add_message(ApiKey.SASL_HANDSHAKE, _refusal(ApiKey.SASL_HANDSHAKE, illegal))
+    text = "SaslAuthenticate request received after successful authentication"
+    registry.add_message(ApiKey.SASL_AUTHENTICATE, _refusal(ApiKey.SASL_AUTHENTICATE, illegal, error_message=text))
+    registry.add_message(ApiKey.DESCRIBE_ACLS, _describe_acls)
+    registry.add_message(ApiKey.CREATE_ACLS, _create_acls)
+    registry.add_message(ApiKey.DELETE_ACLS, _delete_acls)
+    registry.add_message(ApiKey.CREATE_DELEGATION_TOKEN, _create_delegation_token)
+    not_allowed = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    for key in (ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN):
+        registry.add_message(key, _refusal(key, not_allowed, expiry_timestamp_ms=NO_TIMESTAMP))
+    registry.add_message(ApiKey.DESCRIBE_DELEGATION_TOKEN, _refusal(ApiKey.DESCRIBE_DELEGATION_TOKEN, not_allowed))
+
+
+def register_group_refusals(registry: Registry) -> None:
+    unsupported = ErrorCode.UNSUPPORTED_VERSION
+    for key in (
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        ApiKey.SHARE_FETCH,
+        ApiKey.SHARE_ACKNOWLEDGE,
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
+    ):
+        registry.add_message(key, _refusal(key, unsupported))
+    for key in (ApiKey.ALTER_SHARE_GROUP_OFFSETS, ApiKey.DELETE_SHARE_GROUP_OFFSETS):
+        registry.add_message(key, _refusal(key, unsupported, error_message=error_text(unsupported)))
+    for key in (ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.STREAMS_GROUP_DESCRIBE):
+        registry.add_message(key, _groups_refusal(key))
+    registry.add_message(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, _describe_share_group_offsets)
+    for key, verb in _STATE_VERBS.items():
+        registry.add_message(key, _share_state_refusal(key, verb))
+
+
+def register_telemetry(registry: Registry) -> None:
+    registry.add_message(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, _telemetry_subscriptions)
+    registry.add_message(ApiKey.PUSH_TELEMETRY, _push_telemetry)
+
+
+def _refusal(key: ApiKey, code: ErrorCode, **fields: object) -> MessageHandler[Any]:
+    response_class = API_BY_KEY[key].response_class()
+    return lambda message, request: response_class(error_code=code, **fields)
+
+
+# --- security ---------------------------------------------------------------------------------------
+
+
+def _describe_acls(message: DescribeAclsRequest, request: Request) -> DescribeAclsResponse:
+    text = "No Authorizer is configured on the broker"
+    return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=text)
+
+
+def _create_acls(message: CreateAclsRequest, request: Request) -> CreateAclsResponse:
+    refused = AclCreationResult(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+    return CreateAclsResponse(results=[refused for _ in message.creations])
+
+
+def _delete_acls(message: DeleteAclsRequest, request: Request) -> DeleteAclsResponse:
+    refused = DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+    return DeleteAclsResponse(filter_results=[refused for _ in message.filters])
+
+
+def _create_delegation_token(message: CreateDelegationTokenRequest, request: Request) -> CreateDelegationTokenResponse:
+    """Refused as on every connection without authentication."""
+    kind, _, name = request.connection.principal.partition(":")
+    has_owner = bool(message.owner_principal_name)
+    return CreateDelegationTokenResponse(
+        error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+        principal_type=(message.owner_principal_type or "") if has_owner else kind,
+        principal_name=(message.owner_principal_name or "") if has_owner else name,
+        token_requester_principal_type=kind,
+        token_requester_principal_name=name,
+        issue_timestamp_ms=NO_TIMESTAMP,
+        expiry_timestamp_ms=NO_TIMESTAMP,
+        max_timestamp_ms=NO_TIMESTAMP,
+    )
+
+
+# --- groups -----------------------------------------------------------------------------------------
+
+
+def _groups_refusal(key: ApiKey) -> Callable[[Any, Request], Any]:
+    response_class = API_BY_KEY[key].response_class()
+    group_class = _element_class(response_class, "groups")
+
+    def describe(message: Any, request: Request) -> Any:
+        code = ErrorCode.UNSUPPORTED_VERSION
+        return response_class(groups=[group_class(code, group_id=group_id) for group_id in message.group_ids])
+
+    return describe
+
+
+def _describe_share_group_offsets(
+    message: DescribeShareGroupOffsetsRequest, request: Request
+) -> DescribeShareGroupOffsetsResponse:
+    code = ErrorCode.UNSUPPORTED_VERSION
+    return DescribeShareGroupOffsetsResponse(
+        groups=[DescribeShareGroupOffsetsResponseGroup(group.group_id, error_code=code) for group in message.groups]
+    )
+
+
+def _share_state_refusal(key: ApiKey, verb: str) -> Callable[[Any, Request], Any]:
+    """Refuse every partition: no broker coordinates the state of share groups."""
+    response_class = API_BY_KEY[key].response_class()
+    result_class = _element_class(response_class, "results")
+    partition_class = _element_class(result_class, "partitions")
+    text = f"Unable to {verb}: This is not the correct coordinator."
+
+    def refuse(message: Any, request: Request) -> Any:
+        return response_class(
+            results=[
+                result_class(
+                    topic.topic_id,
+                    [partition_class(item.partition, ErrorCode.NOT_COORDINATOR, text) for item in topic.partitions],
+                )
+                for topic in message.topics
+            ]
+        )
+
+    return refuse
+
+
+def _element_class(cls: type[Any], array: str) -> Any:
+    """The class of the elements of an array field, which has another name in every message."""
+    (element,) = (field.element for field in layout_of(cls, 0).plain if field.name == array)
+    return element
+
+
+# --- telemetry --------------------------------------------------------------------------------------
+
+
+def _telemetry_subscriptions(
+    message: GetTelemetrySubscriptionsRequest, request: Request
+) -> GetTelemetrySubscriptionsResponse:
+    """No metric is subscribed to, so the client has nothing to push."""
+    client = message.client_instance_id if message.client_instance_id != ZERO_UUID else os.urandom(16)
+    return GetTelemetrySubscriptionsResponse(
+        client_instance_id=client,
+        subscription_id=_subscription_id(client),
+        accepted_compression_types=TELEMETRY_COMPRESSION_TYPES,
+        push_interval_ms=PUSH_INTERVAL_MS,
+        telemetry_max_bytes=TELEMETRY_BYTES_MAX,
+        delta_temporality=True,
+    )
+
+
+def _push_telemetry(message: PushTelemetryRequest, request: Request) -> PushTelemetryResponse:
+    client = message.client_instance_id
+    if client == ZERO_UUID:
+        return PushTelemetryResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if message.subscription_id != _subscription_id(client):
+        return PushTelemetryResponse(error_code=ErrorCode.UNKNOWN_SUBSCRIPTION_ID)
+    return PushTelemetryResponse()
+
+
+def _subscription_id(client_instance_id: bytes) -> int:
+    return crc32(client_instance_id) >> 1

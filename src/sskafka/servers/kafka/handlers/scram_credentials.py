@@ -1,0 +1,42 @@
+"""AlterUserScramCredentials and DescribeUserScramCredentials: kept in the metadata log, used by no listener yet."""
+
+from sskafka.metadata.scram_credentials import describe_user_scram_credentials
+from sskafka.model.errors import ErrorCode
+from sskafka.servers.kafka.controller import Controller, ask
+from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
+from sskafka.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+)
+
+
+class ScramCredentialHandlers:
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+
+    def register(self, registry: Registry) -> None:
+        registry.add_message(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, self.describe)
+        registry.add_message(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, self.alter)
+
+    def describe(
+        self, message: DescribeUserScramCredentialsRequest, request: Request
+    ) -> DescribeUserScramCredentialsResponse:
+        return describe_user_scram_credentials(self._controller.image, message)
+
+    async def alter(
+        self, message: AlterUserScramCredentialsRequest, request: Request
+    ) -> AlterUserScramCredentialsResponse:
+        names = [change.name for change in message.deletions] + [change.name for change in message.upsertions]
+
+        def refused(code: ErrorCode, text: str | None) -> AlterUserScramCredentialsResponse:
+            results = [AlterUserScramCredentialsResult(user, code, text) for user in dict.fromkeys(names)]
+            return AlterUserScramCredentialsResponse(results=results)
+
+        return await ask(self._controller, message, refused)
