@@ -40,6 +40,10 @@ OWN_KEYS_FROM = 20_000
 """Keys of our own APIs, which ask for what Kafka has no API for. Kafka has no key above 10,000."""
 
 
+UNSTABLE_FROM = {22: 6}
+"""By API key, the first version that Kafka 4.3 does not call stable: it lists such versions only when it is told to."""
+
+
 class ApiKey(IntEnum):
     PRODUCE = 0
     FETCH = 1

@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, message, request, response, since
+from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, ignorable, message, request, response, since
 
 
 @message
@@ -25,5 +25,5 @@ class InitProducerIdResponse:
     error_code: Int16 = 0
     producer_id: Int64 = -1
     producer_epoch: Int16 = 0
-    ongoing_txn_producer_id: Annotated[Int64, since(6)] = -1
-    ongoing_txn_producer_epoch: Annotated[Int16, since(6)] = -1
+    ongoing_txn_producer_id: Annotated[Int64, since(6), ignorable] = -1
+    ongoing_txn_producer_epoch: Annotated[Int16, since(6), ignorable] = -1

@@ -2,7 +2,7 @@
 
 An unknown version of this API is answered in the form of version 0, which every client can read, with the error and
 the versions of this API: so a newer client learns which version to ask with. Other software is not told of the APIs
-that the nodes of a cluster ask each other, nor of those that Kafka does not have.
+that the nodes of a cluster ask each other, nor of APIs and versions that Kafka does not list.
 """
 
 from re import compile as regex
@@ -13,7 +13,7 @@ from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.frames import response_frame
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request, Response
-from sskafka.wire.apis import ApiKey
+from sskafka.wire.apis import UNSTABLE_FROM, ApiKey
 from sskafka.wire.codec import decode
 from sskafka.wire.messages.api_versions import (
     ApiVersion,
@@ -22,6 +22,7 @@ from sskafka.wire.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+from sskafka.wire.schema import NEVER
 
 OLDEST_FORM = 0
 FEATURES_MIN_0_FROM = 4  # older clients choke on a supported feature whose lowest level is 0
@@ -64,10 +65,12 @@ class ApiVersionsHandler:
         )
 
     def _api_keys(self, *, is_own: bool) -> list[ApiVersion]:
+        if is_own:
+            return [ApiVersion(api.key, api.advertised_min, api.max_version) for api in self._registry]
         return [
-            ApiVersion(api.key, api.advertised_min, api.max_version)
+            ApiVersion(api.key, api.advertised_min, min(api.max_version, UNSTABLE_FROM.get(api.key, NEVER) - 1))
             for api in self._registry
-            if is_own or api.is_advertised
+            if api.is_advertised
         ]
 
 
