@@ -1,30 +1,29 @@
-"""Changing settings at run time: of topics, of groups, of one broker, of all brokers.
+"""Changing settings at run time: of topics, groups, one node, all brokers, client metrics.
 
 AlterConfigs states all settings of a resource; what it does not name is removed. IncrementalAlterConfigs changes single
 ones. Either way the settings that result are checked as a whole, and records are written for what is new in them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
+from functools import partial
 from typing import Protocol, TypeVar
 
+from sskafka.metadata import records
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.delta import ConfigResource, MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.elections import changes_as_settings_move
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.records import RESOURCE_BROKER, RESOURCE_GROUP, RESOURCE_TOPIC, ConfigRecord, MetadataRecord
+from sskafka.metadata.records import ConfigRecord, MetadataRecord
+from sskafka.model.client_metrics import validate_client_metrics
+from sskafka.model.dynamic_configs import validate_dynamic_configs
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.group_configs import GroupConfigError, group_setting, validate_group_configs
 from sskafka.model.setting import Setting, SettingError, Type, format_value, split_list
-from sskafka.model.settings import (
-    Settings,
-    broker_setting,
-    topic_setting,
-    validate_dynamic_configs,
-    validate_topic_configs,
-)
+from sskafka.model.settings import Settings, topic_setting, validate_topic_configs
+from sskafka.model.settings_table import BROKER_SETTINGS
 from sskafka.wire.messages import alter_configs as full
 from sskafka.wire.messages import incremental_alter_configs as incremental
 
@@ -50,37 +49,37 @@ def alter_configs(
     image: ClusterImage, request: full.AlterConfigsRequest, settings: Settings
 ) -> Decision[full.AlterConfigsResponse]:
     effective = effective_settings(settings, image)
-    records: list[MetadataRecord] = []
+    written: list[MetadataRecord] = []
     responses = []
     for resource in request.resources:
         error: KafkaError | None = None
         try:
             _refuse_repeated(resource, request.resources, [config.name for config in resource.configs])
-            records += _replace_all(image, resource, effective)
+            written += _replace_all(image, resource, effective)
         except KafkaError as caught:
             error = caught
         responses.append(full.AlterConfigsResourceResponse(*_outcome(error, resource)))
-    records += _consequences(image, records, settings)
-    return Decision([] if request.validate_only else records, full.AlterConfigsResponse(responses=responses))
+    written += _consequences(image, written, settings)
+    return Decision([] if request.validate_only else written, full.AlterConfigsResponse(responses=responses))
 
 
 def incremental_alter_configs(
     image: ClusterImage, request: incremental.IncrementalAlterConfigsRequest, settings: Settings
 ) -> Decision[incremental.IncrementalAlterConfigsResponse]:
     effective = effective_settings(settings, image)
-    records: list[MetadataRecord] = []
+    written: list[MetadataRecord] = []
     responses = []
     for resource in request.resources:
         error: KafkaError | None = None
         try:
             _refuse_repeated(resource, request.resources, [config.name for config in resource.configs])
-            records += _change_some(image, resource, effective)
+            written += _change_some(image, resource, effective)
         except KafkaError as caught:
             error = caught
         responses.append(incremental.AlterConfigsResourceResponse(*_outcome(error, resource)))
-    records += _consequences(image, records, settings)
+    written += _consequences(image, written, settings)
     response = incremental.IncrementalAlterConfigsResponse(responses=responses)
-    return Decision([] if request.validate_only else records, response)
+    return Decision([] if request.validate_only else written, response)
 
 
 def _consequences(image: ClusterImage, records: list[MetadataRecord], settings: Settings) -> list[MetadataRecord]:
@@ -101,9 +100,9 @@ def _outcome(error: KafkaError | None, resource: _Resource) -> tuple[int, str | 
 def _refuse_repeated(resource: R, resources: Sequence[R], keys: list[str]) -> None:
     same = [other for other in resources if _key(other) == _key(resource)]
     if len(same) > 1:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "the request names the resource more than once")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
     if len(set(keys)) != len(keys):
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "the request names a setting more than once")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
 
 
 def _key(resource: _Resource) -> ConfigResource:
@@ -111,60 +110,111 @@ def _key(resource: _Resource) -> ConfigResource:
 
 
 def _replace_all(image: ClusterImage, resource: full.AlterConfigsResource, settings: Settings) -> list[MetadataRecord]:
-    target = _checked_target(image, _key(resource))
-    wanted = {config.name: config.value for config in resource.configs}
-    return _difference(target, image.configs(target), _validated(target, wanted, set(wanted), settings))
+    target = _checked_target(image, _key(resource), settings)
+    wanted = _without_null({config.name: config.value for config in resource.configs})
+    current = image.configs(target)
+    changed = {name for name in {*current, *wanted} if current.get(name) != wanted.get(name)}
+    _keep_min_insync_replicas(image, target, wanted, changed)
+    return _difference(target, current, _validated(target, wanted, set(wanted), settings))
 
 
 def _change_some(
     image: ClusterImage, resource: incremental.AlterConfigsResource, settings: Settings
 ) -> list[MetadataRecord]:
-    target = _checked_target(image, _key(resource))
+    target = _checked_target(image, _key(resource), settings)
     current = image.configs(target)
-    wanted: dict[str, str | None] = dict(current)
+    _without_null({item.name: item.value for item in resource.configs if item.config_operation != Operation.DELETE})
+    wanted = dict(current)
     for config in resource.configs:
         _apply(wanted, config, target, settings)
     changed = {config.name for config in resource.configs}
-    return _difference(target, current, _validated(target, wanted, changed, settings))
+    _keep_min_insync_replicas(image, target, wanted, changed)
+    return _difference(target, current, _validated(target, wanted, changed & set(wanted), settings))
 
 
-def _checked_target(image: ClusterImage, target: ConfigResource) -> ConfigResource:
-    if target.type == RESOURCE_TOPIC:
-        if target.name not in image.topics_by_name:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {target.name!r}")
-    elif target.type == RESOURCE_BROKER:
-        if target.name and not (target.name.isdecimal() and int(target.name) in image.brokers):
-            raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no broker {target.name!r}")
-    elif target.type == RESOURCE_GROUP:
-        if not target.name:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
-    else:
-        message = f"settings of resources of type {target.type} are not supported"
-        raise KafkaError(ErrorCode.INVALID_REQUEST, message)
+def _without_null(configs: Mapping[str, str | None]) -> dict[str, str]:
+    null = [name for name, value in configs.items() if value is None]
+    if null:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(null)}")
+    return {name: value for name, value in configs.items() if value is not None}
+
+
+def _checked_target(image: ClusterImage, target: ConfigResource, settings: Settings) -> ConfigResource:
+    match target.type:
+        case records.RESOURCE_TOPIC:
+            _check_topic(image, target.name)
+        case records.RESOURCE_BROKER:
+            _check_node(image, target.name, settings)
+        case records.RESOURCE_CLIENT_METRICS:
+            if not target.name:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+        case records.RESOURCE_GROUP:
+            if not target.name:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+        case _:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {target.type}")
     return target
 
 
+def _check_topic(image: ClusterImage, name: str) -> None:
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+    if name not in image.topics_by_name:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+
+
+def _check_node(image: ClusterImage, name: str, settings: Settings) -> None:
+    """The empty name means all brokers; a controller has settings as a broker has."""
+    if not name:
+        return
+    node_id = node_id_of(name)
+    controllers = {settings["node.id"], *(voter.id for voter in settings.voters)}
+    if node_id not in image.brokers and node_id not in image.controllers and node_id not in controllers:
+        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {node_id} found.")
+
+
+def node_id_of(name: str) -> int:
+    """The node that a config resource is named after; KafkaError when the name is no number."""
+    try:
+        return int(name)
+    except ValueError:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}") from None
+
+
+def _keep_min_insync_replicas(
+    image: ClusterImage, target: ConfigResource, wanted: Mapping[str, str], changed: set[str]
+) -> None:
+    """Eligible leader replicas are chosen by one min.insync.replicas that holds for all brokers."""
+    if target.type != records.RESOURCE_BROKER or "min.insync.replicas" not in changed:
+        return
+    if not image.uses_eligible_leader_replicas:
+        return
+    if target.name:
+        text = "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
+        raise KafkaError(ErrorCode.INVALID_CONFIG, text)
+    if "min.insync.replicas" not in wanted:
+        text = "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
+        raise KafkaError(ErrorCode.INVALID_CONFIG, text)
+
+
 def _apply(
-    wanted: dict[str, str | None], config: incremental.AlterableConfig, target: ConfigResource, settings: Settings
+    wanted: dict[str, str], config: incremental.AlterableConfig, target: ConfigResource, settings: Settings
 ) -> None:
     match config.config_operation:
         case Operation.SET:
-            wanted[config.name] = config.value
+            wanted[config.name] = config.value or ""
         case Operation.DELETE:
             wanted.pop(config.name, None)
         case Operation.APPEND | Operation.SUBTRACT:
             wanted[config.name] = _changed_list(wanted.get(config.name), config, target, settings)
         case _:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{config.config_operation} is no operation on settings")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {config.config_operation}")
 
 
 def _changed_list(
     current: str | None, config: incremental.AlterableConfig, target: ConfigResource, settings: Settings
 ) -> str:
-    setting = _setting(target, config.name)
-    if setting.type is not Type.LIST:
-        message = f"{config.name} is no list, so nothing can be appended to it or subtracted from it"
-        raise KafkaError(ErrorCode.INVALID_CONFIG, message)
+    setting = _list_setting(target, config)
     if current is None:
         current = format_value(_inherited(setting, target, settings)) or ""
     items, named = split_list(current), split_list(config.value or "")
@@ -173,42 +223,66 @@ def _changed_list(
     return ",".join(item for item in items if item not in named)
 
 
+def _list_setting(target: ConfigResource, config: incremental.AlterableConfig) -> Setting:
+    """The setting that is appended to or subtracted from; KafkaError when it is no list."""
+    operation = Operation(config.config_operation).name
+    if target.type == records.RESOURCE_TOPIC:
+        try:
+            setting: Setting | None = topic_setting(config.name)
+        except SettingError as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, error.kafka_text) from error
+    elif target.type == records.RESOURCE_BROKER:
+        setting = BROKER_SETTINGS.get(config.name)
+        if setting is None:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown config name: {config.name}")
+    elif target.type == records.RESOURCE_GROUP:
+        try:
+            setting = group_setting(config.name)
+        except GroupConfigError as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
+    else:
+        setting = None
+    if setting is None or setting.type is not Type.LIST:
+        text = f"Can't {operation} to key {config.name} because its type is not LIST."
+        if target.type == records.RESOURCE_BROKER:
+            text = f"Config value {operation.lower()} is not allowed for config key: {config.name}"
+        raise KafkaError(ErrorCode.INVALID_CONFIG, text)
+    return setting
+
+
 def _inherited(setting: Setting, target: ConfigResource, settings: Settings) -> tuple[str, ...]:
-    value = settings.topic_config()[setting.name] if target.type == RESOURCE_TOPIC else settings[setting.name]
+    is_topic = target.type == records.RESOURCE_TOPIC
+    value = settings.topic_config()[setting.name] if is_topic else settings[setting.name]
     return tuple(value or ())
 
 
-def _setting(target: ConfigResource, name: str) -> Setting:
-    try:
-        if target.type == RESOURCE_GROUP:
-            return group_setting(name)
-        return topic_setting(name) if target.type == RESOURCE_TOPIC else broker_setting(name)
-    except (SettingError, GroupConfigError) as error:
-        raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
-
-
 def _validated(
-    target: ConfigResource, wanted: Mapping[str, str | None], changed: set[str], settings: Settings
-) -> dict[str, str]:
+    target: ConfigResource, wanted: Mapping[str, str], changed: set[str], settings: Settings
+) -> Mapping[str, str]:
     """Unknown settings that an earlier or newer broker left behind stay; those named now must be right."""
-    try:
-        if target.type == RESOURCE_TOPIC:
-            validate_topic_configs(wanted)
-        elif target.type == RESOURCE_GROUP:
-            validate_group_configs(_without_nulls(wanted), settings)
-        else:
+    match target.type:
+        case records.RESOURCE_TOPIC:
+            _raising(ErrorCode.INVALID_CONFIG, lambda: validate_topic_configs(wanted))
+        case records.RESOURCE_BROKER:
             named = {name: value for name, value in wanted.items() if name in changed}
-            validate_dynamic_configs(named, all_brokers=not target.name)
-    except (SettingError, GroupConfigError) as error:
-        raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
-    return {name: value for name, value in wanted.items() if value is not None}
+            check = partial(validate_dynamic_configs, named, all_brokers=not target.name)
+            _raising(ErrorCode.INVALID_REQUEST, check)
+        case records.RESOURCE_CLIENT_METRICS:
+            validate_client_metrics(wanted)
+        case records.RESOURCE_GROUP:
+            _raising(ErrorCode.INVALID_CONFIG, lambda: validate_group_configs(wanted, settings))
+        case _:
+            raise AssertionError(target)
+    return wanted
 
 
-def _without_nulls(wanted: Mapping[str, str | None]) -> dict[str, str]:
-    for name, value in wanted.items():
-        if value is None:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {name}")
-    return {name: value for name, value in wanted.items() if value is not None}
+def _raising(code: ErrorCode, check: Callable[[], object]) -> None:
+    try:
+        check()
+    except SettingError as error:
+        raise KafkaError(code, error.kafka_text) from error
+    except GroupConfigError as error:
+        raise KafkaError(code, str(error)) from error
 
 
 def _difference(target: ConfigResource, current: Mapping[str, str], wanted: Mapping[str, str]) -> list[MetadataRecord]:

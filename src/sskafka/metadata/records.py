@@ -36,6 +36,9 @@ NO_RECOVERY_CHANGE = -1
 
 RESOURCE_TOPIC = 2
 RESOURCE_BROKER = 4
+RESOURCE_BROKER_LOGGER = 8
+"""Levels of loggers belong to a running process: no record has this type."""
+RESOURCE_CLIENT_METRICS = 16
 RESOURCE_GROUP = 32
 
 FENCE, UNFENCE = 1, -1
@@ -113,7 +116,9 @@ class PartitionRecord:
 
 @message
 class ConfigRecord:
-    """One setting of a topic, a group, a broker, or (empty broker name) of all brokers. A null value removes it."""
+    """One setting of a topic, a group, a node, a client metrics subscription, or (a broker without name) all brokers.
+
+    A null value removes it."""
 
     SCHEMA: ClassVar = data(key=4, versions=(0, 0), flexible_from=0)
 

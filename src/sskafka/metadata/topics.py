@@ -190,7 +190,7 @@ def _checked_configs(topic: CreatableTopic) -> dict[str, str]:
     try:
         validate_topic_configs(given)
     except SettingError as error:
-        raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
+        raise KafkaError(ErrorCode.INVALID_CONFIG, error.kafka_text) from error
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
+from itertools import dropwhile
 from typing import NamedTuple
 
+from sskafka.model.dynamic_configs import known_setting
 from sskafka.model.group_configs import GROUP_SETTINGS
 from sskafka.model.setting import Setting, Type, Update, format_value
 from sskafka.model.setting_sources import Layer
@@ -18,6 +20,8 @@ class ConfigSource(IntEnum):
     DYNAMIC_DEFAULT_BROKER = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
     GROUP = 8
 
 
@@ -35,7 +39,7 @@ class ConfigEntry(NamedTuple):
     read_only: bool
     sensitive: bool
     type: Type
-    documentation: str
+    documentation: str | None
     synonyms: tuple[ConfigSynonym, ...]
     """Strongest first; the first one is the value itself."""
 
@@ -45,7 +49,8 @@ def describe_topic(
 ) -> list[ConfigEntry]:
     """Every topic setting, or those named; names that do not exist are left out."""
     effective = settings.topic_config(overrides)
-    return [_describe_topic_setting(settings, overrides, row, effective) for row in _rows(TOPIC_SETTINGS, names)]
+    rows = [row for row in _rows(TOPIC_SETTINGS, names) if not row.hidden_while_unset or row.name in overrides]
+    return [_describe_topic_setting(settings, overrides, row, effective) for row in rows]
 
 
 def describe_group(
@@ -56,21 +61,25 @@ def describe_group(
 
 
 def describe_broker(settings: Settings, names: Collection[str] | None = None) -> list[ConfigEntry]:
-    rows = (
-        row for row in _rows(BROKER_SETTINGS, names) if not row.hidden_while_unset or settings[row.name] is not None
-    )
-    return [_describe_broker_setting(settings, row) for row in rows]
+    """Every broker setting, or those named; also those that only somebody's file or the cluster's metadata knows."""
+    entries = [
+        _describe_broker_setting(settings, row) for row in _rows(BROKER_SETTINGS, names) if _is_shown(settings, row)
+    ]
+    unknown = {name for layer in settings.layers() for name in layer if name not in BROKER_SETTINGS}
+    entries += [_describe_other(settings, name) for name in sorted(unknown) if names is None or name in names]
+    return entries + ([_broker_id(settings)] if names is None or "broker.id" in names else [])
 
 
 def describe_broker_defaults(settings: Settings, names: Collection[str] | None = None) -> list[ConfigEntry]:
     """The settings that were changed at run time for all brokers: the resource with the empty name."""
     changed = settings.dynamic.all_brokers
-    rows = (row for row in _rows(BROKER_SETTINGS, names) if row.name in changed)
-    return [_entry(row, _layer_synonyms(row.name, changed, ConfigSource.DYNAMIC_DEFAULT_BROKER)) for row in rows]
+    wanted = [name for name in changed if names is None or name in names]
+    source = ConfigSource.DYNAMIC_DEFAULT_BROKER
+    return [_entry(known_setting(name), name, _layer_synonyms(name, changed, source)) for name in wanted]
 
 
 def _rows(table: Mapping[str, Setting], names: Collection[str] | None) -> Iterable[Setting]:
-    return table.values() if names is None else (row for row in table.values() if row.name in names)
+    return (row for row in table.values() if names is None or row.name in names)
 
 
 def _describe_topic_setting(
@@ -82,7 +91,7 @@ def _describe_topic_setting(
     for fallback in setting.fallbacks:
         synonyms += _broker_synonyms(settings, BROKER_SETTINGS[fallback.name])
     value = format_value(effective[setting.name])  # type: ignore[arg-type]
-    return _entry(setting, synonyms)._replace(value=value, read_only=False)
+    return _entry(setting, setting.name, synonyms)._replace(value=value, read_only=False)
 
 
 def _describe_group_setting(settings: Settings, overrides: Mapping[str, str], setting: Setting) -> ConfigEntry:
@@ -93,38 +102,71 @@ def _describe_group_setting(settings: Settings, overrides: Mapping[str, str], se
         synonyms += _broker_synonyms(settings, BROKER_SETTINGS[fallback.name])
     if not setting.fallbacks:
         synonyms.append(ConfigSynonym(setting.name, format_value(setting.default), ConfigSource.DEFAULT))
-    return _entry(setting, synonyms)
+    return _entry(setting, setting.name, synonyms)
 
 
 def _describe_broker_setting(settings: Settings, setting: Setting) -> ConfigEntry:
-    entry = _entry(setting, _broker_synonyms(settings, setting))
+    entry = _entry(setting, setting.name, _broker_synonyms(settings, setting))
     if setting.sensitive:
         return entry
+    if setting.fallbacks and not any(setting.name in layer for layer in settings.layers()):
+        return entry._replace(value=format_value(setting.default))
     return entry._replace(value=format_value(settings[setting.name]))
 
 
-def _entry(setting: Setting, synonyms: list[ConfigSynonym]) -> ConfigEntry:
-    shown = tuple(synonym._replace(value=None) for synonym in synonyms) if setting.sensitive else tuple(synonyms)
+def _describe_other(settings: Settings, name: str) -> ConfigEntry:
+    """A name behind a listener's prefix, or one that nobody knows."""
+    setting = known_setting(name)
+    synonyms = _layered_synonyms(settings, [name, setting.name] if setting else [name])
+    if setting is not None and setting.default is not None:
+        synonyms.append(_default_synonym(setting.name))
+    return _entry(setting, name, synonyms)._replace(read_only=True, documentation=None)
+
+
+def _is_shown(settings: Settings, setting: Setting) -> bool:
+    return not setting.hidden_while_unset or settings[setting.name] is not None
+
+
+def _broker_id(settings: Settings) -> ConfigEntry:
+    """The older name of node.id."""
+    entry = _describe_broker_setting(settings, BROKER_SETTINGS["node.id"])
+    stated = tuple(synonym for synonym in entry.synonyms if synonym.source is not ConfigSource.DEFAULT)
+    synonyms = (*(synonym._replace(name="broker.id") for synonym in stated), _BROKER_ID_DEFAULT)
+    return entry._replace(name="broker.id", synonyms=synonyms)
+
+
+def _entry(setting: Setting | None, name: str, synonyms: list[ConfigSynonym]) -> ConfigEntry:
+    """What nobody knows may be a secret, and is shown as one."""
+    sensitive = setting is None or setting.sensitive
+    shown = tuple(synonym._replace(value=None) for synonym in synonyms) if sensitive else tuple(synonyms)
+    default = format_value(setting.default) if setting else None
     return ConfigEntry(
-        name=setting.name,
-        value=shown[0].value if shown else format_value(setting.default),
+        name=name,
+        value=shown[0].value if shown else default,
         source=shown[0].source if shown else ConfigSource.DEFAULT,
-        read_only=setting.update is Update.READ_ONLY,
-        sensitive=setting.sensitive,
-        type=setting.type,
-        documentation=setting.doc,
+        read_only=setting is None or setting.update is Update.READ_ONLY,
+        sensitive=sensitive,
+        type=setting.type if setting else Type.UNKNOWN,
+        documentation=setting.doc if setting else None,
         synonyms=shown,
     )
 
 
 def _broker_synonyms(settings: Settings, setting: Setting) -> list[ConfigSynonym]:
-    sources = (ConfigSource.DYNAMIC_BROKER, ConfigSource.DYNAMIC_DEFAULT_BROKER, ConfigSource.STATIC_BROKER)
+    """Coarser spellings are shown behind the setting itself, and only where that is set."""
     names = [spelling.name for spelling in spellings(setting)]
+    synonyms = _layered_synonyms(settings, names)
+    synonyms += [_default_synonym(name) for name in names if BROKER_SETTINGS[name].default is not None]
+    return list(dropwhile(lambda synonym: synonym.name != setting.name, synonyms))
+
+
+def _layered_synonyms(settings: Settings, names: list[str]) -> list[ConfigSynonym]:
+    sources = (ConfigSource.DYNAMIC_BROKER, ConfigSource.DYNAMIC_DEFAULT_BROKER, ConfigSource.STATIC_BROKER)
     synonyms = []
     for layer, source in zip(settings.layers(), sources, strict=True):
         for name in names:
             synonyms += _layer_synonyms(name, layer, source)
-    return synonyms + [_default_synonym(name) for name in names if BROKER_SETTINGS[name].default is not None]
+    return synonyms
 
 
 def _layer_synonyms(name: str, layer: Layer, source: ConfigSource) -> list[ConfigSynonym]:
@@ -133,3 +175,6 @@ def _layer_synonyms(name: str, layer: Layer, source: ConfigSource) -> list[Confi
 
 def _default_synonym(name: str) -> ConfigSynonym:
     return ConfigSynonym(name, format_value(BROKER_SETTINGS[name].default), ConfigSource.DEFAULT)
+
+
+_BROKER_ID_DEFAULT = ConfigSynonym("broker.id", "-1", ConfigSource.DEFAULT)

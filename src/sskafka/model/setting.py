@@ -19,7 +19,10 @@ INT_MAX = 2**31 - 1
 class SettingError(ValueError):
     """A key or value that cannot be used: says which, what is allowed and where it came from."""
 
-    def __init__(self, key: str, value: str | None, problem: str, where: str = "") -> None:
+    def __init__(
+        self, key: str, value: str | None, problem: str, where: str = "", *, kafka_text: str | None = None
+    ) -> None:
+        """`kafka_text` is Apache Kafka's own sentence for the problem, which tools may look for."""
         origin = f" (from {where})" if where else ""
         shown = "" if value is None else f"={value!r}"
         super().__init__(f"{key}{shown}{origin}: {problem}")
@@ -27,11 +30,13 @@ class SettingError(ValueError):
         self.value = value
         self.problem = problem
         self.where = where
+        self.kafka_text = kafka_text or str(self)
 
 
 class Type(IntEnum):
     """The types of DescribeConfigs, with its codes."""
 
+    UNKNOWN = 0
     BOOLEAN = 1
     STRING = 2
     INT = 3
@@ -51,6 +56,15 @@ class Update(Enum):
     CLUSTER_WIDE = "cluster-wide"
 
 
+class Use(Enum):
+    """What a broker does with a setting."""
+
+    USED = "used"
+    REFUSED = "refused unless it has its default"
+    NO_EFFECT = "accepted without effect"
+    PLANNED = "not used yet"
+
+
 class Importance(Enum):
     HIGH = "high"
     MEDIUM = "medium"
@@ -60,6 +74,10 @@ class Importance(Enum):
 class Constraint(Protocol):
     def allows(self, value: Value) -> bool: ...
 
+    def kafka_refusal(self, value: Value) -> str:
+        """What Apache Kafka says of a value that is not allowed."""
+        ...
+
 
 @value
 class AtLeast:
@@ -67,6 +85,9 @@ class AtLeast:
 
     def allows(self, value: Value) -> bool:
         return isinstance(value, int | float) and value >= self.minimum
+
+    def kafka_refusal(self, value: Value) -> str:
+        return f"Value must be at least {self.minimum}"
 
     def __str__(self) -> str:
         return f"at least {self.minimum}"
@@ -79,6 +100,11 @@ class Between:
 
     def allows(self, value: Value) -> bool:
         return isinstance(value, int | float) and self.minimum <= value <= self.maximum
+
+    def kafka_refusal(self, value: Value) -> str:
+        if isinstance(value, int | float) and value < self.minimum:
+            return f"Value must be at least {self.minimum}"
+        return f"Value must be no more than {self.maximum}"
 
     def __str__(self) -> str:
         return f"{self.minimum} to {self.maximum}"
@@ -95,6 +121,9 @@ class BetweenOr:
     def allows(self, value: Value) -> bool:
         return isinstance(value, int) and (value == self.other or self.minimum <= value <= self.maximum)
 
+    def kafka_refusal(self, value: Value) -> str:
+        return f"Value must be between {self.minimum} and {self.maximum} or equal to {self.other}"
+
     def __str__(self) -> str:
         return f"{self.minimum} to {self.maximum}, or {self.other}"
 
@@ -105,6 +134,9 @@ class OneOf(NamedTuple):
     def allows(self, value: Value) -> bool:
         return value in self.choices
 
+    def kafka_refusal(self, value: Value) -> str:
+        return f"String must be one of: {', '.join(self.choices)}"
+
     def __str__(self) -> str:
         return "one of " + ", ".join(self.choices)
 
@@ -114,6 +146,9 @@ class EachOf(NamedTuple):
 
     def allows(self, value: Value) -> bool:
         return isinstance(value, tuple) and all(item in self.choices for item in value)
+
+    def kafka_refusal(self, value: Value) -> str:
+        return f"String must be one of: {', '.join(self.choices)}"
 
     def __str__(self) -> str:
         return "a list of " + ", ".join(self.choices)
@@ -135,8 +170,12 @@ class Setting:
     update: Update
     importance: Importance
     doc: str
-    used: bool = True
-    """False while the broker accepts and shows the setting but nothing acts on it yet."""
+    planned: bool = False
+    """True while the broker accepts and shows the setting but nothing acts on it yet."""
+    refused_because: str = ""
+    """For what this broker cannot do: why any value but the default is refused, and what to do instead."""
+    no_effect_because: str = ""
+    """For settings that tune what this broker does not have: accepted at any value, and reported at the start."""
     fallbacks: tuple[Fallback, ...] = ()
     """For a topic's setting: the broker-wide one. For a broker's: coarser spellings of the same thing."""
     own: bool = False
@@ -145,6 +184,14 @@ class Setting:
     """Kafka's default where ours differs."""
     hidden_while_unset: bool = False
     """True for what DescribeConfigs shows only after somebody has set it."""
+
+    @property
+    def use(self) -> Use:
+        if self.planned:
+            return Use.PLANNED
+        if self.refused_because:
+            return Use.REFUSED
+        return Use.NO_EFFECT if self.no_effect_because else Use.USED
 
     @property
     def sensitive(self) -> bool:
@@ -158,13 +205,21 @@ class Setting:
         try:
             value = _PARSERS[self.type](stripped)
         except ValueError:
-            raise self._refused(text, where) from None
+            raise self._refused(text, where, _KAFKA_TYPE_TEXT.get(self.type, "")) from None
         if self.allowed is not None and not self.allowed.allows(value):
-            raise self._refused(text, where)
+            raise self._refused(text, where, self.allowed.kafka_refusal(value))
+        if self.refused_because and value not in (self.default, self.kafka_default):
+            raise SettingError(self.name, self._shown(text), self.refused_because, where)
         return value
 
-    def _refused(self, text: str, where: str) -> SettingError:
-        return SettingError(self.name, "***" if self.sensitive else text, f"allowed is {self.allowed_text()}", where)
+    def _refused(self, text: str, where: str, kafka_reason: str = "") -> SettingError:
+        shown = self._shown(text)
+        listed = f"[{', '.join(split_list(shown))}]" if self.type is Type.LIST else shown
+        kafka_text = f"Invalid value {listed} for configuration {self.name}: {kafka_reason}"
+        return SettingError(self.name, shown, f"allowed is {self.allowed_text()}", where, kafka_text=kafka_text)
+
+    def _shown(self, text: str) -> str:
+        return "***" if self.sensitive else text
 
     def allowed_text(self) -> str:
         kind = _TYPE_TEXT[self.type]
@@ -175,7 +230,7 @@ class Setting:
         return f"{kind}, {self.allowed}"
 
 
-planned = partial(Setting, used=False)
+planned = partial(Setting, planned=True)
 """A row that is accepted and shown, but that nothing acts on yet."""
 
 
@@ -207,6 +262,8 @@ def _boolean(text: str) -> bool:
 
 
 def _whole_number(bits: int, text: str) -> int:
+    if "_" in text:  # Python's own notation, which no other reader of server.properties knows
+        raise ValueError(text)
     value = int(text)
     if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
         raise ValueError(text)
@@ -227,6 +284,14 @@ _PARSERS: dict[Type, Callable[[str], Value]] = {
     Type.LIST: split_list,
     Type.CLASS: str,
     Type.PASSWORD: str,
+}
+
+_KAFKA_TYPE_TEXT = {
+    Type.BOOLEAN: "Expected value to be either true or false",
+    Type.INT: "Not a number of type INT",
+    Type.SHORT: "Not a number of type SHORT",
+    Type.LONG: "Not a number of type LONG",
+    Type.DOUBLE: "Not a number of type DOUBLE",
 }
 
 _TYPE_TEXT = {

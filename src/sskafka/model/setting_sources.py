@@ -9,12 +9,13 @@ Precedence, strongest first:
     what BROKERS implies for this node (its addresses)
     default
 
-Unknown keys never stop a broker; they are warned about, with the nearest known one.
+Unknown keys never stop a broker; they are kept, and warned about with the nearest known one.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from sskafka.model.dynamic_configs import base_name
 from sskafka.model.setting import Setting, SettingError, Value, nearest
 from sskafka.model.settings_table import (
     ALIASES,
@@ -85,10 +86,18 @@ def _lab_broker(entry: str, text: str) -> LabBroker:
 def _read_layer(entries: Iterator[tuple[str, str, str]], warnings: list[str]) -> Layer:
     layer: Layer = {}
     for key, text, where in entries:
-        setting = _known_setting(key, where, warnings)
+        setting = _known_setting(key)
         if setting is None:
+            warnings.append(f"{key} (from {where}): {_why_unknown(key)}")
+            layer[key] = Given(text.strip(), text.strip(), where)
             continue
         given = Given(text.strip(), setting.parse(text, where), where)
+        if setting.no_effect_because:
+            said = f"accepted, has no effect here, because {setting.no_effect_because}"
+            warnings.append(f"{key}={given.text} (from {where}): {said}")
+        if base_name(key) != key:
+            layer[key] = given
+            continue
         _refuse_disagreement(layer.get(setting.name), given, key, setting)
         layer[setting.name] = given
     return layer
@@ -100,12 +109,8 @@ def _refuse_disagreement(earlier: Given | None, given: Given, key: str, setting:
         raise SettingError(key, given.text, f"{other} says {earlier.text!r}; keep one of them", given.where)
 
 
-def _known_setting(key: str, where: str, warnings: list[str]) -> Setting | None:
-    name = ALIASES.get(key, key)
-    if name in BROKER_SETTINGS:
-        return BROKER_SETTINGS[name]
-    warnings.append(f"{key} (from {where}): {_why_unknown(key)}")
-    return None
+def _known_setting(key: str) -> Setting | None:
+    return BROKER_SETTINGS.get(base_name(ALIASES.get(key, key)))
 
 
 def _why_unknown(key: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from sskafka.model.dynamic_configs import known_setting
 from sskafka.model.listeners import (
     Listener,
     Voter,
@@ -17,7 +18,7 @@ from sskafka.model.listeners import (
     parse_protocol_map,
     parse_voters,
 )
-from sskafka.model.setting import Fallback, Setting, SettingError, Update, Value, nearest
+from sskafka.model.setting import Fallback, Setting, SettingError, Value, nearest
 from sskafka.model.setting_sources import Given, Layer, static_values
 from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 
@@ -64,7 +65,7 @@ class Settings:
         return settings
 
     def with_dynamic(self, this_broker: Mapping[str, str], all_brokers: Mapping[str, str]) -> "Settings":
-        """These settings under the dynamic ones of the cluster's metadata, without unknown or bad ones."""
+        """These settings under the dynamic ones of the cluster's metadata, without bad values."""
         layers = DynamicLayers(_dynamic_layer(this_broker), _dynamic_layer(all_brokers))
         return Settings(self.static, layers, self.warnings, self.host_name)
 
@@ -72,6 +73,12 @@ class Settings:
         if name not in self._values:
             self._values[name] = self._effective(BROKER_SETTINGS[name])
         return self._values[name]
+
+    def for_listener(self, listener: str, name: str) -> Any:
+        """The value of `name` for one listener: `listener.name.LISTENER.NAME` where it is set, else the broker's."""
+        prefixed = f"listener.name.{listener.lower()}.{name}"
+        given = next((layer[prefixed] for layer in self.layers() if prefixed in layer), None)
+        return self[name] if given is None else given.value
 
     def layers(self) -> tuple[Layer, Layer, Layer]:
         """The places where a broker's value may be set, strongest first."""
@@ -111,8 +118,8 @@ class Settings:
         """What clients are told. A port of 0 is to be replaced by the one that was bound."""
         if self["advertised.listeners"] is None:
             return tuple(item._replace(host=item.host or self.host_name or "localhost") for item in self.listeners)
-        protocols = parse_protocol_map(self["listener.security.protocol.map"])
-        return parse_listeners("advertised.listeners", self["advertised.listeners"], protocols)
+        controllers = self["controller.listener.names"]
+        return tuple(item for item in self._all_advertised() if item.name not in controllers)
 
     @property
     def voters(self) -> tuple[Voter, ...]:
@@ -122,6 +129,10 @@ class Settings:
         protocols = parse_protocol_map(self["listener.security.protocol.map"])
         return parse_listeners("listeners", self["listeners"], protocols)
 
+    def _all_advertised(self) -> tuple[Listener, ...]:
+        protocols = parse_protocol_map(self["listener.security.protocol.map"])
+        return parse_listeners("advertised.listeners", self["advertised.listeners"] or (), protocols)
+
     def _check_addresses(self) -> None:
         names = [listener.name for listener in self.listeners]
         _check_voters_know(self)
@@ -130,8 +141,9 @@ class Settings:
         between = self["inter.broker.listener.name"]
         if between is not None and between not in names:
             raise SettingError("inter.broker.listener.name", between, f"no such listener; there are {', '.join(names)}")
-        for advertised in self.advertised_listeners:
-            if advertised.name not in names:
+        known = {listener.name for listener in self._all_listeners()}
+        for advertised in self._all_advertised():
+            if advertised.name not in known:
                 text = ",".join(self["advertised.listeners"])
                 raise SettingError("advertised.listeners", text, f"{advertised.name} is not among listeners")
 
@@ -166,35 +178,17 @@ def validate_topic_configs(configs: Mapping[str, str | None]) -> dict[str, Value
     values = {name: topic_setting(name).parse(_not_null(name, text)) for name, text in configs.items()}
     least, most = values.get("min.compaction.lag.ms"), values.get("max.compaction.lag.ms")
     if isinstance(least, int) and isinstance(most, int) and least > most:
-        raise SettingError("min.compaction.lag.ms", str(least), f"more than max.compaction.lag.ms, which is {most}")
-    if values.get("remote.storage.enable") is True:
-        raise SettingError("remote.storage.enable", "true", "tiered storage is not supported yet")
-    return values
-
-
-def validate_dynamic_configs(configs: Mapping[str, str | None], *, all_brokers: bool) -> dict[str, Value]:
-    """The typed values of broker settings that are to change at run time, for one broker or for all."""
-    values = {}
-    for name, text in configs.items():
-        setting = broker_setting(name)
-        if setting.update is Update.READ_ONLY:
-            raise SettingError(name, text, "cannot be changed while the broker runs")
-        if setting.update is Update.PER_BROKER and all_brokers:
-            raise SettingError(name, text, "can be changed for single brokers only")
-        values[name] = setting.parse(_not_null(name, text))
+        text = f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})"
+        problem = f"more than max.compaction.lag.ms, which is {most}"
+        raise SettingError("min.compaction.lag.ms", str(least), problem, kafka_text=text)
     return values
 
 
 def topic_setting(name: str) -> Setting:
     if name not in TOPIC_SETTINGS:
-        raise SettingError(name, None, _unknown("topic", name, TOPIC_SETTINGS))
+        problem = _unknown("topic", name, TOPIC_SETTINGS)
+        raise SettingError(name, None, problem, kafka_text=f"Unknown topic config name: {name}")
     return TOPIC_SETTINGS[name]
-
-
-def broker_setting(name: str) -> Setting:
-    if name not in BROKER_SETTINGS:
-        raise SettingError(name, None, _unknown("broker", name, BROKER_SETTINGS))
-    return BROKER_SETTINGS[name]
 
 
 def _unknown(kind: str, name: str, known: Mapping[str, Setting]) -> str:
@@ -204,7 +198,7 @@ def _unknown(kind: str, name: str, known: Mapping[str, Setting]) -> str:
 
 def _not_null(name: str, text: str | None) -> str:
     if text is None:
-        raise SettingError(name, None, "null is not a value")
+        raise SettingError(name, None, "null is not a value", kafka_text=f"Null value not supported for : {name}")
     return text
 
 
@@ -226,11 +220,9 @@ def _scaled(value: Value, factor: int) -> Value:
 def _dynamic_layer(configs: Mapping[str, str]) -> Layer:
     layer: Layer = {}
     for name, text in configs.items():
-        setting = BROKER_SETTINGS.get(name)
-        if setting is None:
-            continue
+        setting = known_setting(name)
         try:
-            layer[name] = Given(text, setting.parse(text), "cluster metadata")
+            layer[name] = Given(text, setting.parse(text) if setting else text, "cluster metadata")
         except SettingError:
             continue
     return layer

@@ -1,9 +1,10 @@
 """docs/configuration.md, drawn from the settings table. Returns text; `docs/generate.py` writes it."""
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from sskafka.model.group_configs import GROUP_SETTINGS
-from sskafka.model.setting import INT_MAX, LONG_MAX, Setting, Value, format_value
+from sskafka.model.setting import INT_MAX, LONG_MAX, Setting, Use, Value, format_value
 from sskafka.model.setting_sources import environment_name
 from sskafka.model.settings_table import ALIASES, BROKER_SECTIONS, BROKER_SETTINGS, TOPIC_SETTINGS
 from sskafka.model.settings_table.profiles import FAST_FAILOVER
@@ -18,7 +19,9 @@ A broker reads Kafka's `server.properties`. The same keys work in the environmen
 the environment beats the file, the file beats the default. An unknown key is ignored with a warning that names the
 nearest known one; a value that is not allowed stops the broker with a message that says what is.
 
-Settings marked *not used yet* are accepted and shown by DescribeConfigs, but nothing acts on them so far.
+A setting marked *Refused* belongs to a feature that this broker does not have: any value but the default stops the
+broker, or is refused when it is set at run time, with the reason that the table gives. A setting marked *No effect*
+tunes something that this broker does not have: it is accepted and shown, and the broker says so when it starts.
 "Change" says whether a running broker takes a new value: for single brokers, for the whole cluster, or not at all.
 
 Other spellings: {aliases}.
@@ -90,9 +93,23 @@ def _group_section() -> str:
 
 
 def _row(row: Setting, fifth: str) -> str:
-    doc = row.doc if row.used else f"{row.doc} *Not used yet.*"
+    doc = row.doc + _mark(row)
     allowed = str(row.allowed) if row.allowed else ""
     return f"| `{row.name}` | {row.type.name.lower()} | {_value(row.default)} | {allowed} | {fifth} | {doc} |\n"
+
+
+def _mark(row: Setting) -> str:
+    match row.use:
+        case Use.USED:
+            return ""
+        case Use.REFUSED:
+            return f" *Refused unless default: {row.refused_because}.*"
+        case Use.NO_EFFECT:
+            return f" *No effect: {row.no_effect_because}.*"
+        case Use.PLANNED:
+            return " *Not used yet.*"
+        case unknown:
+            assert_never(unknown)
 
 
 def _value(value: Value) -> str:

@@ -35,6 +35,7 @@ class LogConfig:
     def from_settings(cls, settings: Mapping[str, Any]) -> "LogConfig":
         """From Kafka's topic settings (`segment.bytes`, ...), as text or parsed; what is missing takes its default."""
         given = {field: settings.get(field.replace("_", ".")) for field in cls.__dataclass_fields__}
+        given["segment_bytes"] = settings.get("internal.segment.bytes") or given["segment_bytes"]
         return cls(**{field: _parsed(field, value) for field, value in given.items() if value is not None})
 
     @property

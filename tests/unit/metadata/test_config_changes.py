@@ -2,9 +2,11 @@ import pytest
 from metadata_clusters import SETTINGS, cluster, decided, with_topic
 
 from sskafka.metadata.config_changes import Operation, alter_configs, incremental_alter_configs
+from sskafka.metadata.delta import ConfigResource
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import ConfigRecord
 from sskafka.model.errors import ErrorCode
+from sskafka.model.settings import Settings
 from sskafka.wire.messages import alter_configs as full
 from sskafka.wire.messages import incremental_alter_configs as incremental
 
@@ -56,7 +58,7 @@ def test_what_does_not_change_is_not_written() -> None:
     ("config", "code"),
     [
         (("retention.ms", SET, "soon"), ErrorCode.INVALID_CONFIG),
-        (("retention.ms", SET, None), ErrorCode.INVALID_CONFIG),
+        (("retention.ms", SET, None), ErrorCode.INVALID_REQUEST),
         (("no.such", SET, "1"), ErrorCode.INVALID_CONFIG),
         (("no.such", APPEND, "1"), ErrorCode.INVALID_CONFIG),
         (("retention.ms", APPEND, "1"), ErrorCode.INVALID_CONFIG),
@@ -75,7 +77,7 @@ def test_resources_must_exist_and_be_of_a_kind_that_has_settings() -> None:
     value = ("log.retention.ms", SET, "1")
     assert change(image, value, name="none")[0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert change(image, value, kind=BROKER, name="7")[0] == ErrorCode.BROKER_ID_NOT_REGISTERED
-    assert change(image, value, kind=BROKER, name="x")[0] == ErrorCode.BROKER_ID_NOT_REGISTERED
+    assert change(image, value, kind=BROKER, name="x")[0] == ErrorCode.INVALID_REQUEST
     assert change(image, value, kind=LOGGER, name="1")[0] == ErrorCode.INVALID_REQUEST
 
 
@@ -90,8 +92,11 @@ def test_broker_settings_change_for_one_or_for_all() -> None:
     assert change(image, ("log.retention.ms", SET, "8"), kind=BROKER, name="")[0] == 0
     assert image.broker_configs(1) == {"log.retention.ms": "7"}
     assert image.broker_default_configs() == {"log.retention.ms": "8"}
-    assert change(image, ("num.partitions", SET, "8"), kind=BROKER, name="")[0] == ErrorCode.INVALID_CONFIG
-    assert change(image, ("listeners", SET, "A://:1"), kind=BROKER, name="")[0] == ErrorCode.INVALID_CONFIG
+    assert change(image, ("num.partitions", SET, "8"), kind=BROKER, name="") == (
+        ErrorCode.INVALID_REQUEST,
+        "Cannot update these configs dynamically: [num.partitions]",
+    )
+    assert change(image, ("listeners", SET, "A://:1"), kind=BROKER, name="")[0] == ErrorCode.INVALID_REQUEST
 
 
 def replace(image: ClusterImage, *resources: full.AlterConfigsResource, validate_only: bool = False) -> list[int]:
@@ -123,3 +128,87 @@ def test_resources_of_a_request_fail_by_themselves_and_must_not_repeat() -> None
     bad = full.AlterConfigsResource(TOPIC, "none", [])
     assert replace(image, bad, good) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0]
     assert replace(image, good, good) == [ErrorCode.INVALID_REQUEST] * 2
+
+
+CLIENT_METRICS = 16
+
+
+def test_names_that_nobody_knows_are_kept_for_brokers_and_refused_for_topics() -> None:
+    image = topic_cluster()
+    assert change(image, ("from.the.future", SET, "1"), kind=BROKER, name="1") == (0, None)
+    assert image.broker_configs(1) == {"from.the.future": "1"}
+    assert change(image, ("from.the.future", APPEND, "1"), kind=BROKER, name="1") == (
+        ErrorCode.INVALID_CONFIG,
+        "Unknown config name: from.the.future",
+    )
+    assert change(image, ("from.the.future", SET, "1")) == (
+        ErrorCode.INVALID_CONFIG,
+        "Unknown topic config name: from.the.future",
+    )
+
+
+def test_a_controller_has_settings_as_a_broker_has() -> None:
+    image = topic_cluster()
+    settings = Settings.resolve(
+        {"node.id": "100", "controller.quorum.voters": "100@localhost:1", "process.roles": "controller"}
+    )
+    configs = [incremental.AlterableConfig("log.retention.ms", SET, "1")]
+    request = incremental.IncrementalAlterConfigsRequest([incremental.AlterConfigsResource(BROKER, "100", configs)])
+    (outcome,) = decided(image, incremental_alter_configs(image, request, settings)).responses
+    assert outcome.error_code == 0
+    assert image.broker_configs(100) == {"log.retention.ms": "1"}
+
+
+def test_min_insync_replicas_are_the_same_for_all_brokers_while_there_are_eligible_leaders() -> None:
+    image = topic_cluster()
+    name = ("min.insync.replicas", SET, "2")
+    del image.features["eligible.leader.replicas.version"]
+    assert change(image, name, kind=BROKER, name="1")[0] == 0
+    image.features["eligible.leader.replicas.version"] = 1
+    assert change(image, ("min.insync.replicas", SET, "3"), kind=BROKER, name="1") == (
+        ErrorCode.INVALID_CONFIG,
+        "Broker-level min.insync.replicas cannot be altered while ELR is enabled.",
+    )
+    assert change(image, name, kind=BROKER, name="")[0] == 0
+    assert change(image, ("min.insync.replicas", DELETE, None), kind=BROKER, name="") == (
+        ErrorCode.INVALID_CONFIG,
+        "Cluster-level min.insync.replicas cannot be removed while ELR is enabled.",
+    )
+
+
+def test_client_metrics_subscriptions_are_stored_and_removed() -> None:
+    image = topic_cluster()
+    wanted = ("interval.ms", SET, "1000"), ("metrics", SET, "a.b,c"), ("match", SET, "client_id=abc.*")
+    assert change(image, *wanted, kind=CLIENT_METRICS, name="cm") == (0, None)
+    resource = ConfigResource(CLIENT_METRICS, "cm")
+    assert image.configs(resource) == {"interval.ms": "1000", "metrics": "a.b,c", "match": "client_id=abc.*"}
+    gone = [(name, DELETE, None) for name in ("interval.ms", "metrics", "match")]
+    assert change(image, *gone, kind=CLIENT_METRICS, name="cm") == (0, None)
+    assert resource not in image.config_resources()
+
+
+@pytest.mark.parametrize(
+    ("config", "code", "text"),
+    [
+        (("interval.ms", SET, "99"), ErrorCode.INVALID_REQUEST, "interval must be between 100 and 3600000 (1 hour)"),
+        (("interval.ms", SET, "3600001"), ErrorCode.INVALID_REQUEST, "interval must be between 100 and 3600000"),
+        (("interval.ms", SET, "x"), ErrorCode.INVALID_CONFIG, "configuration interval.ms: Not a number of type INT"),
+        (("interval.ms", SET, None), ErrorCode.INVALID_REQUEST, "Null value not supported for : interval.ms"),
+        (("interval.ms", APPEND, "5"), ErrorCode.INVALID_CONFIG, "Can't APPEND to key interval.ms because its type is"),
+        (("foo", SET, "1"), ErrorCode.INVALID_REQUEST, "Unknown client metrics configuration: foo"),
+        (("match", SET, "client_id"), ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: client_id"),
+        (("match", SET, "color=red"), ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: color=red"),
+        (("match", SET, "client_id=[a"), ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: client_id=[a"),
+    ],
+)
+def test_client_metrics_that_kafka_refuses(config: tuple[str, int, str | None], code: ErrorCode, text: str) -> None:
+    image = topic_cluster()
+    refused, said = change(image, config, kind=CLIENT_METRICS, name="cm")
+    assert refused == code
+    assert text in (said or "")
+    assert ConfigResource(CLIENT_METRICS, "cm") not in image.config_resources()
+
+
+def test_a_client_metrics_subscription_needs_a_name() -> None:
+    refused = change(topic_cluster(), ("interval.ms", SET, "1000"), kind=CLIENT_METRICS, name="")
+    assert refused == (ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")

@@ -7,8 +7,9 @@ from sskafka.model.config_description import (
     describe_broker_defaults,
     describe_topic,
 )
+from sskafka.model.dynamic_configs import validate_dynamic_configs
 from sskafka.model.setting import SettingError, Type
-from sskafka.model.settings import Settings, validate_dynamic_configs
+from sskafka.model.settings import Settings
 from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 
 
@@ -29,14 +30,16 @@ def test_a_topics_value_lists_everything_it_overrides() -> None:
 
 def test_a_topics_value_from_a_coarser_broker_setting_is_in_the_topics_unit() -> None:
     (entry,) = describe_topic(Settings.resolve({"log.retention.hours": "2"}), {}, {"retention.ms"})
-    assert (entry.value, entry.source, entry.read_only) == ("7200000", ConfigSource.STATIC_BROKER, False)
+    assert (entry.value, entry.source, entry.read_only) == ("7200000", ConfigSource.DEFAULT, False)
+    assert entry.synonyms == ()  # as Apache Kafka shows it: the finer name is not set anywhere
 
 
 def test_all_settings_are_described_and_unknown_names_left_out() -> None:
     settings = Settings.resolve()
-    assert {entry.name for entry in describe_topic(settings, {})} == set(TOPIC_SETTINGS)
+    topic_hidden = {row.name for row in TOPIC_SETTINGS.values() if row.hidden_while_unset}
+    assert {entry.name for entry in describe_topic(settings, {})} == set(TOPIC_SETTINGS) - topic_hidden
     hidden = {row.name for row in BROKER_SETTINGS.values() if row.hidden_while_unset}
-    assert {entry.name for entry in describe_broker(settings)} == set(BROKER_SETTINGS) - hidden
+    assert {entry.name for entry in describe_broker(settings)} == {*BROKER_SETTINGS, "broker.id"} - hidden
     assert describe_broker(settings, {"no.such.thing"}) == []
     assert all(entry.source is ConfigSource.DEFAULT for entry in describe_topic(settings, {}))
 
@@ -59,19 +62,51 @@ def test_rates_of_replication_are_shown_once_they_are_set(name: str) -> None:
         ("1000", ConfigSource.DYNAMIC_BROKER),
         ("2000", ConfigSource.DYNAMIC_DEFAULT_BROKER),
     ]
-    assert validate_dynamic_configs({name: "0"}, all_brokers=True) == {name: 0}
+    validate_dynamic_configs({name: "0"}, all_brokers=True)
     with pytest.raises(SettingError):
         validate_dynamic_configs({name: "-1"}, all_brokers=False)
 
 
-def test_brokers_show_what_may_change_and_hide_secrets() -> None:
-    settings = Settings.resolve({"ssl.key.password": "hunter2", "node.id": "4"})
+def test_brokers_show_what_may_change() -> None:
+    settings = Settings.resolve({"node.id": "4"})
     by_name = {entry.name: entry for entry in describe_broker(settings)}
     assert (by_name["node.id"].value, by_name["node.id"].read_only) == ("4", True)
+    assert (by_name["broker.id"].value, by_name["broker.id"].source) == ("4", ConfigSource.STATIC_BROKER)
     assert by_name["log.segment.bytes"].read_only is False
-    secret = by_name["ssl.key.password"]
-    assert (secret.value, secret.sensitive, secret.source) == (None, True, ConfigSource.STATIC_BROKER)
-    assert "hunter2" not in repr(secret)
+    assert (by_name["ssl.key.password"].sensitive, by_name["ssl.key.password"].value) == (True, None)
+
+
+def test_names_that_nobody_knows_are_listed_as_secrets() -> None:
+    settings = Settings.resolve({"my.plugin.key": "hunter2"}).with_dynamic({"my.plugin.key": "hunter3"}, {})
+    (entry,) = describe_broker(settings, {"my.plugin.key"})
+    assert (entry.value, entry.sensitive, entry.read_only, entry.type) == (None, True, True, Type.UNKNOWN)
+    assert [(synonym.value, synonym.source) for synonym in entry.synonyms] == [
+        (None, ConfigSource.DYNAMIC_BROKER),
+        (None, ConfigSource.STATIC_BROKER),
+    ]
+
+
+def test_settings_of_one_listener_are_listed_above_those_of_all() -> None:
+    name = "listener.name.clients.max.connections"
+    (entry,) = describe_broker(Settings.resolve().with_dynamic({name: "7"}, {"max.connections": "9"}), {name})
+    assert (entry.value, entry.type, entry.sensitive) == ("7", Type.INT, False)
+    assert [(synonym.name, synonym.value) for synonym in entry.synonyms] == [
+        (name, "7"),
+        ("max.connections", "9"),
+        ("max.connections", "2147483647"),
+    ]
+
+
+def test_a_finer_name_that_is_not_set_shows_no_value() -> None:
+    entries = describe_broker(
+        Settings.resolve({"log.retention.hours": "2"}), {"log.retention.ms", "log.retention.hours"}
+    )
+    assert {entry.name: entry.value for entry in entries} == {"log.retention.ms": None, "log.retention.hours": "2"}
+
+
+def test_internal_topic_settings_are_listed_once_they_are_set() -> None:
+    (entry,) = describe_topic(Settings.resolve(), {"internal.segment.bytes": "20"}, {"internal.segment.bytes"})
+    assert (entry.value, entry.source) == ("20", ConfigSource.TOPIC)
 
 
 def test_the_default_broker_shows_only_what_was_changed_for_all() -> None:

@@ -1,7 +1,8 @@
 import pytest
 
-from sskafka.model.setting import SettingError
-from sskafka.model.settings import Settings, validate_dynamic_configs, validate_topic_configs
+from sskafka.model.dynamic_configs import validate_against_current, validate_dynamic_configs
+from sskafka.model.setting import Setting, SettingError, Use, format_value
+from sskafka.model.settings import Settings, validate_topic_configs
 from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 
 WEEK_MS = 7 * 24 * 3600 * 1000
@@ -72,9 +73,91 @@ def test_a_topic_setting_in_the_broker_file_names_the_right_one() -> None:
     assert warning.endswith("it is log.retention.ms")
 
 
-def test_settings_of_kafka_that_are_not_served_are_not_taken_for_typing_mistakes() -> None:
-    (warning,) = resolve({"ssl.allow.dn.changes": "true"}).warnings
-    assert warning.endswith("not supported, ignored")
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("ssl.keystore.location", "/etc/key.jks", "TLS is not supported"),
+        ("listener.name.clients.ssl.keystore.location", "/etc/key.jks", "TLS is not supported"),
+        ("sasl.enabled.mechanisms", "PLAIN", "SASL authentication is not supported"),
+        ("authorizer.class.name", "org.example.Authorizer", "ACLs and authorizers are not supported"),
+        ("super.users", "User:admin", "ACLs and authorizers are not supported"),
+        ("delegation.token.secret.key", "hunter2", "delegation tokens need SASL"),
+        ("client.quota.callback.class", "org.example.Quota", "Java classes cannot be loaded"),
+        ("metric.reporters", "org.example.Reporter", "collect the metrics from /metrics"),
+        ("config.providers", "env", "environment variables"),
+        ("remote.log.storage.system.enable", "true", "tiered storage is not supported"),
+        ("group.share.max.size", "100", "share groups are not supported"),
+        ("group.streams.max.size", "100", "streams groups are not supported"),
+        ("controller.quorum.auto.join.enable", "true", "controller.quorum.voters"),
+    ],
+)
+def test_settings_of_missing_features_stop_the_start_with_cause_and_next_step(key: str, value: str, said: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        resolve({key: value})
+    text = str(caught.value)
+    assert text.startswith(f"{key.removeprefix('listener.name.clients.')}=")
+    assert "(from server.properties)" in text
+    assert said in text
+    assert "remove the setting" in text
+    assert "hunter2" not in text
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in BROKER_SETTINGS.values() if row.use is Use.REFUSED], ids=lambda r: r.name
+)
+def test_every_refused_setting_may_be_written_down_with_its_default(row: Setting) -> None:
+    for default in (row.default, row.kafka_default):
+        text = format_value(default)
+        if text is not None:
+            assert resolve({row.name: text}).warnings == []
+
+
+def test_settings_without_effect_are_reported_once() -> None:
+    settings = resolve({"num.network.threads": "16"})
+    assert settings["num.network.threads"] == 16
+    (warning,) = settings.warnings
+    assert warning == (
+        "num.network.threads=16 (from server.properties): accepted, has no effect here, because one event loop serves "
+        "all connections, requests and groups"
+    )
+
+
+def test_the_stock_file_of_apache_kafka_is_accepted() -> None:
+    """What config/server.properties of 4.3.1 sets."""
+    stock = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.bootstrap.servers": "localhost:9093",
+        "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "advertised.listeners": "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,"
+        "SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL",
+        "num.network.threads": "3",
+        "num.io.threads": "8",
+        "socket.send.buffer.bytes": "102400",
+        "socket.receive.buffer.bytes": "102400",
+        "socket.request.max.bytes": "104857600",
+        "log.dirs": "/tmp/kraft-combined-logs",
+        "num.partitions": "1",
+        "num.recovery.threads.per.data.dir": "1",
+        "offsets.topic.replication.factor": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "log.retention.hours": "168",
+        "log.segment.bytes": "1073741824",
+        "log.retention.check.interval.ms": "300000",
+    }
+    warned = {warning.partition("=")[0] for warning in resolve(stock).warnings}
+    assert warned == {
+        "num.network.threads",
+        "num.io.threads",
+        "share.coordinator.state.topic.replication.factor",
+        "share.coordinator.state.topic.min.isr",
+    }
 
 
 @pytest.mark.parametrize(
@@ -162,7 +245,7 @@ def test_unusable_dynamic_settings_are_passed_over() -> None:
         ({"retention.ms": None}, "retention.ms: null is not a value"),
         ({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "4"}, "more than max.compaction.lag.ms"),
         ({"leader.replication.throttled.replicas": "1:x"}, "partition:broker pairs"),
-        ({"remote.storage.enable": "true"}, "not supported yet"),
+        ({"remote.storage.enable": "true"}, "tiered storage is not supported"),
     ],
 )
 def test_bad_topic_configs_name_the_key(configs: dict[str, str | None], message: str) -> None:
@@ -171,12 +254,61 @@ def test_bad_topic_configs_name_the_key(configs: dict[str, str | None], message:
     assert message in str(caught.value)
 
 
+def kafka_text(configs: dict[str, str], *, all_brokers: bool = False) -> str:
+    """What Apache Kafka says to the change, which is refused."""
+    current = resolve()
+    try:
+        validate_dynamic_configs(configs, all_brokers=all_brokers)
+        validate_against_current(configs, current, current.with_dynamic(configs, {}))
+    except SettingError as error:
+        return error.kafka_text
+    pytest.fail(f"{configs} was accepted")
+
+
 def test_dynamic_settings_respect_their_scope() -> None:
-    assert validate_dynamic_configs({"log.retention.ms": "5"}, all_brokers=True) == {"log.retention.ms": 5}
-    with pytest.raises(SettingError, match="cannot be changed while the broker runs"):
-        validate_dynamic_configs({"node.id": "5"}, all_brokers=False)
-    with pytest.raises(SettingError, match="single brokers only"):
-        validate_dynamic_configs({"listeners": "PLAINTEXT://:1"}, all_brokers=True)
+    validate_dynamic_configs({"log.retention.ms": "5", "from.the.future": "x"}, all_brokers=True)
+    assert (
+        kafka_text({"node.id": "5", "log.dirs": "/x"}) == "Cannot update these configs dynamically: [node.id, log.dirs]"
+    )
+    assert kafka_text({"listeners": "PLAINTEXT://:1"}, all_brokers=True) == (
+        "Cannot update these configs at default cluster level, broker id must be specified: [listeners]"
+    )
+    assert kafka_text({"ssl.keystore.location": "/x"}) == (
+        "These security configs can be dynamically updated only per-listener using the listener prefix: "
+        "[ssl.keystore.location]"
+    )
+
+
+def test_settings_of_one_listener() -> None:
+    name = "listener.name.clients.max.connections"
+    settings = resolve({name: "7", "max.connections": "9"})
+    assert (settings.for_listener("CLIENTS", "max.connections"), settings["max.connections"]) == (7, 9)
+    assert settings.for_listener("OTHERS", "max.connections") == 9
+    assert settings.with_dynamic({name: "8"}, {}).for_listener("CLIENTS", "max.connections") == 8
+    validate_dynamic_configs({name: "8"}, all_brokers=True)
+    assert kafka_text({name: "x"}) == "Invalid value x for configuration max.connections: Not a number of type INT"
+    other = "listener.name.clients.connections.max.reauth.ms"
+    assert "Cannot update these configs at default cluster level" in kafka_text({other: "0"}, all_brokers=True)
+
+
+@pytest.mark.parametrize(
+    ("configs", "text"),
+    [
+        ({"log.retention.ms": "x"}, "Invalid value x for configuration log.retention.ms: Not a number of type LONG"),
+        ({"num.io.threads": "17"}, "value should not be greater than double the current value 8"),
+        ({"num.io.threads": "3"}, "value should be at least half the current value 8"),
+        ({"log.cleaner.threads": "0"}, "Log cleaner threads should be at least 1"),
+        ({"log.cleaner.threads": "3"}, "cannot be increased to more than double the current value 1"),
+        ({"log.cleaner.dedupe.buffer.size": "1000"}, "must be at least 1MB per cleaner thread"),
+        ({"max.connections.per.ip": "0"}, "can be set to zero only if max.connections.per.ip.overrides"),
+        ({"max.connection.creation.rate": "0"}, "Invalid max.connection.creation.rate 0"),
+        ({"listeners": "PLAINTEXT://:9"}, "listeners cannot change while the broker runs"),
+        ({"unclean.leader.election.enable": "yes"}, "Expected value to be either true or false"),
+        ({"compression.type": "x"}, "String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer"),
+    ],
+)
+def test_dynamic_values_that_kafka_refuses(configs: dict[str, str], text: str) -> None:
+    assert text in kafka_text(configs)
 
 
 def test_every_topic_setting_has_the_default_of_the_broker_setting_it_follows() -> None:
@@ -186,8 +318,6 @@ def test_every_topic_setting_has_the_default_of_the_broker_setting_it_follows() 
 
 @pytest.mark.parametrize("setting", [*BROKER_SETTINGS.values(), *TOPIC_SETTINGS.values()], ids=lambda row: row.name)
 def test_every_row_allows_its_own_default_and_ends_its_sentence(setting: object) -> None:
-    from sskafka.model.setting import Setting, format_value
-
     assert isinstance(setting, Setting)
     text = format_value(setting.default)
     if text is not None:

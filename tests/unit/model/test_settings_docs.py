@@ -2,6 +2,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from sskafka.model.group_configs import GROUP_SETTINGS
+from sskafka.model.setting import Use
 from sskafka.model.settings_docs import configuration_page
 from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 from sskafka.model.settings_table.group_configs import BOUNDS
@@ -20,13 +21,15 @@ def test_settings_said_to_be_used_are_named_in_the_code_and_planned_ones_are_not
     code = "\n".join(path.read_text(encoding="utf-8") for path in files)
     named = {name for name in (*BROKER_SETTINGS, *TOPIC_SETTINGS) if f'"{name}"' in code}
     of_logs = {field.name.replace("_", ".") for field in fields(LogConfig)}
-    topic_rows = [row for row in TOPIC_SETTINGS.values() if row.used]
+    topic_rows = [row for row in TOPIC_SETTINGS.values() if row.use is Use.USED]
     assert [row.name for row in topic_rows if row.name not in named | of_logs] == []
     followed = {fallback.name for row in topic_rows for fallback in row.fallbacks}
-    group_rows = [row for row in GROUP_SETTINGS.values() if row.used]
+    group_rows = [row for row in GROUP_SETTINGS.values() if row.use is Use.USED]
     followed |= {fallback.name for row in group_rows for fallback in row.fallbacks}
     followed |= {name for row in group_rows for name in BOUNDS[row.name] if name is not None}
     spoken_for = [BROKER_SETTINGS[name] for name in followed | named if name in BROKER_SETTINGS]
     followed |= {fallback.name for row in spoken_for for fallback in row.fallbacks}
-    assert [row.name for row in BROKER_SETTINGS.values() if row.used and row.name not in named | followed] == []
-    assert [row.name for row in BROKER_SETTINGS.values() if not row.used and f'ettings["{row.name}"]' in code] == []
+    used = [row.name for row in BROKER_SETTINGS.values() if row.use is Use.USED]
+    assert [name for name in used if name not in named | followed] == []
+    unread = [row.name for row in BROKER_SETTINGS.values() if row.use in {Use.NO_EFFECT, Use.PLANNED}]
+    assert [name for name in unread if f'ettings["{name}"]' in code] == []

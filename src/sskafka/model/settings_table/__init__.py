@@ -10,9 +10,11 @@ from sskafka.model.setting import Setting
 from sskafka.model.settings_table.cluster import NODE, QUORUM, REPLICATION
 from sskafka.model.settings_table.coordination import GROUPS, TRANSACTIONS
 from sskafka.model.settings_table.network import NETWORK
-from sskafka.model.settings_table.operations import OPERATIONS, SECURITY
+from sskafka.model.settings_table.operations import OPERATIONS
 from sskafka.model.settings_table.own import OWN
+from sskafka.model.settings_table.security import SECURITY
 from sskafka.model.settings_table.storage import STORAGE
+from sskafka.model.settings_table.tiered import TIERED
 from sskafka.model.settings_table.topics import TOPICS
 
 BROKER_SECTIONS: MappingProxyType[str, tuple[Setting, ...]] = MappingProxyType(
@@ -24,6 +26,7 @@ BROKER_SECTIONS: MappingProxyType[str, tuple[Setting, ...]] = MappingProxyType(
         "Replication": REPLICATION,
         "Groups and offsets": GROUPS,
         "Transactions and share groups": TRANSACTIONS,
+        "Tiered storage": TIERED,
         "Security": SECURITY,
         "Quotas, policies, metrics": OPERATIONS,
         "Beyond Apache Kafka": OWN,

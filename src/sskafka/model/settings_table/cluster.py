@@ -1,6 +1,7 @@
 """Who this node is, the metadata quorum, topics' defaults and replication."""
 
 from sskafka.model.setting import AtLeast, EachOf, Importance, Setting, Type, Update, planned
+from sskafka.model.settings_table.unsupported import dynamic_quorum
 
 INT, LONG, STRING, LIST, BOOLEAN, CLASS = Type.INT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN, Type.CLASS
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
@@ -39,7 +40,7 @@ QUORUM = (
             "Members of the metadata quorum, id@host:port each; empty means this node alone."),
     planned("controller.quorum.bootstrap.servers", LIST, (), None, READ_ONLY, HIGH,
             "Addresses at which a quorum with changing members is looked for."),
-    planned("controller.quorum.auto.join.enable", BOOLEAN, False, None, READ_ONLY, LOW,
+    dynamic_quorum("controller.quorum.auto.join.enable", BOOLEAN, False, None, READ_ONLY, LOW,
             "Whether a controller adds itself to the quorum."),
     Setting("controller.listener.names", LIST, (), None, READ_ONLY, HIGH,
             "Listeners for the quorum's own traffic; without any it uses the broker's listener."),

@@ -4,6 +4,7 @@ A group's value must lie between the brokers' least and most value; `BOUNDS` nam
 """
 
 import re
+from functools import partial
 from typing import NamedTuple
 
 from sskafka.model.setting import AtLeast, Fallback, Importance, OneOf, Setting, Type, Update, Value
@@ -12,6 +13,10 @@ INT, STRING, BOOLEAN = Type.INT, Type.STRING, Type.BOOLEAN
 DYNAMIC, MEDIUM = Update.CLUSTER_WIDE, Importance.MEDIUM
 
 _DURATION = re.compile(r"by_duration:P(?=.)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{0,9})?S)?)?", re.IGNORECASE)
+
+
+share_group = partial(Setting, no_effect_because="share groups are not supported")
+streams_group = partial(Setting, no_effect_because="streams groups are not supported")
 
 
 class OffsetReset:
@@ -23,6 +28,9 @@ class OffsetReset:
     @staticmethod
     def _is_duration(text: str) -> bool:
         return text.startswith("by_duration:") and _DURATION.fullmatch(text) is not None
+
+    def kafka_refusal(self, value: Value) -> str:
+        return "Invalid share.auto.offset.reset strategy"
 
     def __str__(self) -> str:
         return "earliest, latest or by_duration:PnDTnHnMn.nS"
@@ -50,44 +58,44 @@ GROUP_CONFIGS = (
     Setting("consumer.assignment.interval.ms", INT, 1000, AtLeast(0), DYNAMIC, MEDIUM,
             "Shortest time between two target assignments of a consumer group.",
             fallbacks=_follows("group.consumer.assignment.interval.ms")),
-    Setting("share.session.timeout.ms", INT, 45000, AtLeast(1), DYNAMIC, MEDIUM,
-            "A member that sends no heartbeat for this long is removed from the share group.", used=False,
+    share_group("share.session.timeout.ms", INT, 45000, AtLeast(1), DYNAMIC, MEDIUM,
+            "A member that sends no heartbeat for this long is removed from the share group.",
             fallbacks=_follows("group.share.session.timeout.ms")),
-    Setting("share.heartbeat.interval.ms", INT, 5000, AtLeast(1), DYNAMIC, MEDIUM,
-            "Heartbeat interval that the members of a share group are given.", used=False,
+    share_group("share.heartbeat.interval.ms", INT, 5000, AtLeast(1), DYNAMIC, MEDIUM,
+            "Heartbeat interval that the members of a share group are given.",
             fallbacks=_follows("group.share.heartbeat.interval.ms")),
-    Setting("share.record.lock.duration.ms", INT, 30000, AtLeast(1000), DYNAMIC, MEDIUM,
-            "How long a member of a share group holds a record that it acquired.", used=False,
+    share_group("share.record.lock.duration.ms", INT, 30000, AtLeast(1000), DYNAMIC, MEDIUM,
+            "How long a member of a share group holds a record that it acquired.",
             fallbacks=_follows("group.share.record.lock.duration.ms")),
-    Setting("share.delivery.count.limit", INT, 5, AtLeast(2), DYNAMIC, MEDIUM,
-            "How often a record is delivered to a share group before it is given up.", used=False,
+    share_group("share.delivery.count.limit", INT, 5, AtLeast(2), DYNAMIC, MEDIUM,
+            "How often a record is delivered to a share group before it is given up.",
             fallbacks=_follows("group.share.delivery.count.limit")),
-    Setting("share.partition.max.record.locks", INT, 2000, AtLeast(100), DYNAMIC, MEDIUM,
-            "Most records of a partition that a share group holds at once.", used=False,
+    share_group("share.partition.max.record.locks", INT, 2000, AtLeast(100), DYNAMIC, MEDIUM,
+            "Most records of a partition that a share group holds at once.",
             fallbacks=_follows("group.share.partition.max.record.locks")),
-    Setting("share.assignment.interval.ms", INT, 1000, AtLeast(0), DYNAMIC, MEDIUM,
-            "Shortest time between two target assignments of a share group.", used=False,
+    share_group("share.assignment.interval.ms", INT, 1000, AtLeast(0), DYNAMIC, MEDIUM,
+            "Shortest time between two target assignments of a share group.",
             fallbacks=_follows("group.share.assignment.interval.ms")),
-    Setting("share.auto.offset.reset", STRING, "latest", OffsetReset(), DYNAMIC, MEDIUM,
-            "Where a share group begins to read a partition.", used=False),
-    Setting("share.isolation.level", STRING, "read_uncommitted", OneOf(("read_committed", "read_uncommitted")),
-            DYNAMIC, MEDIUM, "Whether a share group reads records of open and aborted transactions.", used=False),
-    Setting("share.renew.acknowledge.enable", BOOLEAN, True, None, DYNAMIC, MEDIUM,
-            "Whether members of a share group may renew the lock on a record.", used=False),
-    Setting("streams.session.timeout.ms", INT, 45000, AtLeast(1), DYNAMIC, MEDIUM,
-            "A member that sends no heartbeat for this long is removed from the streams group.", used=False,
+    share_group("share.auto.offset.reset", STRING, "latest", OffsetReset(), DYNAMIC, MEDIUM,
+            "Where a share group begins to read a partition."),
+    share_group("share.isolation.level", STRING, "read_uncommitted", OneOf(("read_committed", "read_uncommitted")),
+            DYNAMIC, MEDIUM, "Whether a share group reads records of open and aborted transactions."),
+    share_group("share.renew.acknowledge.enable", BOOLEAN, True, None, DYNAMIC, MEDIUM,
+            "Whether members of a share group may renew the lock on a record."),
+    streams_group("streams.session.timeout.ms", INT, 45000, AtLeast(1), DYNAMIC, MEDIUM,
+            "A member that sends no heartbeat for this long is removed from the streams group.",
             fallbacks=_follows("group.streams.session.timeout.ms")),
-    Setting("streams.heartbeat.interval.ms", INT, 5000, AtLeast(1), DYNAMIC, MEDIUM,
-            "Heartbeat interval that the members of a streams group are given.", used=False,
+    streams_group("streams.heartbeat.interval.ms", INT, 5000, AtLeast(1), DYNAMIC, MEDIUM,
+            "Heartbeat interval that the members of a streams group are given.",
             fallbacks=_follows("group.streams.heartbeat.interval.ms")),
-    Setting("streams.num.standby.replicas", INT, 0, AtLeast(0), DYNAMIC, MEDIUM,
-            "Standby replicas of each task of a streams group.", used=False,
+    streams_group("streams.num.standby.replicas", INT, 0, AtLeast(0), DYNAMIC, MEDIUM,
+            "Standby replicas of each task of a streams group.",
             fallbacks=_follows("group.streams.num.standby.replicas")),
-    Setting("streams.initial.rebalance.delay.ms", INT, 3000, AtLeast(0), DYNAMIC, MEDIUM,
-            "How long a new streams group waits for further members before its first assignment.", used=False,
+    streams_group("streams.initial.rebalance.delay.ms", INT, 3000, AtLeast(0), DYNAMIC, MEDIUM,
+            "How long a new streams group waits for further members before its first assignment.",
             fallbacks=_follows("group.streams.initial.rebalance.delay.ms")),
-    Setting("streams.assignment.interval.ms", INT, 1000, AtLeast(0), DYNAMIC, MEDIUM,
-            "Shortest time between two target assignments of a streams group.", used=False,
+    streams_group("streams.assignment.interval.ms", INT, 1000, AtLeast(0), DYNAMIC, MEDIUM,
+            "Shortest time between two target assignments of a streams group.",
             fallbacks=_follows("group.streams.assignment.interval.ms")),
 )
 # fmt: on

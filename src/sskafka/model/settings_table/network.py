@@ -1,6 +1,7 @@
 """Listeners, sockets, connections and requests."""
 
 from sskafka.model.setting import INT_MAX, AtLeast, Importance, OneOf, Setting, Type, Update, planned
+from sskafka.model.settings_table.unsupported import purgatory, threads
 
 INT, LONG, STRING, LIST, BOOLEAN = Type.INT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
@@ -56,18 +57,18 @@ NETWORK = (
             "Incremental fetch sessions that are remembered; consumers beyond it send full requests."),
     Setting("max.request.partition.size.limit", INT, 2000, AtLeast(1), READ_ONLY, MEDIUM,
             "Most partitions that one DescribeTopicPartitions is answered with."),
-    planned("num.network.threads", INT, 3, AtLeast(1), CLUSTER_WIDE, HIGH,
-            "Threads for the network in Apache Kafka; one event loop serves it here."),
-    planned("num.io.threads", INT, 8, AtLeast(1), CLUSTER_WIDE, HIGH,
-            "Threads for requests in Apache Kafka; one event loop serves them here."),
-    planned("background.threads", INT, 10, AtLeast(1), CLUSTER_WIDE, HIGH,
+    threads("num.network.threads", INT, 3, AtLeast(1), CLUSTER_WIDE, HIGH,
+            "Threads for the network in Apache Kafka."),
+    threads("num.io.threads", INT, 8, AtLeast(1), CLUSTER_WIDE, HIGH,
+            "Threads for requests in Apache Kafka."),
+    threads("background.threads", INT, 10, AtLeast(1), CLUSTER_WIDE, HIGH,
             "Threads for background work in Apache Kafka."),
-    planned("fetch.purgatory.purge.interval.requests", INT, 1000, None, READ_ONLY, MEDIUM,
-            "How often Apache Kafka sweeps its waiting fetches; ours need no sweep."),
-    planned("producer.purgatory.purge.interval.requests", INT, 1000, None, READ_ONLY, MEDIUM,
-            "How often Apache Kafka sweeps its waiting produce requests; ours need no sweep."),
-    planned("delete.records.purgatory.purge.interval.requests", INT, 1, None, READ_ONLY, MEDIUM,
-            "How often Apache Kafka sweeps its waiting DeleteRecords requests; ours need no sweep."),
-    planned("share.fetch.purgatory.purge.interval.requests", INT, 1000, None, READ_ONLY, MEDIUM,
-            "How often Apache Kafka sweeps its waiting share fetches; ours need no sweep."),
+    purgatory("fetch.purgatory.purge.interval.requests", INT, 1000, None, READ_ONLY, MEDIUM,
+            "How often Apache Kafka sweeps its waiting fetches."),
+    purgatory("producer.purgatory.purge.interval.requests", INT, 1000, None, READ_ONLY, MEDIUM,
+            "How often Apache Kafka sweeps its waiting produce requests."),
+    purgatory("delete.records.purgatory.purge.interval.requests", INT, 1, None, READ_ONLY, MEDIUM,
+            "How often Apache Kafka sweeps its waiting DeleteRecords requests."),
+    purgatory("share.fetch.purgatory.purge.interval.requests", INT, 1000, None, READ_ONLY, MEDIUM,
+            "How often Apache Kafka sweeps its waiting share fetches."),
 )

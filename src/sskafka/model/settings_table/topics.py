@@ -16,6 +16,7 @@ from sskafka.model.setting import (
     planned,
 )
 from sskafka.model.settings_table.storage import SEGMENT_BYTES_MIN
+from sskafka.model.settings_table.unsupported import tiered_storage, tiered_tuning
 
 MEDIUM, DYNAMIC = Importance.MEDIUM, Update.CLUSTER_WIDE
 INT, LONG, STRING, LIST, BOOLEAN, DOUBLE = Type.INT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN, Type.DOUBLE
@@ -31,6 +32,12 @@ class ThrottledReplicas:
     def _is_pair(text: str) -> bool:
         partition, _, broker = text.partition(":")
         return partition.isdecimal() and broker.isdecimal()
+
+    def kafka_refusal(self, value: Value) -> str:
+        return (
+            "must be the literal '*' or a list of replicas in the following format: "
+            "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+        )
 
     def __str__(self) -> str:
         return "* or partition:broker pairs"
@@ -68,10 +75,10 @@ TOPICS = (
     Setting("index.interval.bytes", INT, 4096, AtLeast(0), DYNAMIC, MEDIUM,
             "Bytes of log between two entries of the offset index.",
             fallbacks=(Fallback("log.index.interval.bytes"),)),
-    planned("local.retention.bytes", LONG, -2, AtLeast(-2), DYNAMIC, MEDIUM,
+    tiered_tuning("local.retention.bytes", LONG, -2, AtLeast(-2), DYNAMIC, MEDIUM,
             "Size of local segments in tiered storage; -2 follows retention.bytes.",
             fallbacks=(Fallback("log.local.retention.bytes"),)),
-    planned("local.retention.ms", LONG, -2, AtLeast(-2), DYNAMIC, MEDIUM,
+    tiered_tuning("local.retention.ms", LONG, -2, AtLeast(-2), DYNAMIC, MEDIUM,
             "Age of local segments in tiered storage; -2 follows retention.ms.",
             fallbacks=(Fallback("log.local.retention.ms"),)),
     Setting("max.compaction.lag.ms", LONG, LONG_MAX, AtLeast(1), DYNAMIC, MEDIUM,
@@ -99,11 +106,11 @@ TOPICS = (
             fallbacks=(Fallback("min.insync.replicas"),)),
     planned("preallocate", BOOLEAN, False, None, DYNAMIC, MEDIUM,
             "Whether a new segment file is given its full size at once.", fallbacks=(Fallback("log.preallocate"),)),
-    planned("remote.log.copy.disable", BOOLEAN, False, None, DYNAMIC, MEDIUM,
+    tiered_tuning("remote.log.copy.disable", BOOLEAN, False, None, DYNAMIC, MEDIUM,
             "Whether the topic in tiered storage has become read-only there."),
-    planned("remote.log.delete.on.disable", BOOLEAN, False, None, DYNAMIC, MEDIUM,
+    tiered_tuning("remote.log.delete.on.disable", BOOLEAN, False, None, DYNAMIC, MEDIUM,
             "Whether tiered data is deleted when tiered storage is switched off for the topic."),
-    planned("remote.storage.enable", BOOLEAN, False, None, DYNAMIC, MEDIUM,
+    tiered_storage("remote.storage.enable", BOOLEAN, False, None, DYNAMIC, MEDIUM,
             "Whether the topic uses tiered storage."),
     Setting("retention.bytes", LONG, -1, AtLeast(-1), DYNAMIC, MEDIUM,
             "Size of a partition above which its oldest segments are deleted; -1 sets no limit.",
@@ -112,6 +119,9 @@ TOPICS = (
             "Age at which records may be deleted; -1 keeps them for ever.", fallbacks=(Fallback("log.retention.ms"),)),
     Setting("segment.bytes", INT, 1073741824, AtLeast(SEGMENT_BYTES_MIN), DYNAMIC, MEDIUM,
             "Size at which a new segment file is begun.", fallbacks=(Fallback("log.segment.bytes"),)),
+    Setting("internal.segment.bytes", INT, None, AtLeast(SEGMENT_BYTES_MIN), DYNAMIC, MEDIUM,
+            "Size at which a new segment file is begun, where it is to be smaller than segment.bytes may be in Apache "
+            "Kafka; for tests.", hidden_while_unset=True),
     Setting("segment.index.bytes", INT, 10485760, AtLeast(4), DYNAMIC, MEDIUM,
             "Largest size of an index file; a full index begins a new segment.",
             fallbacks=(Fallback("log.index.size.max.bytes"),)),

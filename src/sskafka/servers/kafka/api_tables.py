@@ -123,7 +123,7 @@ def register_controller_apis(registry: Registry, control: NodeControl, settings:
     ControllerHandlers(direct).register(registry, is_advertised=True)
     AdministrationHandlers(direct).register(registry)
     TopicHandlers(direct).register(registry)
-    ConfigHandlers(settings["node.id"], direct, settings).register(registry)
+    ConfigHandlers(settings["node.id"], direct, settings, for_all_nodes=True).register(registry)
     ClusterHandler(view, lambda: _described(direct.voter_addresses)).register(registry)
     register_rare_controller_apis(registry, view, direct, settings)
 

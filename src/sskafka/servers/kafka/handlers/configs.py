@@ -1,8 +1,25 @@
-"""Settings of topics, groups and brokers: shown with their sources, changed through the controller."""
+"""Settings of topics, groups, nodes, loggers, client metrics: shown with their sources, changed by the controller.
 
+What a node can judge alone is judged here, before the controller is asked: whether it is the node that is meant, and
+whether its own settings allow the new ones. The levels of loggers never leave the node.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from sskafka.metadata import records
+from sskafka.metadata.config_changes import Operation as ConfigOperation
+from sskafka.metadata.config_changes import node_id_of
 from sskafka.metadata.delta import ConfigResource
 from sskafka.metadata.effective_settings import effective_settings
-from sskafka.metadata.records import RESOURCE_BROKER, RESOURCE_GROUP, RESOURCE_TOPIC
+from sskafka.metadata.records import (
+    RESOURCE_BROKER,
+    RESOURCE_BROKER_LOGGER,
+    RESOURCE_CLIENT_METRICS,
+    RESOURCE_GROUP,
+    RESOURCE_TOPIC,
+)
+from sskafka.model.client_metrics import describe_client_metrics
 from sskafka.model.config_description import (
     ConfigEntry,
     describe_broker,
@@ -10,15 +27,19 @@ from sskafka.model.config_description import (
     describe_group,
     describe_topic,
 )
+from sskafka.model.dynamic_configs import validate_against_current, validate_dynamic_configs
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
-from sskafka.servers.kafka.authorization import Operation, divided
+from sskafka.servers.broker_loggers import alter_loggers, describe_loggers
+from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.controller import Controller, ask
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages import alter_configs as full
 from sskafka.wire.messages import incremental_alter_configs as incremental
+from sskafka.wire.messages import list_config_resources as listing
 from sskafka.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -28,69 +49,63 @@ from sskafka.wire.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
+LISTED_TYPES = (RESOURCE_TOPIC, RESOURCE_BROKER, RESOURCE_BROKER_LOGGER, RESOURCE_CLIENT_METRICS, RESOURCE_GROUP)
+
 Resource = full.AlterConfigsResource | incremental.AlterConfigsResource
+R = TypeVar("R", full.AlterConfigsResource, incremental.AlterConfigsResource)
+Refusals = dict[int, KafkaError | None]
+"""By the resource's place in the request; None for what is done already."""
 
 
 class ConfigHandlers:
-    def __init__(self, broker_id: int, controller: Controller, settings: Settings) -> None:
-        self._broker_id = broker_id
+    def __init__(
+        self, node_id: int, controller: Controller, settings: Settings, *, for_all_nodes: bool = False
+    ) -> None:
+        """`for_all_nodes`: requests come straight to a controller, which changes the settings of any node."""
+        self._node_id = node_id
         self._controller = controller
         self._settings = settings
+        self._for_all_nodes = for_all_nodes
 
     def register(self, registry: Registry) -> None:
         registry.add_message(ApiKey.DESCRIBE_CONFIGS, self.describe_configs)
         registry.add_message(ApiKey.ALTER_CONFIGS, self.alter_configs)
         registry.add_message(ApiKey.INCREMENTAL_ALTER_CONFIGS, self.incremental_alter_configs)
+        if not self._for_all_nodes:
+            registry.add_message(ApiKey.LIST_CONFIG_RESOURCES, self.list_config_resources)
+
+    # -- showing
 
     def describe_configs(self, message: DescribeConfigsRequest, request: Request) -> DescribeConfigsResponse:
         return DescribeConfigsResponse(
             results=[self._describe(resource, message, request) for resource in message.resources]
         )
 
-    async def alter_configs(self, message: full.AlterConfigsRequest, request: Request) -> full.AlterConfigsResponse:
-        allowed, refused = divided(message.resources, lambda resource: _may_alter(request, resource))
-        message.resources = allowed
+    def list_config_resources(
+        self, message: listing.ListConfigResourcesRequest, request: Request
+    ) -> listing.ListConfigResourcesResponse:
+        """Version 0 knows client metrics alone; later ones list every type when none is named."""
+        if not request.may_on_cluster(Operation.DESCRIBE_CONFIGS):
+            return listing.ListConfigResourcesResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        types = [RESOURCE_CLIENT_METRICS] if request.version == 0 else message.resource_types or list(LISTED_TYPES)
+        if not set(types) <= set(LISTED_TYPES):
+            return listing.ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+        names = ((kind, name) for kind in dict.fromkeys(types) for name in self._resource_names(kind))
+        resources = [listing.ConfigResource(name, kind) for kind, name in names]
+        return listing.ListConfigResourcesResponse(config_resources=resources)
 
-        def unchanged(
-            resource: Resource, code: ErrorCode, text: str | None = None
-        ) -> full.AlterConfigsResourceResponse:
-            return full.AlterConfigsResourceResponse(code, text, resource.resource_type, resource.resource_name)
-
-        response = await ask(
-            self._controller,
-            message,
-            lambda code, text: full.AlterConfigsResponse(responses=[unchanged(item, code, text) for item in allowed]),
-        )
-        response.responses += [unchanged(resource, _refusal(resource)) for resource in refused]
-        return response
-
-    async def incremental_alter_configs(
-        self, message: incremental.IncrementalAlterConfigsRequest, request: Request
-    ) -> incremental.IncrementalAlterConfigsResponse:
-        allowed, refused = divided(message.resources, lambda resource: _may_alter(request, resource))
-        message.resources = allowed
-
-        def unchanged(
-            resource: Resource, code: ErrorCode, text: str | None = None
-        ) -> incremental.AlterConfigsResourceResponse:
-            return incremental.AlterConfigsResourceResponse(code, text, resource.resource_type, resource.resource_name)
-
-        response = await ask(
-            self._controller,
-            message,
-            lambda code, text: incremental.IncrementalAlterConfigsResponse(
-                responses=[unchanged(item, code, text) for item in allowed]
-            ),
-        )
-        response.responses += [unchanged(resource, _refusal(resource)) for resource in refused]
-        return response
+    def _resource_names(self, kind: int) -> list[str]:
+        image = self._controller.image
+        if kind == RESOURCE_TOPIC:
+            return list(image.topics_by_name)
+        if kind in {RESOURCE_BROKER, RESOURCE_BROKER_LOGGER}:
+            return [str(broker.id) for broker in image.active_brokers()]
+        return [resource.name for resource in image.config_resources() if resource.type == kind]
 
     def _describe(
         self, resource: DescribeConfigsResource, message: DescribeConfigsRequest, request: Request
     ) -> DescribeConfigsResult:
-        result = DescribeConfigsResult(
-            error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
-        )
+        result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
         try:
             entries = self._entries(resource, request)
         except KafkaError as error:
@@ -100,32 +115,169 @@ class ConfigHandlers:
         return result
 
     def _entries(self, resource: DescribeConfigsResource, request: Request) -> list[ConfigEntry]:
-        names = resource.configuration_keys or None
+        names, name = resource.configuration_keys or None, resource.resource_name
         image = self._controller.image
-        settings = effective_settings(self._settings, image)
         if resource.resource_type == RESOURCE_TOPIC:
-            if not request.may_on_topic(Operation.DESCRIBE_CONFIGS, resource.resource_name):
+            if not request.may_on_topic(Operation.DESCRIBE_CONFIGS, name):
                 raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            if resource.resource_name not in image.topics_by_name:
+            if name not in image.topics_by_name:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            return describe_topic(settings, image.topic_configs(resource.resource_name), names)
+            return describe_topic(self._effective(), image.topic_configs(name), names)
         if resource.resource_type == RESOURCE_GROUP:
-            if not request.may_on_group(Operation.DESCRIBE_CONFIGS, resource.resource_name):
+            if not request.may_on_group(Operation.DESCRIBE_CONFIGS, name):
                 raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-            if not resource.resource_name:
+            if not name:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-            overrides = image.configs(ConfigResource(RESOURCE_GROUP, resource.resource_name))
-            return describe_group(settings, overrides, names)
-        if resource.resource_type != RESOURCE_BROKER:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"resources of type {resource.resource_type} have no settings")
+            return describe_group(self._effective(), image.configs(ConfigResource(RESOURCE_GROUP, name)), names)
         if not request.may_on_cluster(Operation.DESCRIBE_CONFIGS):
             raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        if not resource.resource_name:
-            return describe_broker_defaults(settings, names)
-        if resource.resource_name != str(self._broker_id):
-            text = f"this is broker {self._broker_id}: ask broker {resource.resource_name} for its settings"
+        match resource.resource_type:
+            case records.RESOURCE_BROKER:
+                return self._broker_entries(name, names)
+            case records.RESOURCE_BROKER_LOGGER:
+                self._check_described_node(name, "Broker id must not be empty", "expected {} but received {}")
+                return describe_loggers(names)
+            case records.RESOURCE_CLIENT_METRICS:
+                if not name:
+                    raise KafkaError(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+                return describe_client_metrics(image.configs(ConfigResource(RESOURCE_CLIENT_METRICS, name)), names)
+            case unknown:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"resources of type {unknown} have no settings")
+
+    def _broker_entries(self, name: str, names: list[str] | None) -> list[ConfigEntry]:
+        if not name:
+            return describe_broker_defaults(self._effective(), names)
+        self._check_described_node(name, "", "expected {} or empty string, but received {}")
+        return describe_broker(self._effective(), names)
+
+    def _check_described_node(self, name: str, empty: str, other: str) -> None:
+        if not name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, empty)
+        try:
+            node_id = int(name)
+        except ValueError:
+            text = f"Broker id must be an integer, but it is: {name}"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, text) from None
+        if node_id != self._node_id:
+            text = f"Unexpected broker id, {other.format(self._node_id, name)}"
             raise KafkaError(ErrorCode.INVALID_REQUEST, text)
-        return describe_broker(settings, names)
+
+    def _effective(self) -> Settings:
+        return effective_settings(self._settings, self._controller.image)
+
+    # -- changing
+
+    async def alter_configs(self, message: full.AlterConfigsRequest, request: Request) -> full.AlterConfigsResponse:
+        def judge(resource: full.AlterConfigsResource) -> bool:
+            if resource.resource_type == RESOURCE_BROKER_LOGGER:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
+            changed = {config.name: config.value for config in resource.configs if config.value is not None}
+            self._check_broker(resource, changed, {})
+            return False
+
+        resources = message.resources
+        refusals, message.resources = _judged(resources, request, judge)
+        responses = await self._asked(message, full.AlterConfigsResponse, full.AlterConfigsResourceResponse)
+        outcomes = _in_order(resources, refusals, responses, full.AlterConfigsResourceResponse)
+        return full.AlterConfigsResponse(responses=outcomes)
+
+    async def incremental_alter_configs(
+        self, message: incremental.IncrementalAlterConfigsRequest, request: Request
+    ) -> incremental.IncrementalAlterConfigsResponse:
+        def judge(resource: incremental.AlterConfigsResource) -> bool:
+            if resource.resource_type == RESOURCE_BROKER_LOGGER:
+                self._alter_loggers(resource, validate_only=message.validate_only)
+                return True
+            self._check_broker(resource, *_changes(resource))
+            return False
+
+        response_class = incremental.AlterConfigsResourceResponse
+        resources = message.resources
+        refusals, message.resources = _judged(resources, request, judge)
+        responses = await self._asked(message, incremental.IncrementalAlterConfigsResponse, response_class)
+        outcomes = _in_order(resources, refusals, responses, response_class)
+        return incremental.IncrementalAlterConfigsResponse(responses=outcomes)
+
+    async def _asked(self, message: Any, response_class: Callable[..., Any], outcome: Callable[..., Any]) -> list[Any]:
+        if not message.resources:
+            return []
+
+        def unchanged(code: ErrorCode, text: str | None) -> Any:
+            return response_class(
+                responses=[outcome(code, text, item.resource_type, item.resource_name) for item in message.resources]
+            )
+
+        responses: list[Any] = (await ask(self._controller, message, unchanged)).responses
+        return responses
+
+    def _alter_loggers(self, resource: incremental.AlterConfigsResource, *, validate_only: bool) -> None:
+        null = [item.name for item in resource.configs if item.value is None and item.config_operation == 0]
+        if null:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(null)}")
+        if node_id_of(resource.resource_name) != self._node_id:
+            text = f"Unexpected node id. Expected {self._node_id}, but received {resource.resource_name}"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, text)
+        alter_loggers(resource.configs, validate_only=validate_only)
+
+    def _check_broker(self, resource: Resource, changed: dict[str, str], removed: dict[str, str]) -> None:
+        """Whether this node can have the settings that a request wants for it, or for all brokers."""
+        if resource.resource_type != RESOURCE_BROKER or self._for_all_nodes:
+            return
+        name = resource.resource_name
+        if name and node_id_of(name) != self._node_id:
+            text = f"Unexpected broker id, expected {self._node_id}, but received {name}"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, text)
+        image = self._controller.image
+        stored = image.configs(ConfigResource(RESOURCE_BROKER, name))
+        wanted = {key: value for key, value in stored.items() if key not in removed} | changed
+        for_one = wanted if name else image.broker_configs(self._node_id)
+        for_all = image.broker_default_configs() if name else wanted
+        try:
+            validate_dynamic_configs(changed, all_brokers=not name)
+            validate_against_current(changed, self._effective(), self._settings.with_dynamic(for_one, for_all))
+        except SettingError as error:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, error.kafka_text) from error
+
+
+def _changes(resource: incremental.AlterConfigsResource) -> tuple[dict[str, str], dict[str, str]]:
+    """What is set and what is deleted; lists that are added to are judged by the controller, which knows them."""
+    changed, removed = {}, {}
+    for config in resource.configs:
+        if config.config_operation == ConfigOperation.SET and config.value is not None:
+            changed[config.name] = config.value
+        elif config.config_operation == ConfigOperation.DELETE:
+            removed[config.name] = ""
+    return changed, removed
+
+
+def _judged(resources: list[R], request: Request, judge: Callable[[R], bool]) -> tuple[Refusals, list[R]]:
+    """What need not go to the controller, and what does."""
+    refusals: Refusals = {}
+    for place, resource in enumerate(resources):
+        try:
+            if not _may_alter(request, resource):
+                raise KafkaError(_refusal(resource))
+            if judge(resource):
+                refusals[place] = None
+        except KafkaError as error:
+            refusals[place] = error
+    return refusals, [resource for place, resource in enumerate(resources) if place not in refusals]
+
+
+def _in_order(
+    resources: Iterable[Resource], refusals: Refusals, responses: list[Any], outcome: Callable[..., Any]
+) -> list[Any]:
+    """One answer to each resource, in the order of the request."""
+    asked = iter(responses)
+    answers = []
+    for place, resource in enumerate(resources):
+        if place not in refusals:
+            answers.append(next(asked))
+            continue
+        error = refusals[place]
+        code, text = (error.code, error.message or None) if error else (ErrorCode.NONE, None)
+        answers.append(outcome(code, text, resource.resource_type, resource.resource_name))
+    return answers
 
 
 def _may_alter(request: Request, resource: Resource) -> bool:

@@ -1,0 +1,76 @@
+"""Kinds of rows for what this broker does not do.
+
+`refused` kinds stop the start when they have any value but the default; `no_effect` kinds are accepted and reported.
+Each reason reads on after "SETTING=VALUE: " or "accepted, has no effect here, because ".
+"""
+
+from functools import partial
+
+from sskafka.model.setting import Setting
+
+tls = partial(
+    Setting,
+    refused_because="TLS is not supported; remove the setting, use PLAINTEXT listeners, and encrypt with a proxy or a "
+    "private network where that is needed",
+)
+sasl = partial(
+    Setting,
+    refused_because="SASL authentication is not supported; remove the setting, use PLAINTEXT listeners, and restrict "
+    "access to them by network rules",
+)
+authorizer = partial(
+    Setting,
+    refused_because="ACLs and authorizers are not supported, every client may do everything; remove the setting and "
+    "restrict access to the listeners by network rules",
+)
+delegation_tokens = partial(
+    Setting,
+    refused_because="delegation tokens need SASL, which is not supported; remove the setting",
+)
+java_class = partial(
+    Setting,
+    refused_because="Java classes cannot be loaded into this broker, which is written in Python; remove the setting",
+)
+metric_reporter = partial(
+    Setting,
+    refused_because="Java metric reporters cannot be loaded; remove the setting, set http.listener and collect the "
+    "metrics from /metrics over HTTP",
+)
+config_provider = partial(
+    Setting,
+    refused_because="Java config providers cannot be loaded; remove the setting and pass secrets and generated values "
+    "as environment variables (SSKAFKA_LOG_DIRS for log.dirs)",
+)
+tiered_storage = partial(
+    Setting,
+    refused_because="tiered storage is not supported; remove the setting and give log.dirs the disk space that the "
+    "retention needs",
+)
+share_groups = partial(
+    Setting, refused_because="share groups are not supported; remove the setting and use consumer groups"
+)
+streams_groups = partial(
+    Setting,
+    refused_because="streams groups are not supported; remove the setting and run Kafka Streams with "
+    "group.protocol=classic",
+)
+dynamic_quorum = partial(
+    Setting,
+    refused_because="the members of the metadata quorum are fixed; remove the setting and list every controller in "
+    "controller.quorum.voters",
+)
+
+threads = partial(Setting, no_effect_because="one event loop serves all connections, requests and groups")
+purgatory = partial(Setting, no_effect_because="a waiting request is removed as soon as it is answered")
+tiered_tuning = partial(
+    Setting,
+    no_effect_because="it applies to tiered storage, which is not supported (Apache Kafka also ignores it "
+    "while remote.log.storage.system.enable is false)",
+)
+share_state = partial(
+    Setting, no_effect_because="share groups are not supported, so the topic __share_group_state is never created"
+)
+client_quotas = partial(Setting, no_effect_because="client quotas and controller mutation quotas are not enforced")
+sampled_metrics = partial(
+    Setting, no_effect_because="metrics are plain counters here; whoever collects them computes rates and averages"
+)
