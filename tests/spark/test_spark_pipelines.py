@@ -27,6 +27,7 @@ from sskafka.pipelines.runner.events import Event, EventLog, EventType
 from sskafka.pipelines.runner.history import RunState, RunView, runs_of
 from sskafka.pipelines.runner.plan import backlog, resolved_schema
 from sskafka.pipelines.runner.run import RunSettings, run_pipeline
+from sskafka.pipelines.spark_log import written_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -502,3 +503,44 @@ def test_steps_feed_each_other_and_sinks_choose_among_them(
     run(load_pipeline(path, FileChoices("strict")))
     strict = spark.read.parquet(str(tmp_path / "strict")).collect()
     assert sorted(row["id"] for row in strict) == list(range(31, 40))
+
+
+BROKEN = """\
+name: {name}
+sources:
+  orders: {{topic: {topic}, schema: "id long not null"}}
+transform: {{python: "{file}:broken"}}
+sinks: [{{parquet: {{path: out}}}}]
+trigger: available-now
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("    return tables['nothing']\n", r"broken.py:5, in broken: KeyError: 'nothing'"),
+        (
+            "    return tables['orders'].withColumn('x', sf.udf(lambda id: RATES[id], 'int')('id'))\n",
+            r"KeyError: 0 \(broken.py:5, in <lambda>\)",
+        ),
+    ],
+    ids=["while the query is made", "while it runs"],
+)
+def test_an_error_in_a_user_s_function_names_its_line_and_spark_s_log(
+    new_topic: Callable[..., str],
+    produce: Callable[..., None],
+    written: Callable[..., Pipeline],
+    run: Callable[..., Any],
+    tmp_path: Path,
+    body: str,
+    expected: str,
+) -> None:
+    topic = new_topic(1, "orders")
+    produce(topic, [order(0)])
+    head = "from pyspark.sql import functions as sf\nRATES = {}\n\ndef broken(spark, tables):\n"
+    (tmp_path / f"broken_{topic.replace('-', '_')}.py").write_text(head + body)
+    pipeline = written(BROKEN, topic, file=f"broken_{topic.replace('-', '_')}.py")
+    with pytest.raises(PipelineRunError, match=expected.replace("broken.py", r"broken_\w+.py")) as failure:
+        run(pipeline)
+    log = written_log()
+    assert log is None or str(log) in failure.value.hint

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sskafka.pipelines.java import Java, find_java
+from sskafka.pipelines.master import check_master
+from sskafka.pipelines.spark_log import prepare_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,6 +111,7 @@ def start_session(settings: SessionSettings, tell: Tell = lambda _: None) -> "Sp
     if find_spec("pyspark") is None:
         raise SparkMissingError
     check_conf(settings.all_conf())
+    check_master(settings.chosen_master)
     began = time.monotonic()
     if settings.is_connect:
         check_connect(settings.chosen_master)
@@ -196,6 +199,7 @@ def prepare_environment(java: Java, settings: SessionSettings) -> None:
     if settings.is_local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
+        prepare_log()
 
 
 def _build(settings: SessionSettings) -> "SparkSession":

@@ -1,26 +1,49 @@
 """What went wrong in a run, in one sentence: Spark wraps the cause into pages of two languages' stack traces."""
 
 import re
+from pathlib import Path
 
+from sskafka.pipelines.spark_log import written_log
+
+_FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+), in (\S+)', re.MULTILINE)
+_LIBRARIES = ("site-packages", "dist-packages", "pyspark.zip", "/pyspark/", "<", "lib/python3")
 _CAUSE = re.compile(r"^\s*(?:Caused by: )?((?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)): (.+)$")
 _WRAPPERS = ("PySpark", "StreamingQueryException", "SparkException", "PythonException", "AnalysisException")
 _NOISE = re.compile(r"\s*SQLSTATE: \w+(;.*)?\s*$")
 
 
 class PipelineRunError(Exception):
-    """A pipeline cannot run, or has ended with an error."""
+    """A pipeline cannot run, or has ended with an error; `hint` says what to do, or where to read more."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
-        self.hint = hint
+        log = written_log()
+        self.hint = hint or (f"Spark's log {log} has the details" if log else "")
 
 
 def explained(error: BaseException) -> str:
-    """The innermost cause that the text of an error names."""
+    """The innermost cause that the text of an error names, with the place in the user's own code if there is one."""
+    sentence, place = _sentence(error), own_place(str(error))
+    return f"{sentence} ({place})" if place and place not in sentence else sentence
+
+
+def own_place(text: str) -> str:
+    """File, line and function of the innermost frame in a Python stack trace that is not in a library."""
+    frames = [found for found in _FRAME.findall(text) if not any(part in found[0] for part in _LIBRARIES)]
+    if not frames:
+        return ""
+    file, line, function = frames[-1]
+    return f"{Path(file).name}:{line}, in {function}"
+
+
+def _sentence(error: BaseException) -> str:
     text = str(error)
     causes = [found for found in map(_CAUSE.match, text.splitlines()) if found]
     own = [found for found in causes if not found[1].rpartition(".")[2].startswith(_WRAPPERS)]
     chosen = own or causes
     if not chosen:
         return _NOISE.sub("", text.strip().split("\n\n")[0].splitlines()[0] if text.strip() else type(error).__name__)
-    return _NOISE.sub("", chosen[-1][2])
+    kind, message = chosen[-1].groups()
+    return _NOISE.sub(
+        "", f"{kind}: {message}" if kind == "KeyError" else message
+    )  # of which only the key is the message

@@ -2,15 +2,20 @@
 
 import importlib
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from sskafka.pipelines.files.model import Pipeline, PythonTransform, SqlTransform, Transform
+from sskafka.pipelines.runner.errors import own_place
 from sskafka.pipelines.runner.naming import naming_the_line
 from sskafka.pipelines.runner.tables import with_expectations
+
+TransformFunction: TypeAlias = Callable[[SparkSession, Mapping[str, DataFrame]], DataFrame]
 
 
 class TransformError(Exception):
@@ -47,7 +52,7 @@ def _applied(
                 return spark.sql(sql)
         case PythonTransform() as python:
             with naming_the_line(pipeline, f"{where}.python"):
-                result = _function(spark, pipeline, python)(spark, tables)
+                result = _called(_function(spark, pipeline, python), spark, tables)
             if not isinstance(result, DataFrame):
                 raise TransformError(
                     f"{python.location}:{python.function} returned {type(result).__name__}, not a DataFrame"
@@ -57,9 +62,18 @@ def _applied(
             assert_never(other)
 
 
-def _function(
-    spark: SparkSession, pipeline: Pipeline, python: PythonTransform
-) -> Callable[[SparkSession, Mapping[str, DataFrame]], DataFrame]:
+def _called(function: TransformFunction, spark: SparkSession, tables: Mapping[str, DataFrame]) -> DataFrame:
+    """Call the user's function; an error of its own is told with file and line, not as a stack trace of ours."""
+    try:
+        return function(spark, tables)
+    except AnalysisException:
+        raise  # Spark's, about the query: it is told with the line of the pipeline file
+    except Exception as error:
+        place = own_place("".join(traceback.format_tb(error.__traceback__)))
+        raise TransformError(f"{place}: {type(error).__name__}: {error}") from error
+
+
+def _function(spark: SparkSession, pipeline: Pipeline, python: PythonTransform) -> TransformFunction:
     try:
         module = _module(spark, pipeline, python.location)
     except ImportError as error:
@@ -67,7 +81,7 @@ def _function(
     function = getattr(module, python.function, None)
     if not callable(function):
         raise TransformError(f"{python.location} has no function {python.function}")
-    chosen: Callable[[SparkSession, Mapping[str, DataFrame]], DataFrame] = function
+    chosen: TransformFunction = function
     return chosen
 
 
