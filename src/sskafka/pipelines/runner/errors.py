@@ -22,8 +22,9 @@ class PipelineRunError(Exception):
 
 
 def explained(error: BaseException) -> str:
-    """The innermost cause that the text of an error names, with the place in the user's own code if there is one."""
-    sentence, place = _sentence(error), own_place(str(error))
+    """The innermost cause that the text of an error names, with its place if that is in the user's code."""
+    kind, sentence = _cause(error)
+    place = "" if kind.startswith("sskafka.") else own_place(str(error))
     return f"{sentence} ({place})" if place and place not in sentence else sentence
 
 
@@ -36,14 +37,16 @@ def own_place(text: str) -> str:
     return f"{Path(file).name}:{line}, in {function}"
 
 
-def _sentence(error: BaseException) -> str:
+def _cause(error: BaseException) -> tuple[str, str]:
+    """The class and the message of the innermost cause."""
     text = str(error)
     causes = [found for found in map(_CAUSE.match, text.splitlines()) if found]
     own = [found for found in causes if not found[1].rpartition(".")[2].startswith(_WRAPPERS)]
     chosen = own or causes
     if not chosen:
-        return _NOISE.sub("", text.strip().split("\n\n")[0].splitlines()[0] if text.strip() else type(error).__name__)
+        first = text.strip().split("\n\n")[0].splitlines()[0] if text.strip() else type(error).__name__
+        return "", _NOISE.sub("", first)
     kind, message = chosen[-1].groups()
-    return _NOISE.sub(
+    return kind, _NOISE.sub(
         "", f"{kind}: {message}" if kind == "KeyError" else message
-    )  # of which only the key is the message
+    )  # a KeyError's message is the key
