@@ -7,6 +7,7 @@ import pytest
 from sskafka.coordination.askers import NOBODY
 from sskafka.model.coordination import Answer
 from sskafka.storage.producer_state import ProducerState
+from sskafka.storage.transaction_verification import Verifications
 from sskafka.transactions import ending, machine
 from sskafka.transactions.ending import Ending
 from sskafka.transactions.machine import Prepared, TransactionMachine
@@ -18,7 +19,7 @@ Bug = Callable[[pytest.MonkeyPatch], None]
 
 def the_end_leaves_a_verification_standing(patch: pytest.MonkeyPatch) -> None:
     """The coordinator said yes, then the transaction ended: the batch opens one that nobody ends."""
-    patch.setattr(ProducerState, "_check_verified", lambda *_: None)
+    patch.setattr(Verifications, "marker_written", lambda *_: None)
 
 
 def markers_are_not_resumed(patch: pytest.MonkeyPatch) -> None:

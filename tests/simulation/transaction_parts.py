@@ -172,14 +172,15 @@ class Leader:
         if producers.has_open_transaction(*producer) or not producers.verifies_transactions:
             reply(self._append(producer, sequence, value))
             return
-        verification = producers.begin_verification(*producer, sequence, must_begin_with_zero=adds)
+        verification = producers.begin_verification(*producer, sequence, supports_epoch_bump=adds)
 
         def verified(error: ErrorCode) -> None:
-            if error is ErrorCode.NONE:
-                producers.verified(verification)
+            if error is not ErrorCode.NONE:
+                reply(error)
+            elif producers.verified(verification):
                 reply(self._append(producer, sequence, value))
             else:
-                reply(error)
+                self.produce(transactional_id, producer, sequence, value, adds, reply)
 
         self._network.send(lambda answer: self._verify(transactional_id, producer, adds, answer), verified)
 

@@ -17,7 +17,7 @@ from sskafka.records.control import ControlType, EndTransactionMarker
 from sskafka.storage.errors import InvalidProducerEpochError, InvalidRecordError, TransactionCoordinatorFencedError
 from sskafka.storage.producer_entry import NO_TRANSACTION, ProducedBatch, ProducerEntry
 from sskafka.storage.transaction_index import AbortedTransaction
-from sskafka.storage.transaction_verification import Verification, unverified
+from sskafka.storage.transaction_verification import Verification, Verifications, unverified
 
 PRODUCERS_MAX = 20_000
 """That a partition remembers, however many come and go before `producer.id.expiration.ms`: memory is bounded."""
@@ -37,14 +37,14 @@ class ProducerState:
         self.producers: dict[int, ProducerEntry] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset; in the order of first offsets
         self._undecided: list[CompletedTransaction] = []
-        self._verifications: dict[int, Verification] = {}
+        self._verifications = Verifications()
         self.verifies_transactions = False
         self.load(producers)
 
     def load(self, producers: Iterable[ProducerEntry], seen_ms: int = NO_TIMESTAMP) -> None:
         """Begin with these, as if they had been heard of at `seen_ms`."""
         self._undecided = []
-        self._verifications = {}
+        self._verifications = Verifications()
         self.producers = {producer.producer_id: producer for producer in producers}
         for producer in self.producers.values():
             producer.last_seen_ms = seen_ms
@@ -132,27 +132,21 @@ class ProducerState:
         producer_id: int,
         producer_epoch: int,
         base_sequence: int = NO_SEQUENCE,
-        must_begin_with_zero: bool = False,
+        supports_epoch_bump: bool = False,
     ) -> Verification:
         """The coordinator is about to be asked about a transaction that a batch with this sequence would open."""
-        known = self._verifications.get(producer_id)
-        if known is not None and known.producer_epoch == producer_epoch:
-            known.lowest_sequence = min(known.lowest_sequence, base_sequence)
-            return known
-        verification = Verification(producer_id, producer_epoch, base_sequence, must_begin_with_zero)
-        self._verifications[producer_id] = verification
-        return verification
+        return self._verifications.begin(producer_id, producer_epoch, base_sequence, supports_epoch_bump)
 
     def give_up_verification(self, verification: Verification) -> None:
         """The coordinator knows no such transaction."""
-        if self._verifications.get(verification.producer_id) is verification:
-            del self._verifications[verification.producer_id]
+        self._verifications.drop(verification)
 
     def verified(self, verification: Verification) -> bool:
-        """The coordinator says that the transaction is open. False when its end was written here meanwhile.
+        """The coordinator says that the transaction is open. False when the verification has lapsed meanwhile: the
+        coordinator must be asked again.
 
         Who asked twice may find that the first answer has let it be opened."""
-        verification.is_verified = self._verifications.get(verification.producer_id) is verification
+        verification.is_verified = self._verifications.has(verification)
         return verification.is_verified or self.has_open_transaction(
             verification.producer_id, verification.producer_epoch
         )
@@ -160,7 +154,7 @@ class ProducerState:
     def _check_verified(self, header: BatchHeader) -> None:
         if not self.verifies_transactions or self.has_open_transaction(header.producer_id, header.producer_epoch):
             return
-        verification = self._verifications.get(header.producer_id)
+        verification = self._verifications.find(header.producer_id, header.producer_epoch)
         if verification is None:
             raise unverified(header)
         verification.check(header, is_known=header.producer_id in self.producers)
@@ -174,13 +168,13 @@ class ProducerState:
         if header.is_transactional and entry.transaction_first_offset == NO_TRANSACTION:
             entry.transaction_first_offset = base_offset
             self._open[header.producer_id] = base_offset
-            self._verifications.pop(header.producer_id, None)
+            self._verifications.opened(header.producer_id, header.producer_epoch)
 
     def end_transaction(
         self, header: BatchHeader, marker: EndTransactionMarker, offset: int, seen_ms: int
     ) -> AbortedTransaction | None:
         """A marker is in the log at `offset`; gives what the transaction index must learn."""
-        self._verifications.pop(header.producer_id, None)
+        self._verifications.marker_written(header.producer_id, header.producer_epoch)
         entry = self._entry(header.producer_id)
         if header.producer_epoch > entry.producer_epoch:
             entry.change_epoch(header.producer_epoch)
@@ -234,6 +228,7 @@ class ProducerState:
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Forgets producers that were not heard of for so long, unless they have a transaction open."""
+        self._verifications.expire()
         limit = now_ms - expiration_ms
         expired = [
             producer.producer_id

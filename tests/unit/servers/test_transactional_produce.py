@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from logs import batch, reopen
+from logs import batch, marker, reopen
 from simulated_disk import SimulatedDisk
 
 from sskafka.coordination.transaction_verifier import Question
@@ -62,9 +62,11 @@ class World:
             self.log.append_as_leader(records, 0, NOW_MS)
         self.carried_out.append((waiting.request.correlation_id, refusals))
 
-    def request(self, number: int, sequence: int = 0, version: int = ADDS_FROM, topic: str = "orders") -> bool:
+    def request(
+        self, number: int, sequence: int = 0, version: int = ADDS_FROM, topic: str = "orders", epoch: int = 0
+    ) -> bool:
         """Whether the request had to wait; its buffer is used again afterwards."""
-        buffer = batch(b"v", producer_id=7, producer_epoch=0, base_sequence=sequence, transactional=True)
+        buffer = batch(b"v", producer_id=7, producer_epoch=epoch, base_sequence=sequence, transactional=True)
         view = ProduceRequestView("pay", -1, 1_000, [(topic, [(0, memoryview(buffer))])])
         request = self.last = self._asked(number, version)
         must_wait = self.produce.must_wait(request, view)
@@ -87,6 +89,9 @@ class World:
         ]
         view = ProduceRequestView("pay", -1, 1_000, [("orders", entries)])
         self.produce.must_wait(self._asked(1, ADDS_FROM), view)
+
+    def write_marker(self, epoch: int) -> None:
+        self.log.append_as_leader(marker(7, epoch, commit=True), 0, NOW_MS, from_client=False)
 
     def answer(self, error: ErrorCode = ErrorCode.NONE) -> None:
         question = self.questions.pop(0)
@@ -214,3 +219,31 @@ def test_what_may_not_be_written_does_not_come_into_the_transaction(world: World
     world.others[offsets] = SimpleNamespace(topic_partition=offsets, log=world.log, is_leader=True)
     assert not world.request(2, topic="__consumer_offsets")
     assert not world.questions
+
+
+def test_a_transaction_may_begin_before_the_marker_of_the_last_one(world: World) -> None:
+    """In the second version the marker of the last transaction carries the epoch of the next."""
+    world.request(1)
+    world.answer()
+    world.request(2, epoch=1)
+    world.write_marker(1)
+    world.answer()
+    assert world.carried_out == [(1, {}), (2, {})]
+
+
+def test_the_coordinator_is_asked_again_when_a_marker_came_in_between(world: World) -> None:
+    """In the first version nobody can tell whether the marker ended this transaction or the one before."""
+    world.request(1, version=9)
+    world.write_marker(0)
+    world.answer()
+    assert world.carried_out == []
+    world.answer()
+    assert world.carried_out == [(1, {})]
+
+
+def test_a_transaction_that_was_ended_in_between_is_refused(world: World) -> None:
+    world.request(1, version=9)
+    world.write_marker(0)
+    world.answer()
+    world.answer(ErrorCode.TRANSACTION_ABORTABLE)
+    assert world.carried_out == [(1, {("orders", 0): ErrorCode.INVALID_TXN_STATE})]

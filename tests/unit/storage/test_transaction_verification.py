@@ -10,6 +10,7 @@ from sskafka.storage.errors import (
     OutOfOrderSequenceError,
 )
 from sskafka.storage.log import Log
+from sskafka.storage.transaction_verification import Verification
 
 ME = 7
 
@@ -93,7 +94,7 @@ def test_a_later_batch_does_not_overtake_the_first(log: Log) -> None:
 
 
 def test_where_every_transaction_has_an_epoch_it_begins_with_sequence_0(log: Log) -> None:
-    verification = log.producers.begin_verification(ME, 0, 5, must_begin_with_zero=True)
+    verification = log.producers.begin_verification(ME, 0, 5, supports_epoch_bump=True)
     log.producers.verified(verification)
     with pytest.raises(OutOfOrderSequenceError):
         write(log, 5)
@@ -137,3 +138,51 @@ def test_coordinators_write_without_sequences_but_not_for_the_fenced(log: Log) -
     late = batch(b"offset", producer_id=ME, producer_epoch=0, transactional=True)
     with pytest.raises(InvalidProducerEpochError):
         log.append_as_leader(late, 0, NOW_MS, from_client=False)
+
+
+def second_version(log: Log, epoch: int) -> Verification:
+    return log.producers.begin_verification(ME, epoch, 0, supports_epoch_bump=True)
+
+
+def test_the_marker_of_the_transaction_before_leaves_the_next_ones_verification_alone(log: Log) -> None:
+    """A producer of the second version begins its next transaction while markers of the last are on their way."""
+    verify(log)
+    write(log)
+    verification = second_version(log, 1)
+    end(log, 1)
+    assert log.producers.verified(verification)
+    assert write(log, epoch=1) == 2
+
+
+@pytest.mark.parametrize("supports_epoch_bump", [True, False])
+def test_a_marker_of_an_older_epoch_is_about_an_older_transaction(log: Log, supports_epoch_bump: bool) -> None:
+    verification = log.producers.begin_verification(ME, 2, 0, supports_epoch_bump=supports_epoch_bump)
+    end(log, 1)
+    assert log.producers.verified(verification)
+
+
+def test_the_marker_of_its_own_transaction_ends_a_verification_of_the_second_version(log: Log) -> None:
+    verification = second_version(log, 1)
+    end(log, 2, commit=False)
+    assert not log.producers.verified(verification)
+    with pytest.raises(InvalidProducerEpochError):
+        write(log, epoch=1)
+
+
+def test_a_zombies_question_does_not_replace_its_successors(log: Log) -> None:
+    verification = second_version(log, 2)
+    of_zombie = second_version(log, 1)
+    assert log.producers.verified(verification)
+    log.producers.give_up_verification(of_zombie)
+    assert write(log, epoch=2) == 0
+
+
+def test_verifications_that_nobody_asks_for_any_more_are_forgotten(log: Log) -> None:
+    verification = second_version(log, 1)
+    log.producers.expire(NOW_MS, 1)
+    assert log.producers.verified(verification)
+    second_version(log, 1)
+    log.producers.expire(NOW_MS, 1)
+    assert log.producers.verified(verification), "the producer has asked again in between"
+    log.producers.expire(NOW_MS, 1)
+    assert not log.producers.verified(verification)

@@ -25,7 +25,6 @@ from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.handlers.transaction_refusals import refusal_for_client
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.storage.transaction_verification import Verification
 from sskafka.transactions.metadata import ProducerIdentity
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.txn_offset_commit import (
@@ -110,23 +109,29 @@ class TransactionOffsetHandler:
     async def _verify(
         self, partition: Partition, transactional_id: str, producer: TransactionalProducer, version: int
     ) -> None:
-        """Returns when the transaction is open here; nothing may be awaited between that and the append."""
-        verification = partition.log.producers.begin_verification(*producer)
+        """Returns when the transaction is open here; nothing may be awaited between that and the append.
+
+        A marker, or the refusal of another commit of the same transaction, may end the verification before it is
+        answered: then the coordinator is asked again."""
+        producers, adds = partition.log.producers, version >= ADDS_FROM
+        is_open = False
+        while not is_open:
+            if not partition.is_leader:
+                raise KafkaError(ErrorCode.NOT_COORDINATOR)
+            verification = producers.begin_verification(*producer, supports_epoch_bump=adds)
+            error = _for_client(await self._asked(partition, transactional_id, producer, adds), version)
+            if error is not ErrorCode.NONE:
+                producers.give_up_verification(verification)
+                raise KafkaError(error)
+            is_open = producers.verified(verification)
+
+    async def _asked(
+        self, partition: Partition, transactional_id: str, producer: TransactionalProducer, adds: bool
+    ) -> ErrorCode:
         answered: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         target = partition.topic_partition
-        self._verifier.ask(
-            Question(transactional_id, ProducerIdentity(*producer), [target], version >= ADDS_FROM, answered.set_result)
-        )
-        error = (await answered)[target]
-        _settle(partition, verification, _for_client(error, version))
-
-
-def _settle(partition: Partition, verification: Verification, error: ErrorCode) -> None:
-    if error is not ErrorCode.NONE:
-        partition.log.producers.give_up_verification(verification)
-        raise KafkaError(error)
-    if not partition.log.producers.verified(verification):
-        raise KafkaError(ErrorCode.INVALID_TXN_STATE)
+        self._verifier.ask(Question(transactional_id, ProducerIdentity(*producer), [target], adds, answered.set_result))
+        return (await answered)[target]
 
 
 def _for_client(error: ErrorCode, version: int) -> ErrorCode:

@@ -116,7 +116,7 @@ class TransactionalProduce:
         verifications: dict[TopicPartition, tuple[Topic, Partition, Verification]] = {}
         for topic, partition, header in unverified:
             verification = partition.log.producers.begin_verification(
-                header.producer_id, header.producer_epoch, header.base_sequence, must_begin_with_zero=adds
+                header.producer_id, header.producer_epoch, header.base_sequence, supports_epoch_bump=adds
             )
             verifications[partition.topic_partition] = (topic, partition, verification)
         header = unverified[0].header
@@ -142,15 +142,19 @@ class TransactionalProduce:
             self._timers.schedule(self._pauses.pause_ms, lambda: self._ask(waiting))
             return
         refusals: Refusals = {}
+        has_lapsed = False
         for target, (topic, partition, verification) in verifications.items():
             error = outcome.get(target, ErrorCode.NETWORK_EXCEPTION)
             if error is ErrorCode.NONE:
-                partition.log.producers.verified(verification)
+                has_lapsed |= not partition.log.producers.verified(verification)
             else:
                 refusals[topic, target.partition] = code = _for_client(error, waiting.request.version)
                 if not is_passing(code):
                     partition.log.producers.give_up_verification(verification)
-        self._go_on(waiting, refusals)
+        if has_lapsed:
+            self._ask(waiting)  # a marker came in between, perhaps of the transaction before
+        else:
+            self._go_on(waiting, refusals)
 
     def _may_ask_again(self, waiting: Waiting) -> bool:
         return waiting.waited_ms + self._pauses.pause_ms <= self._pauses.longest_ms
