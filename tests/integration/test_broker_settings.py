@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 from broker_process import BrokerProcess, StartBroker
+from waiting import wait_until
 from wire_connection import Connection, records_in, values_batch, values_in
 
 from sskafka.model.errors import ErrorCode
 from sskafka.records.batch import read_header
 from sskafka.records.compression import Compression
+from sskafka.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 
 
 def test_auto_creation_follows_the_settings(start_broker: StartBroker) -> None:
@@ -100,3 +102,18 @@ def test_storage_tool_formats_what_the_broker_then_serves(start_broker: StartBro
     with Connection(broker.bootstrap) as connection:
         connection.create_topic("topic")
     assert f"cluster.id={cluster_id}" in (broker.data_directory / "meta.properties").read_text()
+
+
+def test_silent_producers_are_forgotten_at_the_interval(start_broker: StartBroker) -> None:
+    """Looked for every ten minutes by default, which no test would live to see."""
+    broker = start_broker({"producer.id.expiration.ms": 1, "producer.id.expiration.check.interval.ms": 1})
+    asked = DescribeProducersRequest([TopicRequest("orders", [0])])
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic("orders")
+        batch = values_batch(b"v", producer_id=7, producer_epoch=0, base_sequence=0)
+        assert connection.produce("orders", batch).error_code == 0
+
+        def is_forgotten() -> bool:
+            return not connection.call(asked, 0).topics[0].partitions[0].active_producers
+
+        wait_until(is_forgotten, "the partition has forgotten its producer")

@@ -5,11 +5,13 @@ import asyncio
 import pytest
 from cluster_processes import ClusterProcesses, StartCluster
 from transaction_clients import TIMEOUT_S, read, transactional, write
+from waiting import wait_until
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.transactions import list_transactions
 from sskafka.coordination.key_partition import partition_of
 from sskafka.model.settings_table.profiles import FAST_FAILOVER
+from sskafka.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 
 TOPIC = "orders"
 PARTITIONS = 6
@@ -55,3 +57,21 @@ def test_the_coordinator_dies_in_the_midst_of_it(start_cluster: StartCluster, en
     found = read(cluster.bootstrap, TOPIC, partitions=PARTITIONS)
     expected = ["before", "after"] * PARTITIONS if ends_well else []
     assert sorted(found) == sorted([*expected, "next"])
+
+
+def test_every_replica_describes_its_producers(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(3, SETTINGS)
+    cluster.create_topic(TOPIC, 1)
+    producer = transactional(cluster.bootstrap, "pay")
+    producer.begin_transaction()
+    write(producer, TOPIC, "open")
+    asked = DescribeProducersRequest([TopicRequest(TOPIC, [0])])
+
+    def starts(node_id: int) -> list[int]:
+        (partition,) = cluster.ask(asked, 0, node_id).topics[0].partitions
+        assert partition.error_code == 0, f"broker {node_id}: {partition}"
+        return [producer.current_txn_start_offset for producer in partition.active_producers]
+
+    for node_id in cluster.node_ids:
+        wait_until(lambda at=node_id: starts(at) == [0], f"broker {node_id} knows the open transaction")
+    producer.abort_transaction(TIMEOUT_S)

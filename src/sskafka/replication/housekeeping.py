@@ -21,7 +21,6 @@ from sskafka.storage.log_manager import LogManager
 log = logging.getLogger(__name__)
 
 INTERVAL_S = 1.0
-PRODUCER_EXPIRY_INTERVAL_MS = 600_000
 FIRST_RETENTION_MS = 30_000
 """After a start the first look at what may go comes no later than this."""
 
@@ -64,7 +63,7 @@ class Housekeeping:
         if self._is_due("retention", settings["log.retention.check.interval.ms"], FIRST_RETENTION_MS):
             await self._retire_segments(now_ms)
         self._logs.remove_deleted_files(now_ms)
-        if self._is_due("producers", PRODUCER_EXPIRY_INTERVAL_MS):
+        if self._is_due("producers", settings["producer.id.expiration.check.interval.ms"]):
             self._logs.expire_producers(now_ms, settings["producer.id.expiration.ms"])
         if self._is_due("high watermarks", settings["replica.high.watermark.checkpoint.interval.ms"]):
             marks = self._replicas.high_watermarks()

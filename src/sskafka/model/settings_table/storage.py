@@ -121,4 +121,6 @@ STORAGE = (
             "Effort of zstd when the broker compresses."),
     Setting("producer.id.expiration.ms", INT, 86400000, AtLeast(1), CLUSTER_WIDE, LOW,
             "How long a partition remembers a producer that has gone silent."),
+    Setting("producer.id.expiration.check.interval.ms", INT, 600000, AtLeast(1), READ_ONLY, LOW,
+            "How often partitions look for producers that have been silent for producer.id.expiration.ms."),
 )
