@@ -6,7 +6,8 @@ Spark and what needs it are imported by the commands that start it.
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,14 +20,16 @@ from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_heading, print_json, print_table, talk
 from sskafka.cli.pairs import key_values
 from sskafka.cli.pipeline_connecting import connected, require_extra
-from sskafka.cli.pipeline_progress import progress_for_people
+from sskafka.cli.pipeline_progress import Progress, progress_for_people
 from sskafka.cli.pipeline_shipped import TopicOption, rewired
+from sskafka.cli.usage import UsageError
 
 if TYPE_CHECKING:
     from sskafka.pipelines.connector.planning import ClusterSession
     from sskafka.pipelines.files.model import Pipeline
     from sskafka.pipelines.runner.dead_letters import DeadLetter
     from sskafka.pipelines.runner.plan import Backlog
+    from sskafka.pipelines.runner.progress import QueryProgress
     from sskafka.pipelines.runner.run import RunResult
 
 app = typer.Typer(
@@ -175,6 +178,9 @@ def run(
     to: PlaceOption = None,
     profile: ProfileOption = "",
     var: VariableOption = None,
+    metrics: Annotated[
+        str, typer.Option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics of the run at /metrics.")
+    ] = "",
     check: Annotated[
         bool, typer.Option("--check", help="Run a shipped pipeline on made-up records whose answer is known.")
     ] = False,
@@ -196,7 +202,8 @@ def run(
     stop = StopOnSignals(progress.tell)
     settings = RunSettings(bootstrap, master, key_values(conf, "--conf"))
     try:
-        result = run_pipeline(pipeline, settings, tell=progress.tell, on_progress=progress.show, stop=stop.event)
+        with serving_metrics(pipeline, metrics, progress) as show:
+            result = run_pipeline(pipeline, settings, tell=progress.tell, on_progress=show, stop=stop.event)
     finally:
         progress.close()
     talk(ending(name, pipeline, result))
@@ -205,6 +212,29 @@ def run(
     if pipeline.strict and result.unmet:
         counts = ", ".join(f"{name} in {count} rows" for name, count in result.unmet.items())
         raise CommandError(f"expectations were not met: {counts}")
+
+
+@contextmanager
+def serving_metrics(
+    pipeline: "Pipeline", address: str, progress: "Progress"
+) -> "Iterator[Callable[[list[QueryProgress]], None]]":
+    """What shows progress: to people, and to Prometheus if an address is given."""
+    if not address:
+        yield progress.show
+        return
+    from sskafka.pipelines.runner.metrics import MetricsServer  # noqa: PLC0415  not for --help
+
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit():
+        raise UsageError(f"--metrics {address!r} is not HOST:PORT")
+    with MetricsServer(pipeline.name, host, int(port)) as server:
+        progress.tell(f"metrics at http://{server.address}/metrics")
+
+        def show(queries: "list[QueryProgress]") -> None:
+            progress.show(queries)
+            server.update(queries)
+
+        yield show
 
 
 def ending(name: str, pipeline: "Pipeline", result: "RunResult") -> str:

@@ -187,6 +187,8 @@ class Pipeline:
     checkpoint: str = ""
     dead_letters: str = ""
     connector: str = "auto"
+    lineage: str = ""
+    """Where OpenLineage events go: the URL of a server, or file:PATH; empty: OPENLINEAGE_URL, if that is set."""
     spark: dict[str, str] = field(default_factory=dict)
     path: Path = Path()
     lines: dict[str, int] = field(default_factory=dict, compare=False)

@@ -77,6 +77,7 @@ def _pipeline(fields: Fields, path: Path) -> Pipeline:
         checkpoint=fields.text("checkpoint", ""),
         dead_letters=_topic(fields, "dead_letters", ""),
         connector=_one_of(fields, "connector", (AUTO, OURS, SPARKS_OWN)),
+        lineage=_lineage(fields),
         spark=fields.pairs("spark"),
         path=path,
         lines=fields.problems.lines,
@@ -85,6 +86,13 @@ def _pipeline(fields: Fields, path: Path) -> Pipeline:
     _check_tables_of_sinks(fields, pipeline.sinks, tables)
     _check_together(fields, pipeline)
     return _with_honest_guarantees(fields, pipeline)
+
+
+def _lineage(fields: Fields) -> str:
+    target = fields.text("lineage", "")
+    if target and not target.startswith(("http://", "https://", "file:")):
+        fields.problem("lineage", f"{target!r} is neither http://HOST:PORT, https://HOST nor file:PATH")
+    return target
 
 
 def _checked_name(fields: Fields) -> str:

@@ -30,6 +30,7 @@ from sskafka.pipelines.runner.errors import PipelineRunError, explained
 from sskafka.pipelines.runner.events import EventLog, create_topics
 from sskafka.pipelines.runner.finishing import finish
 from sskafka.pipelines.runner.leftovers import Leftovers, parquet_paths
+from sskafka.pipelines.runner.lineage import LineageReporter
 from sskafka.pipelines.runner.progress import QueryProgress, QueryTotals, dead_letters
 from sskafka.pipelines.runner.recovery import recover_topics, topic_sinks
 from sskafka.pipelines.runner.reporting import RunReporter
@@ -121,7 +122,8 @@ def _run(
         recover_topics(cluster, pipeline, settings.bootstrap, run_id)
     conf = {**REPORTS_CONF, **checkpoint_conf(pipeline), **pipeline.spark, **settings.conf}
     session = SessionSettings(f"sskafka {pipeline.name}", settings.master, conf)
-    with RunReporter(pipeline, settings.bootstrap, run_id, stop, tell) as reporter:
+    lineage = LineageReporter(pipeline, settings.bootstrap, run_id, tell)
+    with lineage, RunReporter(pipeline, settings.bootstrap, run_id, stop, tell) as reporter:
         with keeping_signal_handlers():
             spark = start_session(session, tell)
         run = _Run(pipeline, settings.bootstrap, spark, reporter, stop)

@@ -1,0 +1,89 @@
+"""The progress of a run for Prometheus, served by the run itself: `sskafka pipeline run --metrics HOST:PORT`."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Self
+
+from sskafka.model.version import __version__
+from sskafka.pipelines.runner.progress import QueryProgress, dead_letters
+from sskafka.servers.http.prometheus import CONTENT_TYPE, exposition
+
+PREFIX = "sskafka_pipeline_"
+REQUEST_TIMEOUT_S = 10.0
+
+Labels = tuple[tuple[str, str], ...]
+Sample = tuple[str, Labels, float]
+
+
+def samples(pipeline: str, queries: Sequence[QueryProgress]) -> Iterator[Sample]:
+    """The samples of a run; counters count from its beginning."""
+    own: Labels = (("pipeline", pipeline),)
+    yield f"{PREFIX}info", (*own, ("version", __version__)), 1
+    yield f"{PREFIX}dead_letters_total", own, dead_letters(queries)
+    for query in queries:
+        yield from _of_query((*own, ("query", query.query)), query)
+
+
+def _of_query(labels: Labels, query: QueryProgress) -> Iterator[Sample]:
+    yield f"{PREFIX}rows_in_total", labels, query.rows_in
+    yield f"{PREFIX}rows_out_total", labels, query.rows_out
+    yield f"{PREFIX}lag_records", labels, query.lag
+    yield f"{PREFIX}batch", labels, query.batch
+    yield f"{PREFIX}batch_duration_seconds", labels, query.batch_ms / 1000
+    yield f"{PREFIX}state_rows", labels, query.state_rows
+    if query.watermark:
+        yield f"{PREFIX}watermark_timestamp_seconds", labels, datetime.fromisoformat(query.watermark).timestamp()
+    for name, count in query.unmet.items():
+        yield f"{PREFIX}expectation_unmet_total", (*labels, ("expectation", name)), count
+
+
+class MetricsServer:
+    """A context that serves `/metrics` while it lasts; `update` replaces what is served."""
+
+    def __init__(self, pipeline: str, host: str, port: int) -> None:
+        """Raises OSError if the address cannot be bound. Port 0 takes a free one."""
+        self._pipeline = pipeline
+        self._text = exposition(samples(pipeline, ()))
+        self._server = ThreadingHTTPServer((host, port), _handler(lambda: self._text))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, name="pipeline-metrics", daemon=True)
+
+    @property
+    def address(self) -> str:
+        host, port = self._server.server_address[:2]
+        return f"{host!s}:{port}"
+
+    def update(self, queries: Sequence[QueryProgress]) -> None:
+        self._text = exposition(samples(self._pipeline, queries))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def _handler(text: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = REQUEST_TIMEOUT_S
+
+        def do_GET(self) -> None:
+            body = text().encode() if self.path.split("?")[0] == "/metrics" else b""
+            self.send_response(200 if body else 404)
+            self.send_header("Content-Type", CONTENT_TYPE)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name that the base class has
+            """Scrapes are not worth a line each."""
+
+    return Handler
