@@ -71,7 +71,7 @@ def classic_member(broker: BrokerProcess, group: str, topic: str) -> Consumer:
         auto_offset_reset="earliest",
         session_timeout_ms=2_000,
         heartbeat_interval_ms=200,
-        partition_assignment_strategy="cooperative-sticky",
+        partition_assignment_strategy="range",
     )
     consumer.subscribe([topic])
     return consumer

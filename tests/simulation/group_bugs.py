@@ -16,7 +16,7 @@ Bug = Callable[[pytest.MonkeyPatch], None]
 def commits_are_not_checked(patch: pytest.MonkeyPatch) -> None:
     """An old owner's late commit takes the group back."""
 
-    def anything_goes(group: ClassicGroup, committer: Committer) -> None: ...
+    def anything_goes(group: ClassicGroup, committer: Committer, partitions: object) -> None: ...
 
     patch.setattr(ClassicGroup, "check_commit", anything_goes)
 

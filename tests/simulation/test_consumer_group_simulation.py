@@ -13,6 +13,7 @@ from group_lab import GROUP
 
 from sskafka.groups.assignors import NOTHING
 from sskafka.groups.consumer_group import ConsumerGroup
+from sskafka.groups.group_settings import ConsumerTimings
 from sskafka.model.errors import ErrorCode
 
 TOPICS = {"orders": 5, "bills": 3, "clicks": 1}
@@ -23,7 +24,8 @@ SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else range(min(int(os.
 class Life:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.lab = ConsumerLab(dict(TOPICS))
+        timings = ConsumerTimings(assignment_interval_ms=self.random.choice([0, 1_000, 8_000]))
+        self.lab = ConsumerLab(dict(TOPICS), consumer_timings=timings)
         self.consumers: dict[str, LabConsumer] = {}
         self.names = 0
 
@@ -55,6 +57,7 @@ class Life:
             epoch, owned = consumer.epoch, consumer.owned
             consumer.beat()
             consumer.epoch, consumer.owned = epoch, owned
+            consumer.has_missed_answer = True
 
     def resubscribe(self) -> None:
         consumer = self.one()
@@ -90,7 +93,6 @@ class Life:
         counts = {name: topic.partition_count for name, topic in self.lab.topics.items()}
         counts[self.random.choice(sorted(counts))] += 1
         self.lab.set_topics(counts)
-        self.lab.topics_changed()
 
     def check(self) -> None:
         group = self.lab.machine.groups.get(GROUP)

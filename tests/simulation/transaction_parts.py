@@ -246,5 +246,5 @@ class Told:
     def answer(self, response: Any) -> None:
         self._reply(response)
 
-    def refuse(self, error: ErrorCode) -> None:
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
         self._reply(error)

@@ -9,6 +9,7 @@ from sskafka.groups.classic_member import Client
 from sskafka.groups.consumer_group import ConsumerGroup, Topic
 from sskafka.groups.consumer_records import by_topic, partitions_of
 from sskafka.groups.consumer_requests import Heartbeat
+from sskafka.groups.group_settings import ConsumerTimings
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 
@@ -16,20 +17,18 @@ REBALANCE_MS = 20_000
 
 
 def topic_id(name: str) -> bytes:
-    return name.encode().ljust(16, b"-")
+    return name.encode()[:16].ljust(16, b"-")
 
 
 class ConsumerLab(GroupLab):
+    """Assigns at once, without an interval, unless `consumer_timings` say otherwise."""
+
     def __init__(self, topics: dict[str, int] | None = None, **settings: Any) -> None:
-        super().__init__(**settings)
+        super().__init__(**{"consumer_timings": ConsumerTimings(assignment_interval_ms=0), **settings})
         self.set_topics(topics or {"orders": 4})
 
     def set_topics(self, counts: dict[str, int]) -> None:
         self.topics = {name: Topic(topic_id(name), count) for name, count in counts.items()}
-
-    def topics_changed(self) -> None:
-        for group_id in self.machine.consumer_group_ids():
-            self.take(self.machine.topics_changed(group_id, self.time.now_ms()))
 
     @property
     def consumers(self) -> ConsumerGroup:
@@ -68,6 +67,8 @@ class LabConsumer:
         self.epoch = 0
         self.owned: Partitions = NOTHING
         self.assigned: Partitions = NOTHING
+        self.has_missed_answer = False
+        """Then it says everything anew, as clients do after an error."""
 
     def join(self) -> Asked:
         self.epoch, self.owned = 0, NOTHING
@@ -88,11 +89,14 @@ class LabConsumer:
     def beat(self) -> Asked:
         """Says what it owns and takes on what it is told, giving up what is not its own any more."""
         owned = [TopicPartitions(topic, indexes) for topic, indexes in by_topic(self.owned)]
-        return self._send(
-            ConsumerGroupHeartbeatRequest(
-                self.group_id, self.member_id, self.epoch, instance_id=self.instance_id, topic_partitions=owned
-            )
+        request = ConsumerGroupHeartbeatRequest(
+            self.group_id, self.member_id, self.epoch, instance_id=self.instance_id, topic_partitions=owned
         )
+        if self.has_missed_answer:
+            request.rebalance_timeout_ms = REBALANCE_MS
+            request.subscribed_topic_names, request.subscribed_topic_regex = self.topics, self.regex
+            self.has_missed_answer = False
+        return self._send(request)
 
     def say(self, **fields: object) -> Asked:
         return self._send(ConsumerGroupHeartbeatRequest(self.group_id, self.member_id, self.epoch, **fields))  # type: ignore[arg-type]

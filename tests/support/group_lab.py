@@ -40,6 +40,7 @@ class Asked:
     def __init__(self) -> None:
         self.response: Any = None
         self.error: ErrorCode | None = None
+        self.message = ""
 
     def __repr__(self) -> str:
         return f"Asked({self.response or self.error or 'waiting'})"
@@ -57,9 +58,10 @@ class Asked:
         assert not self.is_answered, f"answered twice: {self} and {response}"
         self.response = response
 
-    def refuse(self, error: ErrorCode) -> None:
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
         assert not self.is_answered, f"answered twice: {self} and {error}"
         self.error = error
+        self.message = message
 
 
 class LabTimers:
@@ -118,7 +120,7 @@ class GroupLab:
         try:
             decision = operation(asked)
         except KafkaError as error:
-            asked.refuse(error.code)
+            asked.refuse(error.code, error.message)
         else:
             self.take(decision)
         return asked
@@ -196,7 +198,7 @@ class GroupLab:
 
     def heartbeat(self, member_id: str, generation: int, instance_id: str | None = None) -> ErrorCode:
         request = HeartbeatRequest(GROUP, generation, member_id, instance_id)
-        return self.ask(lambda asker: self.machine.heartbeat(request, asker)).code
+        return self.ask(lambda asker: self.machine.heartbeat(request, asker, self.time.now_ms())).code
 
     def leave(self, *identities: MemberIdentity) -> Asked:
         request = LeaveGroupRequest(GROUP, members=list(identities))

@@ -16,10 +16,10 @@ class FutureAsker:
         if not self.future.done():
             self.future.set_result(response)
 
-    def refuse(self, error: ErrorCode) -> None:
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
         """Raised where the answer is awaited."""
         if not self.future.done():
-            self.future.set_exception(KafkaError(error))
+            self.future.set_exception(KafkaError(error, message))
 
 
 class _Nobody:
@@ -28,7 +28,7 @@ class _Nobody:
     def answer(self, response: Any) -> None:
         pass
 
-    def refuse(self, error: ErrorCode) -> None:
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
         pass
 
 

@@ -6,17 +6,15 @@ elsewhere. Nothing here waits.
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from sskafka.coordination.askers import NOBODY
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.coordination.shard import Place, Shard, ShardRuntime
-from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.classic_member import Client
 from sskafka.groups.classic_requests import Joining
-from sskafka.groups.consumer_group import ConsumerGroup, Topic, Topics
+from sskafka.groups.consumer_group import Topic, Topics
 from sskafka.groups.consumer_requests import Heartbeat
 from sskafka.groups.group import Committer, Group
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
@@ -33,7 +31,6 @@ from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.replication.work_queue import WorkQueue
 from sskafka.wire.messages.heartbeat import HeartbeatRequest
 from sskafka.wire.messages.join_group import JoinGroupRequest
 from sskafka.wire.messages.leave_group import LeaveGroupRequest
@@ -56,7 +53,6 @@ class GroupCoordinator:
         self._image = ClusterImage()
         self._topics: Topics | None = None
         self._timings: dict[str, ConsumerTimings] = {}
-        self._to_assign = WorkQueue(runtime.clock, runtime.background.soon)
         self.shards: Coordinator[GroupMachine] = Coordinator(CONSUMER_OFFSETS, replicas, self._make_machine, runtime)
         self.shards.on_begun = self._shard_begun
 
@@ -85,7 +81,6 @@ class GroupCoordinator:
         before, self._image = self._image, image
         if _are_topics_changed(delta, before, image):
             self._topics = None
-            self._assign_anew()
         if delta.configs_changed:
             self._timings.clear()
         self.shards.metadata_changed(delta, image)
@@ -97,14 +92,6 @@ class GroupCoordinator:
     def _shard_begun(self, shard: Shard[GroupMachine]) -> None:
         """The coordinator before may not have got as far as forgetting the offsets of a topic that was deleted."""
         shard.write_eventually(lambda machine, now_ms: machine.topics_missing(self.topics))
-
-    def _assign_anew(self) -> None:
-        """Each group for itself, a few milliseconds a turn: there may be thousands, with much to write."""
-        for shard in self.shards.active_shards():
-            for group_id in shard.machine.consumer_group_ids():
-                operation = partial(_topics_changed, group_id)
-                self._to_assign.put((shard.partition, group_id), partial(shard.write, operation, NOBODY))
-        self._to_assign.run()
 
     def stop(self) -> None:
         self.shards.stop()
@@ -123,7 +110,10 @@ class GroupCoordinator:
         self._change(request.group_id, lambda machine, now_ms: machine.sync(request, asker, now_ms), asker)
 
     def heartbeat(self, request: HeartbeatRequest, asker: Asker) -> None:
-        self._write(request.group_id, lambda machine, now_ms: machine.heartbeat(request, asker), asker)
+        if not request.group_id:
+            asker.refuse(ErrorCode.INVALID_GROUP_ID)
+            return
+        self._write(request.group_id, lambda machine, now_ms: machine.heartbeat(request, asker, now_ms), asker)
 
     def leave(self, request: LeaveGroupRequest, version: int, asker: Asker) -> None:
         self._change(request.group_id, lambda machine, now_ms: machine.leave(request, version, asker, now_ms), asker)
@@ -141,17 +131,6 @@ class GroupCoordinator:
     def default_assignor(self) -> str:
         return self._settings.assignors[0]
 
-    def describe_consumer(self, group_id: str, describe: Callable[[ConsumerGroup], Any], asker: Asker) -> None:
-        """Answered with what `describe` makes of the group."""
-
-        def question(machine: GroupMachine, now_ms: int) -> Any:
-            group = machine.find_consumer(group_id)
-            if group is None:
-                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"{group_id} is not a consumer group")
-            return describe(group)
-
-        self._read(group_id, question, asker)
-
     # -- groups of any kind
 
     def list_groups(self, states: Iterable[str], types: Iterable[str]) -> Iterator[Group]:
@@ -163,16 +142,9 @@ class GroupCoordinator:
     def is_loading(self) -> bool:
         return self.shards.is_loading
 
-    def describe_classic(self, group_id: str, describe: Callable[[ClassicGroup], Any], asker: Asker) -> None:
-        """Answered with what `describe` makes of the group."""
-
-        def question(machine: GroupMachine, now_ms: int) -> Any:
-            group = machine.groups.get(group_id)
-            if not isinstance(group, ClassicGroup):
-                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-            return describe(group)
-
-        self._read(group_id, question, asker)
+    def describe(self, group_id: str, describe: Callable[[str, Group | None], Any], asker: Asker) -> None:
+        """Answered with what `describe` makes of the group, which is None when there is none of that name."""
+        self._read(group_id, lambda machine, now_ms: describe(group_id, machine.groups.get(group_id)), asker)
 
     def delete_group(self, group_id: str, asker: Asker) -> None:
         """Answered with NONE."""
@@ -205,7 +177,10 @@ class GroupCoordinator:
         """As `commit_offsets`; they count once the marker of the producer's transaction says so."""
 
         def operation(machine: GroupMachine, now_ms: int) -> Decision:
-            machine.offset_requests.check_committer(group_id, committer._replace(is_transactional=True), now_ms)
+            partitions = (commit.partition for commit in commits)
+            machine.offset_requests.check_committer(
+                group_id, committer._replace(is_transactional=True), partitions, now_ms
+            )
             records, outcomes = machine.offset_requests.commit(group_id, commits, -1, now_ms)
             return Decision(records, [Answer(asker, outcomes)], producer=producer if records else None)
 
@@ -242,6 +217,9 @@ class GroupCoordinator:
 
     def delete_offsets(self, group_id: str, partitions: list[TopicPartition], asker: Asker) -> None:
         """Answered with the outcomes, in the order of the partitions."""
+        if not group_id:
+            asker.refuse(ErrorCode.INVALID_GROUP_ID)
+            return
 
         def operation(machine: GroupMachine, now_ms: int) -> Decision:
             group = machine.find(group_id)
@@ -255,10 +233,8 @@ class GroupCoordinator:
     # -- the way to the shard
 
     def _write(self, group_id: str, operation: Callable[[GroupMachine, int], Decision], asker: Asker) -> None:
-        if not group_id:
-            asker.refuse(ErrorCode.INVALID_GROUP_ID)
-        else:
-            self.shards.write(group_id, operation, asker)
+        """The empty name stands for a group too: some have committed offsets under it for ages."""
+        self.shards.write(group_id, operation, asker)
 
     def _change(self, group_id: str, operation: Callable[[GroupMachine, int], Decision], asker: Asker) -> None:
         """For what moves a classic group on: its members wait until the outcome can be written."""
@@ -268,12 +244,7 @@ class GroupCoordinator:
             self.shards.change(group_id, operation, asker)
 
     def _read(self, group_id: str, question: Callable[[GroupMachine, int], Any], asker: Asker) -> None:
-        """The empty name is no group's, but some have asked about it for ages: they are told that it has nothing."""
         self.shards.read(group_id, question, asker)
-
-
-def _topics_changed(group_id: str, machine: GroupMachine, now_ms: int) -> Decision:
-    return machine.topics_changed(group_id, now_ms)
 
 
 def _are_topics_changed(delta: MetadataDelta, before: ClusterImage, image: ClusterImage) -> bool:

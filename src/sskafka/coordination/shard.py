@@ -105,7 +105,7 @@ class Shard(Generic[M]):
         try:
             decision = operation(self.machine, self._runtime.clock.now_ms())
         except KafkaError as error:
-            asker.refuse(error.code)
+            asker.refuse(error.code, error.message)
             return
         except Exception as error:  # the machine may be half changed
             asker.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)

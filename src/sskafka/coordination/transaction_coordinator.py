@@ -232,7 +232,7 @@ class _Completing:
     def answer(self, response: Any) -> None:
         pass
 
-    def refuse(self, error: ErrorCode) -> None:
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
         self._machine.markers_failed(self._prepared)
 
 
@@ -250,5 +250,5 @@ class _ForLeader:
             response = dict.fromkeys(self._partitions, response.error)
         self._verified(response)
 
-    def refuse(self, error: ErrorCode) -> None:
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
         self._verified(dict.fromkeys(self._partitions, error))

@@ -128,5 +128,5 @@ class _Told:
     def answer(self, response: None) -> None:
         self._written(ErrorCode.NONE)
 
-    def refuse(self, error: ErrorCode) -> None:
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
         self._written(error)

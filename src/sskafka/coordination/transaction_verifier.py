@@ -36,7 +36,7 @@ class Question(NamedTuple):
     adds: bool
     verified: Verified
 
-    def refuse(self, error: ErrorCode) -> None:
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
         self.verified(dict.fromkeys(self.partitions, error))
 
 

@@ -24,6 +24,7 @@ from sskafka.groups.subscription import CONSUMER_PROTOCOL, subscribed_topics
 from sskafka.groups.timeline import Timeline
 from sskafka.model.coordination import Asker
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import Uuid
 from sskafka.wire.messages.group_records import GroupMetadataValue, MemberMetadata
 
 
@@ -82,9 +83,9 @@ class ClassicGroup:
 
     @property
     def is_empty(self) -> bool:
-        return self.state in {State.EMPTY, State.DEAD} and not self.pending_members
+        return self.state in {State.EMPTY, State.DEAD}
 
-    def check_commit(self, committer: Committer) -> None:
+    def check_commit(self, committer: Committer, partitions: Iterable[tuple[Uuid | None, int]]) -> None:
         is_alone = committer.generation < 0 and committer.member_id == UNKNOWN_MEMBER and committer.instance_id is None
         if committer.generation < 0 and self.state is State.EMPTY:
             return  # an administrator, or a consumer that picks its partitions itself

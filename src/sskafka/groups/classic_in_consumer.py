@@ -8,19 +8,20 @@ at a time.
 The coordinator assigns for them too: there is no leader among them.
 """
 
+from collections.abc import Callable, Hashable
 from struct import Struct
 
 from sskafka.groups.assignors import NOTHING, Partitions
-from sskafka.groups.classic_requests import MEMBER_ID_REQUIRED_FROM, Joining
+from sskafka.groups.classic_requests import Joining, check_session_timeout, join_refusal
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_member import ClassicSide, ConsumerMember, MemberState
 from sskafka.groups.consumer_records import by_topic
-from sskafka.groups.consumer_requests import ConsumerRequests
+from sskafka.groups.consumer_requests import CLASSIC_JOIN, CLASSIC_SYNC, ConsumerRequests, check_instance, timer_key
 from sskafka.groups.group import UNKNOWN_MEMBER
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, read_subscription
 from sskafka.groups.timeline import EventKind
-from sskafka.model.coordination import Answer, Asker, Decision
+from sskafka.model.coordination import Answer, Asker, Decision, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.codec import encode
 from sskafka.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -34,43 +35,49 @@ _INT16 = Struct(">h")
 
 
 class ClassicInConsumer:
-    def __init__(self, consumer: ConsumerRequests, settings: GroupSettings) -> None:
+    """`topics` gives the cluster's topics as they are now."""
+
+    def __init__(
+        self, consumer: ConsumerRequests, topics: Callable[[], Topics], settings: GroupSettings, timers: Timers
+    ) -> None:
         self._consumer = consumer
+        self._topics = topics
         self._settings = settings
+        self._timers = timers
+        self._told_to_join: dict[tuple[str, str], int] = {}
+        """By group and member: the epoch in which it was told so first."""
 
     # -- JoinGroup
 
-    def join(self, group: ConsumerGroup, joining: Joining, topics: Topics, new_uuid: str, now_ms: int) -> Decision:
-        request, settings = joining.request, self._settings
-        if not settings.session_timeout_min_ms <= request.session_timeout_ms <= settings.session_timeout_max_ms:
-            raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
-        if request.protocol_type != CONSUMER_PROTOCOL or not _common_protocols(group, joining):
-            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        if request.member_id == UNKNOWN_MEMBER and request.group_instance_id is None:
-            member_id = joining.new_member_id(new_uuid)
-            if joining.version >= MEMBER_ID_REQUIRED_FROM:
-                refusal = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
-                return Decision(answers=[Answer(joining.asker, refusal)])
-        else:
-            member_id = self._id_of(group, joining, new_uuid)
-        if member_id not in group.members and len(group.members) >= settings.consumer_group_size_max:
-            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
-        return self._joined(group, joining, member_id, topics, now_ms)
-
-    def _id_of(self, group: ConsumerGroup, joining: Joining, new_uuid: str) -> str:
+    def join(self, group: ConsumerGroup, joining: Joining, new_uuid: str, now_ms: int) -> Decision:
         request = joining.request
-        known = group.static_members.get(request.group_instance_id or "")
-        if request.member_id != UNKNOWN_MEMBER:
-            if known is not None and known != request.member_id:
-                raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
-            return request.member_id
-        return joining.new_member_id(new_uuid)
+        check_session_timeout(request, self._settings)
+        self._check_policy(group)
+        member_id = request.member_id or joining.new_member_id(new_uuid)
+        self._consumer.require_room(group, member_id)
+        if request.protocol_type != CONSUMER_PROTOCOL or not _common_protocols(group, joining):
+            text = f"Member {member_id}'s protocols are not supported."
+            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
+        if joining.must_know_its_id:
+            refusal = join_refusal(ErrorCode.MEMBER_ID_REQUIRED, member_id)
+            return Decision(answers=[Answer(joining.asker, refusal)])
+        if request.group_instance_id is not None and request.member_id != UNKNOWN_MEMBER:
+            check_instance(group, request.group_instance_id, request.member_id)
+        return self._joined(group, joining, member_id, now_ms)
 
-    def _joined(self, group: ConsumerGroup, joining: Joining, member_id: str, topics: Topics, now_ms: int) -> Decision:
+    def _check_policy(self, group: ConsumerGroup) -> None:
+        if self._settings.migration_policy.lower() == "disabled":
+            text = (
+                f"Cannot join the consumer group {group.group_id} with the classic protocol because the group "
+                "migration is disabled."
+            )
+            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
+
+    def _joined(self, group: ConsumerGroup, joining: Joining, member_id: str, now_ms: int) -> Decision:
         name, metadata = joining.protocols[0]
         subscription = read_subscription(metadata)
         if subscription is None:
-            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "Malformed embedded consumer protocol.")
         request = joining.request
         decision = Decision(is_replayed=False)
         before = group.static_members.get(request.group_instance_id or "", member_id)
@@ -82,13 +89,19 @@ class ClassicInConsumer:
             rack_id=subscription.rack_id or member.rack_id,
             client=joining.client,
             topic_names=frozenset(subscription.topics),
+            topic_regex="",
             rebalance_timeout_ms=joining.rebalance_timeout_ms,
             classic=ClassicSide(request.session_timeout_ms, joining.protocols),
         )
         updated = self._consumer.changed(group, member, said, decision, now_ms)
-        owned = _partitions(subscription, topics)
-        updated = self._consumer.reconcile(group, updated, owned, decision, now_ms)
+        self._consumer.maybe_assign(group, decision, now_ms)
+        owned = _partitions(subscription, self._topics())
+        is_resubscribed = said.subscription != member.subscription
+        updated = self._consumer.reconcile(group, updated, owned, is_resubscribed, decision, now_ms)
+        self._told_to_join.pop((group.group_id, member_id), None)
+        self._timers.cancel(timer_key(CLASSIC_JOIN, group, updated))
         self._consumer.watch(group, updated)
+        self._expect_sync(group, updated)
         response = JoinGroupResponse(
             generation_id=updated.epoch,
             protocol_type=CONSUMER_PROTOCOL,
@@ -101,38 +114,70 @@ class ClassicInConsumer:
 
     # -- SyncGroup, Heartbeat
 
-    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, topics: Topics, asker: Asker) -> Decision:
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, asker: Asker) -> Decision:
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
-        if group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
-            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+        _check_protocol(member, request)
+        if group.target_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+            self._expect_join(group, member)
+            text = (
+                f"A new rebalance is triggered in group {group.group_id} and member {member.member_id} should rejoin "
+                "to catch up."
+            )
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS, text)
+        self._timers.cancel(timer_key(CLASSIC_SYNC, group, member))
         self._consumer.watch(group, member)
         response = SyncGroupResponse(
-            protocol_type=CONSUMER_PROTOCOL,
-            protocol_name=_protocol(member),
-            assignment=classic_assignment(member, topics),
+            protocol_type=request.protocol_type,
+            protocol_name=request.protocol_name,
+            assignment=classic_assignment(member, self._topics()),
         )
         return Decision(answers=[Answer(asker, response)])
 
-    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest, asker: Asker) -> Decision:
+    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest, asker: Asker, now_ms: int) -> Decision:
+        """Unlike in Apache Kafka, it also lets the target follow: members of the classic protocol may be alone."""
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
+        decision = Decision(is_replayed=False)
+        self._consumer.topics_may_have_changed(group, decision, now_ms)
+        self._consumer.maybe_assign(group, decision, now_ms)
         self._consumer.watch(group, member)
-        code = ErrorCode.REBALANCE_IN_PROGRESS if _must_join_again(group, member) else ErrorCode.NONE
-        return Decision(answers=[Answer(asker, HeartbeatResponse(error_code=code))])
+        code = ErrorCode.NONE
+        if _must_join_again(group, member):
+            self._expect_join(group, member)
+            code = ErrorCode.REBALANCE_IN_PROGRESS
+        decision.answers.append(Answer(asker, HeartbeatResponse(error_code=code)))
+        return decision
 
     def _member(self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
-        member = self._classic_member(group, member_id, instance_id)
-        if generation != member.epoch:
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        return member
-
-    @staticmethod
-    def _classic_member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
-        if instance_id is not None and group.static_members.get(instance_id, member_id) != member_id:
-            raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
+        if instance_id is not None:
+            check_instance(group, instance_id, member_id)
         member = group.member(member_id)
         if member.classic is None:
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            text = f"Member {member_id} does not use the classic protocol."
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, text)
+        if generation != member.epoch:
+            text = (
+                f"The request generation id {generation} is not equal to the member epoch {member.epoch} of member "
+                f"{member_id}."
+            )
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION, text)
         return member
+
+    def _expect_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        """It was told to join again: the time for that runs from the first time that it was told."""
+        key = group.group_id, member.member_id
+        if self._told_to_join.get(key) != member.epoch:
+            self._told_to_join[key] = member.epoch
+            self._expect(group, member, timer_key(CLASSIC_JOIN, group, member), "did not join again")
+
+    def _expect_sync(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        self._expect(group, member, timer_key(CLASSIC_SYNC, group, member), "did not ask for its assignment")
+
+    def _expect(self, group: ConsumerGroup, member: ConsumerMember, key: Hashable, reason: str) -> None:
+        self._timers.schedule(
+            key,
+            max(member.rebalance_timeout_ms, 0),
+            lambda now_ms: self._consumer.expire(group, member.member_id, reason, now_ms, member.epoch),
+        )
 
     # -- LeaveGroup
 
@@ -154,13 +199,19 @@ class ClassicInConsumer:
     def _leave_one(
         self, group: ConsumerGroup, identity: MemberIdentity, leaving: list[ConsumerMember]
     ) -> MemberResponse:
-        code = ErrorCode.NONE
-        member_id = identity.member_id or group.static_members.get(identity.group_instance_id or "", "")
+        """Members of either protocol may leave so: administrators remove them with LeaveGroup."""
+        code, instance_id = ErrorCode.NONE, identity.group_instance_id
+        member_id = identity.member_id
         try:
-            leaving.append(self._classic_member(group, member_id, identity.group_instance_id))
+            if instance_id is not None:
+                member_id = member_id or group.static_members.get(instance_id, UNKNOWN_MEMBER)
+                check_instance(group, instance_id, member_id)
+            member = group.member(member_id)
+            if member not in leaving:
+                leaving.append(member)
         except KafkaError as error:
             code = error.code
-        return MemberResponse(identity.member_id, identity.group_instance_id, code)
+        return MemberResponse(identity.member_id, instance_id, code)
 
 
 def _common_protocols(group: ConsumerGroup, joining: Joining) -> set[str]:
@@ -194,16 +245,29 @@ def _subscription_version(member: ConsumerMember) -> int:
     return min(int(version), ConsumerProtocolAssignment.SCHEMA.versions.last)
 
 
-def _protocol(member: ConsumerMember) -> str:
+def _check_protocol(member: ConsumerMember, request: SyncGroupRequest) -> None:
     assert member.classic is not None
-    return member.classic.protocols[0][0]
+    kind, name, known = request.protocol_type, request.protocol_name, member.classic.protocols[0][0]
+    text = ""
+    if kind is not None and kind != CONSUMER_PROTOCOL:
+        text = (
+            f"The protocol type {kind} from member {member.member_id} request is not equal to the group protocol type "
+            f"{CONSUMER_PROTOCOL}."
+        )
+    elif name is not None and name != known:
+        text = (
+            f"The protocol name {name} from member {member.member_id} request is not equal to the protocol name "
+            f"{known} returned in the join response."
+        )
+    if text:
+        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
 
 
 def _must_join_again(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    if member.epoch < group.epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
+    if member.epoch < group.target_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
         return True
     missing = group.target_of(member) - member.assigned
-    can_get = any(group.is_free_for(member.member_id, partition) for partition in missing)
+    can_get = all(group.is_free_for(member.member_id, partition) for partition in missing)
     return member.state is MemberState.UNRELEASED_PARTITIONS and can_get
 
 

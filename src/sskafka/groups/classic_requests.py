@@ -60,6 +60,15 @@ class Joining(NamedTuple):
         timeout_ms = self.request.rebalance_timeout_ms
         return timeout_ms if timeout_ms >= 0 else self.request.session_timeout_ms
 
+    def refused(self, error: ErrorCode) -> Decision:
+        return Decision(answers=[Answer(self.asker, join_refusal(error, self.request.member_id))])
+
+    @property
+    def must_know_its_id(self) -> bool:
+        """A dynamic member is given an id first, so that one that never comes back leaves no member behind."""
+        is_new = self.request.member_id == UNKNOWN_MEMBER and self.request.group_instance_id is None
+        return is_new and self.version >= MEMBER_ID_REQUIRED_FROM
+
     @property
     def reason(self) -> str:
         return (self.request.reason or NO_REASON)[:REASON_LENGTH_MAX]
@@ -91,9 +100,15 @@ class ClassicRequests:
     # -- JoinGroup
 
     def join(self, joining: Joining, now_ms: int) -> Decision:
+        """Whoever is refused hears the member id that it said itself."""
+        try:
+            return self.join_or_raise(joining, now_ms)
+        except KafkaError as error:
+            return joining.refused(error.code)
+
+    def join_or_raise(self, joining: Joining, now_ms: int) -> Decision:
         request, settings = joining.request, self._settings
-        if not settings.session_timeout_min_ms <= request.session_timeout_ms <= settings.session_timeout_max_ms:
-            raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
+        check_session_timeout(request, settings)
         group = self._find(request.group_id)
         if group is None:
             if request.member_id != UNKNOWN_MEMBER:
@@ -113,7 +128,7 @@ class ClassicRequests:
     def _turn_away(self, group: ClassicGroup, joining: Joining, now_ms: int) -> Decision:
         """The group is full. One of too many members, as a lowered limit leaves them, is no longer waited for."""
         decision = Decision(is_replayed=False)
-        refusal = JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED)
+        refusal = join_refusal(ErrorCode.GROUP_MAX_SIZE_REACHED)
         decision.answers.append(Answer(joining.asker, refusal))
         member = group.members.get(joining.request.member_id)
         if member is not None:
@@ -131,7 +146,7 @@ class ClassicRequests:
                 self._add(group, joining, member_id, decision, now_ms)
         elif joining.version >= MEMBER_ID_REQUIRED_FROM:
             self._rebalance.expect_pending(group, member_id, joining.request.session_timeout_ms)
-            refusal = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
+            refusal = join_refusal(ErrorCode.MEMBER_ID_REQUIRED, member_id)
             decision.answers.append(Answer(joining.asker, refusal))
         else:
             self._add(group, joining, member_id, decision, now_ms)
@@ -349,6 +364,15 @@ class ClassicRequests:
         if group is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         return group
+
+
+def join_refusal(error: ErrorCode, member_id: str = UNKNOWN_MEMBER) -> JoinGroupResponse:
+    return JoinGroupResponse(error_code=error, member_id=member_id)
+
+
+def check_session_timeout(request: JoinGroupRequest, settings: GroupSettings) -> None:
+    if not settings.session_timeout_min_ms <= request.session_timeout_ms <= settings.session_timeout_max_ms:
+        raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
 def _check_same(asked: str | None, known: str | None) -> None:

@@ -1,7 +1,8 @@
 """A consumer group (KIP-848): its members, what they want together, and who is to have what.
 
-    group epoch        counts up when a subscription, a member or a subscribed topic changes
-    target epoch       the group epoch that the target assignment was made for
+    group epoch        1 in a new group; counts up when a subscription or a subscribed topic changes or a member leaves
+    target epoch       the group epoch that the target assignment was made for; follows with the next heartbeat, but
+                       not within the group's assignment interval
     member epoch       the target that the member has taken on; the group is stable when all have the newest
 
     Empty         no members                        Assigning      the target is older than the group
@@ -37,10 +38,12 @@ Topics = Mapping[str, Topic]
 class ConsumerGroup:
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
-        self.epoch = 0
+        self.epoch = 1
         self.metadata_hash = 0
         """Of the subscribed topics as they were when the epoch began."""
         self.target_epoch = 0
+        self.assigned_at_ms = 0
+        """When the target was made; 0 when there is none yet."""
         self.target: dict[str, Partitions] = {}
         self.members: dict[str, ConsumerMember] = {}
         self.static_members: dict[str, str] = {}
@@ -81,20 +84,28 @@ class ConsumerGroup:
     def is_empty(self) -> bool:
         return not self.members
 
-    def check_commit(self, committer: Committer) -> None:
-        is_unnamed = committer.member_id == UNKNOWN_MEMBER
-        if committer.generation < 0 and (not self.members or (is_unnamed and committer.is_transactional)):
+    def check_commit(self, committer: Committer, partitions: Iterable[tuple[Uuid | None, int]]) -> None:
+        if committer.generation < 0 and not self.members:
+            return
+        if committer.is_transactional and committer.is_unnamed:
             return
         member = self.member(committer.member_id)
+        if committer.is_too_old_for_epochs and member.classic is None:
+            text = "OffsetCommit version 9 or above must be used by members using the consumer group protocol"
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, text)
         if committer.generation != member.epoch:
-            is_classic = member.classic is not None
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH)
+            is_stale = committer.generation > member.epoch or not all(
+                member.may_commit(partition, committer.generation) for partition in partitions
+            )
+            if is_stale:
+                raise KafkaError(_stale(member, committer.is_transactional))
 
     def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
         if member_id is None and member_epoch < 0:
             return
-        if self.member(member_id or UNKNOWN_MEMBER).epoch != member_epoch:
-            raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
+        member = self.member(member_id or UNKNOWN_MEMBER)
+        if member.epoch != member_epoch:
+            raise KafkaError(_stale(member, is_transactional=False))
 
     def is_subscribed(self, topic: str) -> bool:
         return topic in self.subscribed_topics
@@ -114,7 +125,9 @@ class ConsumerGroup:
     def member(self, member_id: str) -> ConsumerMember:
         found = self.members.get(member_id)
         if found is None:
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            raise KafkaError(
+                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
+            )
         return found
 
     def is_free_for(self, member_id: str, partition: tuple[Uuid, int]) -> bool:
@@ -174,3 +187,10 @@ class ConsumerGroup:
         for partition in member.owned:
             if self._owners.get(partition) == member.member_id:
                 del self._owners[partition]
+
+
+def _stale(member: ConsumerMember, is_transactional: bool) -> ErrorCode:
+    """A producer that sends offsets can only abort its transaction: it knows of no member epochs."""
+    if is_transactional or member.classic is not None:
+        return ErrorCode.ILLEGAL_GENERATION
+    return ErrorCode.STALE_MEMBER_EPOCH

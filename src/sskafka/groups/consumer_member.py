@@ -7,11 +7,16 @@
 A member is a value: it changes by being replaced with what the log says.
 """
 
+from collections.abc import Mapping
 from enum import IntEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sskafka.groups.assignors import NOTHING, Partitions
 from sskafka.groups.classic_member import Client, Protocols
+from sskafka.model.ids import Uuid
+
+AssignmentEpochs = Mapping[tuple[Uuid, int], int]
 
 JOINING_EPOCH = 0
 LEAVING_EPOCH = -1
@@ -47,6 +52,8 @@ class ConsumerMember(NamedTuple):
     state: MemberState = MemberState.STABLE
     assigned: Partitions = NOTHING
     pending_revocation: Partitions = NOTHING
+    assignment_epochs: AssignmentEpochs = MappingProxyType({})
+    """Of what it owns: the epoch since which the partition is its own. Commits of older epochs do not count."""
 
     @property
     def owned(self) -> Partitions:
@@ -61,8 +68,22 @@ class ConsumerMember(NamedTuple):
     def name(self) -> str:
         return self.instance_id or self.member_id
 
+    def may_commit(self, partition: tuple[Uuid | None, int], epoch: int) -> bool:
+        """Whether the partition was the member's own in an epoch before its current one, and still is."""
+        topic_id, index = partition
+        since = None if topic_id is None else self.assignment_epochs.get((topic_id, index))
+        return since is not None and epoch >= since
+
     def is_reconciled_to(self, target_epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == target_epoch
+
+    def owning(self, assigned: Partitions, pending_revocation: Partitions, since: int = 0) -> "ConsumerMember":
+        """Return the member with these partitions; what it did not own before is its own since epoch `since`."""
+        known = self.assignment_epochs
+        epochs = {partition: known.get(partition, since) for partition in assigned | pending_revocation}
+        return self._replace(
+            assigned=assigned, pending_revocation=pending_revocation, assignment_epochs=MappingProxyType(epochs)
+        )
 
     def at_epoch(self, epoch: int) -> "ConsumerMember":
         return self if epoch == self.epoch else self._replace(epoch=epoch, previous_epoch=self.epoch)

@@ -7,6 +7,7 @@ hash in record 3 has taken its place.
 """
 
 from collections.abc import Iterable
+from types import MappingProxyType
 from typing import Protocol
 
 from sskafka.groups.assignors import Partitions
@@ -65,10 +66,18 @@ def current_record(group_id: str, member: ConsumerMember) -> StateRecord:
         member.epoch,
         member.previous_epoch,
         member.state,
-        [wire.TopicPartitions(topic, indexes, None) for topic, indexes in by_topic(member.assigned)],
-        [wire.TopicPartitions(topic, indexes, None) for topic, indexes in by_topic(member.pending_revocation)],
+        _with_epochs(member, member.assigned),
+        _with_epochs(member, member.pending_revocation),
     )
     return _record(wire.ConsumerGroupCurrentMemberAssignmentKey(group_id, member.member_id), value)
+
+
+def _with_epochs(member: ConsumerMember, partitions: Partitions) -> list[wire.TopicPartitions]:
+    epochs = member.assignment_epochs
+    return [
+        wire.TopicPartitions(topic, indexes, [epochs.get((topic, index), 0) for index in indexes])
+        for topic, indexes in by_topic(partitions)
+    ]
 
 
 def target_record(group_id: str, member_id: str, target: Partitions) -> StateRecord:
@@ -184,7 +193,8 @@ def _replay_member(group: ConsumerGroup, member_id: str, value: bytes | None) ->
 
 def _replay_target_epoch(group: ConsumerGroup, value: bytes | None) -> None:
     if value is not None:
-        group.target_epoch = decode_value(wire.ConsumerGroupTargetAssignmentMetadataValue, value).assignment_epoch
+        decoded = decode_value(wire.ConsumerGroupTargetAssignmentMetadataValue, value)
+        group.target_epoch, group.assigned_at_ms = decoded.assignment_epoch, decoded.assignment_timestamp
 
 
 def _replay_target(group: ConsumerGroup, member_id: str, value: bytes | None) -> None:
@@ -210,8 +220,22 @@ def _replay_current(group: ConsumerGroup, member_id: str, value: bytes | None) -
             state=MemberState(decoded.state),
             assigned=partitions_of(decoded.assigned_partitions),
             pending_revocation=partitions_of(decoded.partitions_pending_revocation),
+            assignment_epochs=MappingProxyType(
+                _epochs_of([*decoded.assigned_partitions, *decoded.partitions_pending_revocation], decoded.member_epoch)
+            ),
         )
     )
+
+
+def _epochs_of(topics: Iterable[wire.TopicPartitions], member_epoch: int) -> dict[tuple[Uuid, int], int]:
+    """Software older than Kafka 4.2 wrote none: then all partitions are as old as the member's epoch."""
+    epochs: dict[tuple[Uuid, int], int] = {}
+    for topic in topics:
+        given = topic.assignment_epochs or ()
+        if len(given) != len(topic.partitions):
+            given = [max(member_epoch, 0)] * len(topic.partitions)
+        epochs.update(((topic.topic_id, index), epoch) for index, epoch in zip(topic.partitions, given, strict=True))
+    return epochs
 
 
 def _replay_regex(group: ConsumerGroup, regex: str, value: bytes | None) -> None:

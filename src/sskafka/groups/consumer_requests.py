@@ -1,6 +1,7 @@
 """ConsumerGroupHeartbeat: a member joins, says what it wants and has, is told what to have, and leaves.
 
-    heartbeat -> member as it says -> [something changed: group epoch + 1] -> [target older than that: assign anew]
+    heartbeat -> member as it says -> [subscription or topics changed: group epoch + 1]
+              -> [target older than that, and made longer ago than the assignment interval: assign anew]
               -> member's next step towards the target -> answer
 
 Nothing waits: a member learns of a new target with its next heartbeat. Who does not heartbeat within the session
@@ -8,6 +9,7 @@ timeout, or does not give up partitions within the rebalance timeout, is put out
 """
 
 from collections.abc import Callable, Iterable
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from sskafka.groups import consumer_records as records
@@ -22,7 +24,7 @@ from sskafka.groups.consumer_member import (
     MemberState,
 )
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
-from sskafka.groups.reconciliation import reconciled
+from sskafka.groups.reconciliation import Target, reconciled
 from sskafka.groups.timeline import EventKind, GroupEvent
 from sskafka.groups.topic_news import TopicNews, patterns_of, topics_hash
 from sskafka.groups.topic_patterns import check_pattern
@@ -38,6 +40,10 @@ from sskafka.wire.messages.consumer_group_heartbeat import (
 )
 
 MEMBER_IDS_OF_CLIENTS_FROM = 1
+
+SESSION, REBALANCE = "consumer session", "consumer rebalance"
+CLASSIC_JOIN, CLASSIC_SYNC = "consumer join", "consumer sync"
+"""Kinds of timers that a member has; the latter two are those of members of the classic protocol."""
 
 
 class Heartbeat(NamedTuple):
@@ -64,8 +70,10 @@ class Heartbeat(NamedTuple):
 class ConsumerGroups(Protocol):
     """The groups of the shard, as far as this file needs them."""
 
-    def find_consumer(self, group_id: str) -> ConsumerGroup | None:
-        """Raises KafkaError when there is a group of another kind that cannot become one of this kind."""
+    def find_consumer(self, group_id: str) -> ConsumerGroup | None: ...
+
+    def why_not_consumer(self, group_id: str) -> str:
+        """Say why there is no such consumer group."""
         ...
 
     def create_consumer(self, group_id: str, decision: Decision, now_ms: int) -> ConsumerGroup:
@@ -105,59 +113,73 @@ class ConsumerRequests:
         if request.member_epoch in {LEAVING_EPOCH, STATIC_LEAVING_EPOCH}:
             return self._leave(heartbeat, now_ms)
         decision = Decision(is_replayed=False)
-        group = self._groups.find_consumer(request.group_id)
-        if group is None:
-            if request.member_epoch != JOINING_EPOCH:
-                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-            group = self._groups.create_consumer(request.group_id, decision, now_ms)
+        group = self._group_of(request, decision, now_ms)
+        self.require_room(group, request.member_id)
         member = self._member_of(group, heartbeat, decision, now_ms)
-        updated = self.changed(group, member, _as_said(member, heartbeat), decision, now_ms)
-        updated = self.reconcile(group, updated, heartbeat.reported, decision, now_ms)
+        said = _as_said(member, heartbeat)
+        updated = self.changed(group, member, said, decision, now_ms)
+        self.maybe_assign(group, decision, now_ms)
+        is_resubscribed = said.subscription != member.subscription
+        updated = self.reconcile(group, updated, heartbeat.reported, is_resubscribed, decision, now_ms)
         self.watch(group, updated)
         must_tell = heartbeat.is_full or request.member_epoch == JOINING_EPOCH or updated.assigned != member.assigned
-        must_tell = must_tell or heartbeat.reported not in {None, updated.assigned}
         decision.answers.append(Answer(heartbeat.asker, self._response(group, updated, must_tell)))
         return decision
 
     def _check(self, heartbeat: Heartbeat) -> None:
         request, epoch = heartbeat.request, heartbeat.request.member_epoch
-        must_have_id = epoch != JOINING_EPOCH or heartbeat.version >= MEMBER_IDS_OF_CLIENTS_FROM
-        _require(bool(request.group_id.strip()), "the group has no id")
-        _require(bool(request.member_id) or not must_have_id, "the member has no id")
-        _require(request.instance_id != "", "the instance id is empty")
-        _require(epoch >= STATIC_LEAVING_EPOCH, f"there is no member epoch {epoch}")
-        if epoch == STATIC_LEAVING_EPOCH:
-            _require(request.instance_id is not None, "only static members leave for a while")
+        must_have_id = heartbeat.version >= MEMBER_IDS_OF_CLIENTS_FROM or epoch > 0 or epoch == LEAVING_EPOCH
+        _require(not (must_have_id and _is_blank(request.member_id)), "MemberId can't be empty.")
+        _require(not _is_blank(request.group_id), "GroupId can't be empty.")
+        _require(not _is_blank(request.instance_id), "InstanceId can't be empty.")
+        _require(not _is_blank(request.rack_id), "RackId can't be empty.")
         if epoch == JOINING_EPOCH:
             wants = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-            _require(request.rebalance_timeout_ms != -1, "who joins says its rebalance timeout")
-            _require(request.topic_partitions == [], "who joins owns nothing")
-            _require(wants, "who joins subscribes to topics")
-        if request.server_assignor is not None and request.server_assignor not in self._settings.assignors:
-            raise KafkaError(ErrorCode.UNSUPPORTED_ASSIGNOR, f"assignors are {', '.join(self._settings.assignors)}")
+            _require(request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs must be provided in first request.")
+            _require(request.topic_partitions == [], "TopicPartitions must be empty when (re-)joining.")
+            _require(wants, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
+        elif epoch == STATIC_LEAVING_EPOCH:
+            _require(request.instance_id is not None, "InstanceId can't be null.")
+        _require(epoch >= STATIC_LEAVING_EPOCH, "MemberEpoch is invalid.")
+        assignor, assignors = request.server_assignor, self._settings.assignors
+        if assignor is not None and assignor not in assignors:
+            text = f"ServerAssignor {assignor} is not supported. Supported assignors: {', '.join(assignors)}."
+            raise KafkaError(ErrorCode.UNSUPPORTED_ASSIGNOR, text)
         if request.subscribed_topic_regex:
             check_pattern(request.subscribed_topic_regex)
+
+    def _group_of(self, request: ConsumerGroupHeartbeatRequest, decision: Decision, now_ms: int) -> ConsumerGroup:
+        group = self._groups.find_consumer(request.group_id)
+        if group is None and request.member_epoch == JOINING_EPOCH:
+            group = self._groups.create_consumer(request.group_id, decision, now_ms)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, self._groups.why_not_consumer(request.group_id))
+        return group
+
+    def require_room(self, group: ConsumerGroup, member_id: str) -> None:
+        size_max = self._settings.consumer_group_size_max
+        if member_id not in group.members and len(group.members) >= size_max:
+            text = f"The consumer group has reached its maximum capacity of {size_max} members."
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
 
     def _member_of(self, group: ConsumerGroup, heartbeat: Heartbeat, decision: Decision, now_ms: int) -> ConsumerMember:
         request = heartbeat.request
         if request.member_epoch == JOINING_EPOCH:
             return self._joining(group, heartbeat, decision, now_ms)
         if request.instance_id is not None:
-            _check_instance(group, request.instance_id, request.member_id)
+            check_instance(group, request.instance_id, request.member_id)
         member = group.member(request.member_id)
         _check_epoch(member, request.member_epoch, heartbeat.reported)
         return member
 
     def _joining(self, group: ConsumerGroup, heartbeat: Heartbeat, decision: Decision, now_ms: int) -> ConsumerMember:
-        """Who joins again under its own id gives up what it had; a static member takes the place that waits for it."""
+        """Return who joins; a static member takes the place that waits for it."""
         request = heartbeat.request
         member_id = request.member_id or self._new_uuid()
-        if member_id not in group.members and len(group.members) >= self._settings.consumer_group_size_max:
-            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
         instance_id = request.instance_id
         before = group.static_members.get(instance_id) if instance_id is not None else None
-        if before is not None and before != member_id:
-            _check_released(group.members[before])
+        if before is not None:
+            _check_released(group.members[before], member_id)
             return self.replace_static(group, group.members[before], member_id, decision, now_ms)
         known = group.members.get(member_id)
         if known is None:
@@ -185,44 +207,65 @@ class ConsumerRequests:
     def changed(
         self, group: ConsumerGroup, member: ConsumerMember, said: ConsumerMember, decision: Decision, now_ms: int
     ) -> ConsumerMember:
-        """The member as it says it is; a new epoch and target where that, or the topics, make a difference."""
+        """Write down the member as it says it is, and begin an epoch where that, or the topics, make a difference."""
         is_new = member.member_id not in group.members
+        is_bumped = said.topic_names != member.topic_names
+        if said.topic_regex != member.topic_regex:
+            is_bumped = is_bumped or not said.topic_regex or said.topic_regex in group.regex_topics
         if is_new or said != member:
             self._add(group, decision, records.member_record(group.group_id, said))
-        reason = "a member joined" if is_new else "the subscription of a member changed"
-        is_changed = is_new or _wants(said) != _wants(member)
-        if is_changed:
+        if said.topic_regex != member.topic_regex:
             self._forget_unused_patterns(group, decision)
-        self.maybe_assign(group, is_changed, reason, decision, now_ms)
+        reason = "a member joined" if is_new else "the subscription of a member changed"
+        is_moved = is_bumped or said.topic_regex != member.topic_regex
+        self._maybe_begin_epoch(group, is_bumped, is_moved, reason, decision, now_ms)
         return group.members[said.member_id]
 
-    def maybe_assign(
-        self, group: ConsumerGroup, is_changed: bool, reason: str, decision: Decision, now_ms: int
+    def topics_may_have_changed(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> None:
+        self._maybe_begin_epoch(group, False, False, "", decision, now_ms)
+
+    def _maybe_begin_epoch(
+        self, group: ConsumerGroup, is_bumped: bool, is_moved: bool, reason: str, decision: Decision, now_ms: int
     ) -> None:
-        """Begins an epoch when something changed or the subscribed topics did, and makes its target."""
+        """Begin an epoch when `is_bumped`, or when subscribed topics, or topics of patterns, are not as they were.
+
+        `is_moved`: what the members subscribe to has changed."""
         topics = self._topics()
-        if not is_changed and group.seen_topics is topics:
+        if not is_moved and group.seen_topics is topics:
             return  # as nearly always: what follows looks at every member
         self._news.look_at(topics)
-        is_concerned = is_changed or self._news.concerns(group)
+        is_concerned = is_moved or self._news.concerns(group)
         group.seen_topics = topics
         if not is_concerned:
             return
-        self._resolve_patterns(group, decision, now_ms)
+        is_resolved_anew = self._resolve_patterns(group, decision, now_ms)
         metadata_hash = topics_hash(topics, group.subscribed_topics)
-        if not is_changed and metadata_hash == group.metadata_hash:
+        if not is_bumped and not is_resolved_anew and metadata_hash == group.metadata_hash:
             return
-        if not is_changed:
-            reason = "subscribed topics changed"
+        self._begin_epoch(group, metadata_hash, reason or "subscribed topics changed", decision, now_ms)
+
+    def _begin_epoch(
+        self, group: ConsumerGroup, metadata_hash: int, reason: str, decision: Decision, now_ms: int
+    ) -> None:
         group.timeline.rebalance_started(now_ms, group.epoch + 1, reason, len(group.members))
         self._add(group, decision, records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
-        self._assign(group, topics, decision, now_ms)
 
-    def _resolve_patterns(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> None:
+    def maybe_assign(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> None:
+        """Make the target of the group's epoch, unless there is one or the last one was made too short a time ago."""
+        interval_ms = self._timings(group.group_id).assignment_interval_ms
+        is_too_soon = group.assigned_at_ms and interval_ms and now_ms < group.assigned_at_ms + interval_ms
+        if group.target_epoch < group.epoch and not is_too_soon:
+            self._assign(group, self._topics(), decision, now_ms)
+
+    def _resolve_patterns(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> bool:
+        """Whether patterns stand for other topics than before."""
+        is_resolved_anew = False
         for pattern in patterns_of(group):
-            found = self._news.matching(pattern)
-            if group.regex_topics.get(pattern) != found:
+            found, before = self._news.matching(pattern), group.regex_topics.get(pattern)
+            if before != found:
+                is_resolved_anew = is_resolved_anew or (before or frozenset()) != found
                 self._add(group, decision, records.regex_record(group.group_id, pattern, found, now_ms))
+        return is_resolved_anew
 
     def _forget_unused_patterns(self, group: ConsumerGroup, decision: Decision) -> None:
         used = {member.topic_regex for member in group.members.values()}
@@ -258,15 +301,20 @@ class ConsumerRequests:
         group: ConsumerGroup,
         member: ConsumerMember,
         reported: Partitions | None,
+        is_resubscribed: bool,
         decision: Decision,
         now_ms: int,
     ) -> ConsumerMember:
+        if not is_resubscribed and member.is_reconciled_to(group.target_epoch):
+            return member
+        topics = self._topics()
+        subscribed = frozenset(topics[name].topic_id for name in group.topics_of(member) if name in topics)
         updated = reconciled(
             member,
-            group.target_epoch,
-            group.target_of(member),
+            Target(group.target_epoch, group.target_of(member), subscribed),
             lambda partition: group.is_free_for(member.member_id, partition),
             reported,
+            is_resubscribed,
         )
         if updated != member:
             self._add(group, decision, records.current_record(group.group_id, updated))
@@ -281,14 +329,14 @@ class ConsumerRequests:
         request = heartbeat.request
         group = self._groups.find_consumer(request.group_id)
         if group is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-        member = group.member(request.member_id)
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, self._groups.why_not_consumer(request.group_id))
         if request.instance_id is not None:
-            _check_instance(group, request.instance_id, request.member_id)
+            check_instance(group, request.instance_id, request.member_id)
+        member = group.member(request.member_id)
         decision = Decision(is_replayed=False)
         if request.member_epoch == STATIC_LEAVING_EPOCH:
-            away = member.at_epoch(STATIC_LEAVING_EPOCH)._replace(pending_revocation=NOTHING)
-            self._add(group, decision, records.current_record(group.group_id, away))
+            kept = member._replace(epoch=STATIC_LEAVING_EPOCH, assignment_epochs=MappingProxyType({}))
+            self._add(group, decision, records.current_record(group.group_id, kept.owning(kept.assigned, NOTHING)))
             _note(group, member, member.client, EventKind.LEFT, "a static member, expected back", now_ms)
         else:
             self.remove(group, [member], EventKind.LEFT, "", decision, now_ms)
@@ -305,6 +353,7 @@ class ConsumerRequests:
         decision: Decision,
         now_ms: int,
     ) -> None:
+        """Those who stay get a new target with the next heartbeat of one of them."""
         for member in members:
             self.forget_timers(group, member)
             _note(group, member, member.client, kind, reason, now_ms)
@@ -313,7 +362,8 @@ class ConsumerRequests:
         self._forget_unused_patterns(group, decision)
         if self._groups.members_left(group, decision, now_ms):
             return
-        self.maybe_assign(group, True, reason or "a member left", decision, now_ms)
+        metadata_hash = topics_hash(self._topics(), group.subscribed_topics)
+        self._begin_epoch(group, metadata_hash, reason or "a member left", decision, now_ms)
         if not group.members:
             group.timeline.rebalance_completed(now_ms, group.epoch, 0)
 
@@ -322,29 +372,32 @@ class ConsumerRequests:
     def watch(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """It has to heartbeat again."""
         self._timers.schedule(
-            _session_key(group, member),
+            timer_key(SESSION, group, member),
             self.session_timeout_ms(group, member),
-            lambda now_ms: self._expire(group, member.member_id, "did not heartbeat within its session", now_ms),
+            lambda now_ms: self.expire(group, member.member_id, "did not heartbeat within its session", now_ms),
         )
 
     def expect_revocation(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """It has to give up what it was told to; heartbeats alone do not put that off."""
-        if member.state is not MemberState.UNREVOKED_PARTITIONS:
-            self._timers.cancel(_rebalance_key(group, member))
+        """It has to give up what it was told to; heartbeats alone do not put that off.
+
+        Members of the classic protocol are expected to join again instead."""
+        if member.state is not MemberState.UNREVOKED_PARTITIONS or member.classic is not None:
+            self._timers.cancel(timer_key(REBALANCE, group, member))
             return
         self._timers.schedule(
-            _rebalance_key(group, member),
+            timer_key(REBALANCE, group, member),
             max(member.rebalance_timeout_ms, 0),
-            lambda now_ms: self._expire(group, member.member_id, "kept what it had to give up", now_ms, member.epoch),
+            lambda now_ms: self.expire(group, member.member_id, "kept what it had to give up", now_ms, member.epoch),
         )
 
     def session_timeout_ms(self, group: ConsumerGroup, member: ConsumerMember) -> int:
         classic = member.classic
         return self._timings(group.group_id).session_timeout_ms if classic is None else classic.session_timeout_ms
 
-    def _expire(
+    def expire(
         self, group: ConsumerGroup, member_id: str, reason: str, now_ms: int, epoch: int | None = None
     ) -> Decision:
+        """Put the member out, unless it is gone already or, where `epoch` is given, has moved on from that epoch."""
         decision = Decision(is_replayed=False)
         member = group.members.get(member_id)
         if self._groups.find_consumer(group.group_id) is not group or member is None:
@@ -354,15 +407,8 @@ class ConsumerRequests:
         return decision
 
     def forget_timers(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        self._timers.cancel(_session_key(group, member))
-        self._timers.cancel(_rebalance_key(group, member))
-
-    def topics_changed(self, group: ConsumerGroup, now_ms: int) -> Decision:
-        """The cluster has new topics, fewer, or larger ones."""
-        decision = Decision(is_replayed=False)
-        if group.members:
-            self.maybe_assign(group, False, "", decision, now_ms)
-        return decision
+        for kind in (SESSION, REBALANCE, CLASSIC_JOIN, CLASSIC_SYNC):
+            self._timers.cancel(timer_key(kind, group, member))
 
     # -- records
 
@@ -410,22 +456,23 @@ def _as_said(member: ConsumerMember, heartbeat: Heartbeat) -> ConsumerMember:
     )
 
 
-def _wants(member: ConsumerMember) -> tuple[frozenset[str], str, str | None]:
-    return member.topic_names, member.topic_regex, member.server_assignor
-
-
-def _check_instance(group: ConsumerGroup, instance_id: str, member_id: str) -> None:
+def check_instance(group: ConsumerGroup, instance_id: str, member_id: str) -> None:
     known = group.static_members.get(instance_id)
     if known is None:
-        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
     if known != member_id:
-        raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
+        text = f"Static member {member_id} with instance id {instance_id} was fenced by member {known}."
+        raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, text)
 
 
-def _check_released(member: ConsumerMember) -> None:
+def _check_released(member: ConsumerMember, new_id: str) -> None:
     """An instance of this protocol says when it leaves for a while; one of the classic protocol just comes back."""
     if member.epoch != STATIC_LEAVING_EPOCH and member.classic is None:
-        raise KafkaError(ErrorCode.UNRELEASED_INSTANCE_ID, f"{member.instance_id} is in use by another member")
+        text = (
+            f"Static member {new_id} with instance id {member.instance_id} cannot join the group because the instance "
+            f"id is owned by {member.member_id} member."
+        )
+        raise KafkaError(ErrorCode.UNRELEASED_INSTANCE_ID, text)
 
 
 def _check_epoch(member: ConsumerMember, epoch: int, reported: Partitions | None) -> None:
@@ -434,7 +481,16 @@ def _check_epoch(member: ConsumerMember, epoch: int, reported: Partitions | None
         return
     missed_answer = epoch == member.previous_epoch and reported is not None and reported <= member.assigned
     if epoch > member.epoch or not missed_answer:
-        raise KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, f"member epoch {epoch} is not {member.epoch}: join again")
+        size = "greater" if epoch > member.epoch else "smaller"
+        text = (
+            f"The consumer group member has a {size} member epoch ({epoch}) than the one known by the group "
+            f"coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
+        )
+        raise KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, text)
+
+
+def _is_blank(text: str | None) -> bool:
+    return text is not None and not text.strip()
 
 
 def _require(condition: bool, problem: str) -> None:
@@ -460,9 +516,5 @@ def _note(
     )
 
 
-def _session_key(group: ConsumerGroup, member: ConsumerMember) -> tuple[str, str, str]:
-    return ("consumer session", group.group_id, member.member_id)
-
-
-def _rebalance_key(group: ConsumerGroup, member: ConsumerMember) -> tuple[str, str, str]:
-    return ("consumer rebalance", group.group_id, member.member_id)
+def timer_key(kind: str, group: ConsumerGroup, member: ConsumerMember) -> tuple[str, str, str]:
+    return kind, group.group_id, member.member_id

@@ -4,11 +4,13 @@ Offsets are committed, fetched, deleted and expired in the same way for all of t
 asks a group only what is declared here.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from sskafka.groups.offsets import CommittedOffset
 from sskafka.groups.timeline import Timeline
 from sskafka.model.coordination import Asker
+from sskafka.model.ids import Uuid
 
 UNKNOWN_MEMBER = ""
 NO_GENERATION = -1
@@ -24,6 +26,13 @@ class Committer(NamedTuple):
     generation: int = NO_GENERATION
     """Of a classic group; the member's epoch in a consumer group."""
     is_transactional: bool = False
+    is_too_old_for_epochs: bool = False
+    """It sent an OffsetCommit of a version that knows of no member epochs."""
+
+    @property
+    def is_unnamed(self) -> bool:
+        """Nobody's commit: of an administrator, or of a consumer that picks its partitions itself."""
+        return self.generation == NO_GENERATION and self.member_id == UNKNOWN_MEMBER and self.instance_id is None
 
 
 class Group(Protocol):
@@ -43,11 +52,11 @@ class Group(Protocol):
 
     @property
     def is_empty(self) -> bool:
-        """It has no members and none are on their way: it may be deleted."""
+        """It has no members: it may be deleted. Members that were only given an id do not count."""
         ...
 
-    def check_commit(self, committer: Committer) -> None:
-        """Raises KafkaError for a committer whose word does not count."""
+    def check_commit(self, committer: Committer, partitions: Iterable[tuple[Uuid | None, int]]) -> None:
+        """Raises KafkaError for a committer whose word does not count; a topic that is gone has no id."""
         ...
 
     def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:

@@ -5,7 +5,7 @@ store. An offset of an unknown group makes one that never had members; a group w
 forgotten when offsets are next looked through.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from sskafka.groups import consumer_records, log_records
 from sskafka.groups.classic_group import ClassicGroup, State
@@ -14,11 +14,12 @@ from sskafka.groups.classic_rebalance import ClassicRebalance, refuse_parked
 from sskafka.groups.classic_requests import ClassicRequests, Joining
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_requests import ConsumerRequests
-from sskafka.groups.group import Committer, Group
+from sskafka.groups.group import UNKNOWN_MEMBER, Committer, Group
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
-from sskafka.groups.migration import downgraded, upgraded
+from sskafka.groups.migration import downgraded, not_upgraded, upgraded
 from sskafka.groups.offset_requests import OffsetCommit, OffsetRequests
 from sskafka.groups.offsets import OffsetStore
+from sskafka.groups.subscription import CONSUMER_PROTOCOL
 from sskafka.model.coordination import Answer, Asker, Decision, StateRecord, Timers, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
@@ -43,7 +44,7 @@ class GroupMachine:
     ) -> None:
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
-        self.offset_requests = OffsetRequests(self.offsets, self.groups.get, self._create_classic, settings)
+        self.offset_requests = OffsetRequests(self.offsets, self.groups.get, self._create_classic, settings, topics)
         self._settings = settings
         self._timers = timers
         self._rebalance = ClassicRebalance(self.groups, settings, timers)
@@ -52,7 +53,7 @@ class GroupMachine:
         self._new_uuid = new_uuid
         timings = timings or (lambda group_id: settings.consumer_timings)
         self.consumer = ConsumerRequests(self, topics, settings, timers, new_uuid, timings)
-        self._classic_in_consumer = ClassicInConsumer(self.consumer, settings)
+        self._classic_in_consumer = ClassicInConsumer(self.consumer, topics, settings, timers)
 
     # -- the log
 
@@ -143,13 +144,14 @@ class GroupMachine:
         self,
         group_id: str,
         committer: Committer,
-        commits: Iterable[OffsetCommit],
+        commits: Sequence[OffsetCommit],
         retention_ms: int,
         asker: Asker,
         now_ms: int,
     ) -> Decision:
         """Answered with the outcome of each commit. It is a sign of life of the member that commits."""
-        group = self.offset_requests.check_committer(group_id, committer, now_ms)
+        partitions = (commit.partition for commit in commits)
+        group = self.offset_requests.check_committer(group_id, committer, partitions, now_ms)
         records, outcomes = self.offset_requests.commit(group_id, commits, retention_ms, now_ms)
         if isinstance(group, ClassicGroup):
             self.classic.renew_session_of(group, committer.member_id)
@@ -161,14 +163,6 @@ class GroupMachine:
     def topics_missing(self, known: Collection[str]) -> Decision:
         """Offsets of topics that are not among the known are those of deleted ones."""
         return self.offset_requests.delete_topics(self.offsets.topics().difference(known))
-
-    def topics_changed(self, group_id: str, now_ms: int) -> Decision:
-        """A consumer group that reads topics which came, went or grew gets a new assignment."""
-        group = self.find_consumer(group_id)
-        return Decision() if group is None else self.consumer.topics_changed(group, now_ms)
-
-    def consumer_group_ids(self) -> list[str]:
-        return [group_id for group_id, group in self.groups.items() if isinstance(group, ConsumerGroup)]
 
     # -- classic groups
 
@@ -189,30 +183,30 @@ class GroupMachine:
         if not isinstance(group, ConsumerGroup):
             return self.classic.join(joining, now_ms)
         if group.members:
-            return self._classic_in_consumer.join(group, joining, self._topics(), self._new_uuid(), now_ms)
+            return self._classic_in_consumer.join(group, joining, self._new_uuid(), now_ms)
         return self._join_emptied(group, joining, now_ms)
 
     def _join_emptied(self, group: ConsumerGroup, joining: Joining, now_ms: int) -> Decision:
         """A group without members is of the kind of whoever comes first, whatever the policy."""
         self.groups[group.group_id], written = downgraded(group, self._topics(), now_ms)
         try:
-            decision = self.classic.join(joining, now_ms)
-        except KafkaError:
+            decision = self.classic.join_or_raise(joining, now_ms)
+        except KafkaError as error:
             self.groups[group.group_id] = group
-            raise
+            return joining.refused(error.code)
         decision.records[:0] = written
         return decision
 
     def sync(self, request: SyncGroupRequest, asker: Asker, now_ms: int) -> Decision:
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
-            return self._classic_in_consumer.sync(group, request, self._topics(), asker)
+            return self._classic_in_consumer.sync(group, request, asker)
         return self.classic.sync(request, asker, now_ms)
 
-    def heartbeat(self, request: HeartbeatRequest, asker: Asker) -> Decision:
+    def heartbeat(self, request: HeartbeatRequest, asker: Asker, now_ms: int) -> Decision:
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
-            return self._classic_in_consumer.heartbeat(group, request, asker)
+            return self._classic_in_consumer.heartbeat(group, request, asker, now_ms)
         return self.classic.heartbeat(request, asker)
 
     def leave(self, request: LeaveGroupRequest, version: int, asker: Asker, now_ms: int) -> Decision:
@@ -228,6 +222,11 @@ class GroupMachine:
         group = self.groups.get(group_id)
         return group if isinstance(group, ConsumerGroup) else None
 
+    def why_not_consumer(self, group_id: str) -> str:
+        if group_id in self.groups:
+            return f"Group {group_id} is not a consumer group."
+        return f"Consumer group {group_id} not found."
+
     def create_consumer(self, group_id: str, decision: Decision, now_ms: int) -> ConsumerGroup:
         group = self.groups.get(group_id)
         if group is None:
@@ -235,16 +234,12 @@ class GroupMachine:
             return made
         assert isinstance(group, ClassicGroup)
         if group.members:
-            self._require_policy("upgrade", ErrorCode.GROUP_ID_NOT_FOUND)
-        if len(group.members) >= self._settings.consumer_group_size_max:
-            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
-        found = upgraded(group, self._topics())
-        if found is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, "a classic group of something other than consumers")
+            self._check_upgrade(group)
+        made, written = upgraded(group, self._topics())
+        self.consumer.require_room(made, UNKNOWN_MEMBER)
         for member in group.members.values():
             refuse_parked(member, ErrorCode.REBALANCE_IN_PROGRESS, decision)
         self._rebalance.forget_group(group)
-        made, written = found
         decision.records += written
         self.groups[group_id] = made
         for joined in made.members.values():
@@ -254,8 +249,7 @@ class GroupMachine:
     def members_left(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> bool:
         """Once nobody speaks the newer protocol any more, the group is a classic one again."""
         members = group.members.values()
-        may = self._settings.migration_policy.lower() in {"bidirectional", "downgrade"}
-        if not members or not may or not group.speaks_classic_only(members):
+        if not members or not self._may_downgrade(group) or not group.speaks_classic_only(members):
             return False
         for member in members:
             self.consumer.forget_timers(group, member)
@@ -267,9 +261,20 @@ class GroupMachine:
         self._rebalance.prepare(made, "the last member of the newer protocol left", decision, now_ms)
         return True
 
-    def _require_policy(self, way: str, error: ErrorCode) -> None:
-        if self._settings.migration_policy.lower() not in {"bidirectional", way}:
-            raise KafkaError(error, "group.consumer.migration.policy does not allow the group to change its protocol")
+    def _check_upgrade(self, group: ClassicGroup) -> None:
+        problem = ""
+        if self._settings.migration_policy.lower() not in {"bidirectional", "upgrade"}:
+            problem = "online upgrade is disabled"
+        elif group.protocol_type != CONSUMER_PROTOCOL:
+            problem = "the group does not use the consumer embedded protocol"
+        elif len(group.members) > self._settings.consumer_group_size_max:
+            problem = "the group size exceeds the consumer group maximum size"
+        if problem:
+            raise not_upgraded(group, problem)
+
+    def _may_downgrade(self, group: ConsumerGroup) -> bool:
+        is_allowed = self._settings.migration_policy.lower() in {"bidirectional", "downgrade"}
+        return is_allowed and len(group.members) <= self._settings.group_size_max
 
     # -- expiry
 

@@ -18,69 +18,94 @@ from sskafka.groups.classic_member import ClassicMember
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_member import ClassicSide, ConsumerMember
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, read_subscription
+from sskafka.groups.topic_news import topics_hash
 from sskafka.model.coordination import StateRecord
+from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.codec import MalformedMessageError, decode
 from sskafka.wire.messages.consumer_protocol import ConsumerProtocolAssignment
 from sskafka.wire.messages.group_records import GroupMetadataValue
 
 _INT16 = Struct(">h")
+NEVER_ASSIGNED_MS = 0
+"""The target comes from the classic group's leader: the coordinator may make its first one at once."""
 
 
-def upgraded(group: ClassicGroup, topics: Topics) -> tuple[ConsumerGroup, list[StateRecord]] | None:
-    """The consumer group and what writes it down; None when a member speaks something else."""
+MALFORMED = "the embedded consumer protocol is malformed"
+CUSTOM_ASSIGNOR = (
+    "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default assignor "
+    "before re-attempting the upgrade"
+)
+
+
+def not_upgraded(group: ClassicGroup, problem: str) -> KafkaError:
+    text = f"Cannot upgrade classic group {group.group_id} to consumer group because {problem}."
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, text)
+
+
+def upgraded(group: ClassicGroup, topics: Topics) -> tuple[ConsumerGroup, list[StateRecord]]:
+    """Return the consumer group and what writes it down; raises KafkaError when a member speaks something else."""
     made = ConsumerGroup(group.group_id)
     made.timeline = group.timeline
     written = [log_records.group_tombstone(group.group_id)]
     if not group.members:
         return made, written
     members = [_as_consumer(group, member, topics) for member in group.members.values()]
-    if group.protocol_type != CONSUMER_PROTOCOL or None in members:
-        return None
-    found = [member for member in members if member is not None]
     group_id, epoch = group.group_id, group.generation
-    written += [consumer_records.member_record(group_id, member) for member in found]
-    written.append(consumer_records.epoch_record(group_id, epoch, 0))
-    written += [consumer_records.target_record(group_id, member.member_id, member.assigned) for member in found]
-    written.append(consumer_records.target_epoch_record(group_id, epoch, group.state_timestamp_ms))
-    written += [consumer_records.current_record(group_id, member) for member in found]
+    names = frozenset().union(*(member.topic_names for member in members))
+    written += [consumer_records.member_record(group_id, member) for member in members]
+    written.append(consumer_records.epoch_record(group_id, epoch, topics_hash(topics, names)))
+    written += [consumer_records.target_record(group_id, member.member_id, member.assigned) for member in members]
+    written.append(consumer_records.target_epoch_record(group_id, epoch, NEVER_ASSIGNED_MS))
+    written += [consumer_records.current_record(group_id, member) for member in members]
     for record in written[1:]:
         consumer_records.replay(made, record)
     return made, written
 
 
-def _as_consumer(group: ClassicGroup, member: ClassicMember, topics: Topics) -> ConsumerMember | None:
+def _as_consumer(group: ClassicGroup, member: ClassicMember, topics: Topics) -> ConsumerMember:
     protocols = member.protocols
     subscription = read_subscription(member.metadata(group.protocol_name) or protocols[0][1])
     if subscription is None:
-        return None
-    return ConsumerMember(
+        raise not_upgraded(group, MALFORMED)
+    upgraded_member = ConsumerMember(
         member.member_id,
         member.instance_id,
-        subscription.rack_id,
+        subscription.rack_id or None,
         member.client,
         frozenset(subscription.topics),
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         classic=ClassicSide(member.session_timeout_ms, protocols),
         epoch=group.generation,
         previous_epoch=group.generation,
-        assigned=_assigned(member.assignment, topics),
     )
+    return upgraded_member.owning(_assigned(group, member.assignment, topics), NOTHING, since=group.generation)
 
 
-def _assigned(assignment: bytes, topics: Topics) -> Partitions:
-    if len(assignment) < _INT16.size:
+def _assigned(group: ClassicGroup, assignment: bytes, topics: Topics) -> Partitions:
+    """User data is what a custom assignor tells its members: the coordinator's assignors would lose it."""
+    if not assignment:
         return NOTHING
-    version = min(int(_INT16.unpack_from(assignment)[0]), ConsumerProtocolAssignment.SCHEMA.versions.last)
-    try:
-        decoded = decode(ConsumerProtocolAssignment, version, assignment, _INT16.size, allow_trailing=True)
-    except MalformedMessageError:
-        return NOTHING
+    decoded = _decoded(assignment)
+    if decoded is None:
+        raise not_upgraded(group, MALFORMED)
+    if decoded.user_data:
+        raise not_upgraded(group, CUSTOM_ASSIGNOR)
     return frozenset(
         (topics[item.topic].topic_id, index)
         for item in decoded.assigned_partitions
         if item.topic in topics
         for index in item.partitions
     )
+
+
+def _decoded(assignment: bytes) -> ConsumerProtocolAssignment | None:
+    if len(assignment) < _INT16.size:
+        return None
+    version = min(int(_INT16.unpack_from(assignment)[0]), ConsumerProtocolAssignment.SCHEMA.versions.last)
+    try:
+        return decode(ConsumerProtocolAssignment, version, assignment, _INT16.size, allow_trailing=True)
+    except MalformedMessageError:
+        return None
 
 
 def downgraded(group: ConsumerGroup, topics: Topics, now_ms: int) -> tuple[ClassicGroup, list[StateRecord]]:

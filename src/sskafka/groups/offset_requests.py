@@ -6,13 +6,14 @@ Requests come with topic names: who gives topic ids has them resolved, and answe
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from sskafka.groups.consumer_group import Topics
 from sskafka.groups.group import Committer, Group
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.log_records import offset_record, offset_tombstone
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset, OffsetStore
 from sskafka.model.coordination import Decision, StateRecord
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import TopicPartition, Uuid
 
 
 class OffsetCommit(NamedTuple):
@@ -28,7 +29,7 @@ class FetchedOffset(NamedTuple):
 
 
 class OffsetRequests:
-    """`find` gives a group of any kind; `create` makes one that never has members."""
+    """`find` gives a group of any kind; `create` makes one that never has members; `topics` are the cluster's."""
 
     def __init__(
         self,
@@ -36,22 +37,31 @@ class OffsetRequests:
         find: Callable[[str], Group | None],
         create: Callable[[str, int], Group],
         settings: GroupSettings,
+        topics: Callable[[], Topics] = dict,
     ) -> None:
         self._offsets = offsets
         self._find = find
         self._create = create
         self._settings = settings
+        self._topics = topics
 
     # -- commit
 
-    def check_committer(self, group_id: str, committer: Committer, now_ms: int) -> Group:
+    def check_committer(
+        self, group_id: str, committer: Committer, partitions: Iterable[TopicPartition], now_ms: int
+    ) -> Group:
         group = self._find(group_id)
         if group is None:
             if committer.generation >= 0:
-                raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+                is_old = committer.is_transactional or committer.is_too_old_for_epochs
+                raise KafkaError(ErrorCode.ILLEGAL_GENERATION if is_old else ErrorCode.GROUP_ID_NOT_FOUND)
             group = self._create(group_id, now_ms)
-        group.check_commit(committer)
+        group.check_commit(committer, (self._with_id(partition) for partition in partitions))
         return group
+
+    def _with_id(self, partition: TopicPartition) -> tuple[Uuid | None, int]:
+        topic = self._topics().get(partition.topic)
+        return None if topic is None else topic.topic_id, partition.partition
 
     def commit(
         self, group_id: str, commits: Iterable[OffsetCommit], retention_ms: int, now_ms: int

@@ -4,10 +4,12 @@
     nothing to give up          gets what nobody else has now     UNRELEASED_PARTITIONS while some is with others,
                                                                   STABLE otherwise; epoch of the target
 
-No partition ever has two owners: it is given only when its owner before has said that it let go, or is gone.
+No partition ever has two owners: it is given only when its owner before has said that it let go, or is gone. A target
+may be older than what the member subscribes to now: it never gets, and gives up, partitions of other topics.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from sskafka.groups.assignors import NOTHING, Partitions
 from sskafka.groups.consumer_member import ConsumerMember, MemberState
@@ -16,30 +18,50 @@ from sskafka.model.ids import Uuid
 IsFree = Callable[[tuple[Uuid, int]], bool]
 
 
+class Target(NamedTuple):
+    epoch: int
+    partitions: Partitions
+    subscribed: frozenset[Uuid]
+    """Topics that the member subscribes to now, whatever the target says."""
+
+    @property
+    def wanted(self) -> Partitions:
+        return frozenset(item for item in self.partitions if item[0] in self.subscribed)
+
+
 def reconciled(
-    member: ConsumerMember, target_epoch: int, target: Partitions, is_free: IsFree, reported: Partitions | None
+    member: ConsumerMember, target: Target, is_free: IsFree, reported: Partitions | None, is_resubscribed: bool
 ) -> ConsumerMember:
     """`reported` is what the member says that it owns; None when it did not say."""
     match member.state:
-        case MemberState.STABLE if member.epoch == target_epoch and member.assigned == target:
-            return member
+        case MemberState.STABLE if member.epoch == target.epoch:
+            return _without_unsubscribed(member, target, reported) if is_resubscribed else member
         case MemberState.UNREVOKED_PARTITIONS if _still_owns(member.pending_revocation, reported):
-            return member
-    return _next_step(member, target_epoch, target, is_free, reported)
+            return _without_unsubscribed(member, target, reported) if is_resubscribed else member
+    return _next_step(member, target, is_free, reported)
 
 
-def _next_step(
-    member: ConsumerMember, target_epoch: int, target: Partitions, is_free: IsFree, reported: Partitions | None
-) -> ConsumerMember:
-    kept = member.assigned & target
-    to_revoke = member.assigned - target
+def _next_step(member: ConsumerMember, target: Target, is_free: IsFree, reported: Partitions | None) -> ConsumerMember:
+    wanted = target.wanted
+    kept = member.assigned & wanted
+    to_revoke = member.assigned - wanted
     if to_revoke and _still_owns(to_revoke, reported):
-        return member._replace(state=MemberState.UNREVOKED_PARTITIONS, assigned=kept, pending_revocation=to_revoke)
-    missing = target - kept
+        return member.owning(kept, to_revoke)._replace(state=MemberState.UNREVOKED_PARTITIONS)
+    missing = wanted - kept
     given = frozenset(item for item in missing if is_free(item))
     state = MemberState.STABLE if given == missing else MemberState.UNRELEASED_PARTITIONS
-    advanced = member.at_epoch(target_epoch)
-    return advanced._replace(state=state, assigned=kept | given, pending_revocation=NOTHING)
+    return member.at_epoch(target.epoch).owning(kept | given, NOTHING, since=target.epoch)._replace(state=state)
+
+
+def _without_unsubscribed(member: ConsumerMember, target: Target, reported: Partitions | None) -> ConsumerMember:
+    """The subscription has changed and there is no new target yet: what is no longer wanted is given up at once."""
+    dropped = frozenset(item for item in member.assigned if item[0] not in target.subscribed)
+    if not dropped:
+        return member
+    kept, pending = member.assigned - dropped, member.pending_revocation | dropped
+    if _still_owns(pending, reported):
+        return member.owning(kept, pending)._replace(state=MemberState.UNREVOKED_PARTITIONS)
+    return member.owning(kept, member.pending_revocation)
 
 
 def _still_owns(partitions: Partitions, reported: Partitions | None) -> bool:

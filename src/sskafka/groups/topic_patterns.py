@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import INTERNAL_TOPICS
 
 
 def check_pattern(pattern: str) -> None:
@@ -16,9 +15,9 @@ def check_pattern(pattern: str) -> None:
 
 
 def matching(pattern: str, names: Iterable[str]) -> frozenset[str]:
-    """A pattern means whole names; internal topics are not meant."""
+    """A pattern means whole names; internal topics are matched too, as in Apache Kafka."""
     compiled = _compiled(pattern)
-    return frozenset(name for name in names if name not in INTERNAL_TOPICS and compiled.fullmatch(name))
+    return frozenset(name for name in names if compiled.fullmatch(name))
 
 
 @lru_cache(maxsize=256)
@@ -31,4 +30,5 @@ def _compiled(pattern: str) -> Any:
         return re2.compile(pattern, options)
     except re2.error as error:
         problem = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
-        raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, f"{pattern!r}: {problem}") from error
+        text = f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {problem}."
+        raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, text) from error

@@ -32,7 +32,9 @@ class Asker(Protocol):
 
     def answer(self, response: Any) -> None: ...
 
-    def refuse(self, error: ErrorCode) -> None: ...
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
+        """`message` is for the person who reads it; some answers have room for it."""
+        ...
 
 
 class Answer(NamedTuple):

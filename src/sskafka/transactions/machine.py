@@ -228,7 +228,7 @@ class _WhenCommitted:
         if self._machine.is_in_charge:
             self._machine.on_prepared(self._machine, self._prepared)
 
-    def refuse(self, error: ErrorCode) -> None:
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
         self._machine.markers_failed(self._prepared)
 
 

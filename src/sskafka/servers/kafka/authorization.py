@@ -65,7 +65,13 @@ CLUSTER_OPERATIONS = (
     Operation.ALTER_CONFIGS,
     Operation.IDEMPOTENT_WRITE,
 )
-GROUP_OPERATIONS = (Operation.READ, Operation.DELETE, Operation.DESCRIBE)
+GROUP_OPERATIONS = (
+    Operation.READ,
+    Operation.DELETE,
+    Operation.DESCRIBE,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+)
 NOT_ASKED = -(2**31)  # what responses carry when the client did not ask for its rights
 
 

@@ -6,6 +6,7 @@ from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_member import ConsumerMember
 from sskafka.groups.consumer_records import by_topic
 from sskafka.groups.consumer_requests import Heartbeat
+from sskafka.groups.group import Group
 from sskafka.model.coordination import Asker
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.asking import Gathering, asked_api
@@ -58,11 +59,16 @@ class ConsumerGroupHandlers:
         )
         for name in dict.fromkeys(message.group_ids):
             part = gathering.part(name)
-            if allowed_on_group(request, Operation.DESCRIBE, name, part):
-                self._groups.describe_consumer(name, self._describe, part)
+            if not name:
+                part.refuse(ErrorCode.INVALID_GROUP_ID)
+            elif allowed_on_group(request, Operation.DESCRIBE, name, part):
+                self._groups.describe(name, self._describe, part)
         gathering.close()
 
-    def _describe(self, group: ConsumerGroup) -> DescribedGroup:
+    def _describe(self, group_id: str, group: Group | None) -> DescribedGroup:
+        if not isinstance(group, ConsumerGroup):
+            text = f"Group {group_id} not found." if group is None else f"Group {group_id} is not a consumer group."
+            return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, text, group_id)
         topics = self._groups.topics
         return DescribedGroup(
             group_id=group.group_id,
@@ -83,8 +89,8 @@ def _member(group: ConsumerGroup, member: ConsumerMember, topics: Topics) -> Mem
         client_id=member.client.client_id,
         client_host=member.client.host,
         subscribed_topic_names=sorted(member.topic_names),
-        subscribed_topic_regex=member.topic_regex or None,
-        assignment=_assignment(member.assigned, topics),
+        subscribed_topic_regex=member.topic_regex,
+        assignment=_assignment(member.owned, topics),
         target_assignment=_assignment(group.target_of(member), topics),
         member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
     )
@@ -106,7 +112,7 @@ def _described(
 ) -> DescribedGroup:
     if isinstance(found, ErrorCode):
         return DescribedGroup(error_code=found, group_id=name)
-    if message.include_authorized_operations:
+    if message.include_authorized_operations and not found.error_code:
         found.authorized_operations = request.rights_on_group(name)
     return found
 

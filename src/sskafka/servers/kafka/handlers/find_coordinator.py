@@ -18,6 +18,8 @@ from sskafka.wire.messages.find_coordinator import Coordinator, FindCoordinatorR
 GROUP, TRANSACTION = 0, 1
 BATCHED_FROM = 4
 NOBODY = -1
+NO_ERROR = "NONE"
+"""What Apache Kafka writes into the message of an answer without error."""
 
 _TOPICS = {GROUP: CONSUMER_OFFSETS, TRANSACTION: TRANSACTION_STATE}
 _RESOURCES = {GROUP: ResourceType.GROUP, TRANSACTION: ResourceType.TRANSACTIONAL_ID}
@@ -43,7 +45,7 @@ class FindCoordinatorHandler:
         only = found[0]
         return FindCoordinatorResponse(
             error_code=only.error_code,
-            error_message=only.error_message,
+            error_message=only.error_message if only.error_code else NO_ERROR,
             node_id=only.node_id,
             host=only.host,
             port=only.port,
@@ -55,8 +57,6 @@ class FindCoordinatorHandler:
             return _nobody(key, ErrorCode.INVALID_REQUEST, f"coordinators of type {key_type} are not served")
         if not request.may(Operation.DESCRIBE, _RESOURCES[key_type], key):
             return _nobody(key, _REFUSALS[key_type])
-        if key_type == GROUP and not key:
-            return _nobody(key, ErrorCode.INVALID_GROUP_ID)
         topic = await self._topics.find_or_create(name)
         if topic is None:
             return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{name} could not be created")
@@ -66,7 +66,7 @@ class FindCoordinatorHandler:
         leader_id = topic.partitions[partition_of(key, len(topic.partitions))].leader
         for broker in self._view.brokers(listener_name):
             if broker.broker_id == leader_id:
-                return Coordinator(key, leader_id, broker.host, broker.port, ErrorCode.NONE, None)
+                return Coordinator(key, leader_id, broker.host, broker.port, ErrorCode.NONE, "")
         return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 

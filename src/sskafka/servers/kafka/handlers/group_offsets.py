@@ -44,6 +44,7 @@ from sskafka.wire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
+MEMBER_EPOCHS_FROM = 9
 TOPIC_IDS_FROM = 10
 GROUPS_FROM = 8
 GROUP_ERROR_FROM = 2
@@ -56,6 +57,12 @@ class _Topic(NamedTuple):
     name: str
     topic_id: Uuid
     error: ErrorCode
+    partition_count: int = 0
+
+    def error_of(self, partition: int) -> ErrorCode:
+        if self.error or 0 <= partition < self.partition_count:
+            return self.error
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 class GroupOffsetHandlers:
@@ -79,7 +86,12 @@ class GroupOffsetHandlers:
         if not commits:
             asker.answer(_commit_response(message.topics, topics, []))
             return
-        committer = Committer(message.member_id, message.group_instance_id, message.generation_id_or_member_epoch)
+        committer = Committer(
+            message.member_id,
+            message.group_instance_id,
+            message.generation_id_or_member_epoch,
+            is_too_old_for_epochs=request.version < MEMBER_EPOCHS_FROM,
+        )
         outcomes = _Transformed(asker, lambda found: _commit_response(message.topics, topics, found))
         self._groups.commit_offsets(message.group_id, committer, commits, message.retention_time_ms, outcomes)
 
@@ -92,7 +104,7 @@ class GroupOffsetHandlers:
         if topic is None:
             missing = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return _Topic(name, topic_id, missing)
-        return _Topic(topic.name, topic.topic_id, ErrorCode.NONE)
+        return _Topic(topic.name, topic.topic_id, ErrorCode.NONE, len(topic.partitions))
 
     # -- OffsetFetch
 
@@ -152,8 +164,8 @@ class GroupOffsetHandlers:
         partitions = [
             TopicPartition(topic.name, partition.partition_index)
             for asked, topic in zip(message.topics, topics, strict=True)
-            if topic.error is ErrorCode.NONE
             for partition in asked.partitions
+            if not topic.error_of(partition.partition_index)
         ]
         outcomes = _Transformed(asker, lambda found: _delete_response(message, topics, found))
         self._groups.delete_offsets(message.group_id, partitions, outcomes)
@@ -171,8 +183,8 @@ class _Transformed:
     def answer(self, response: Any) -> None:
         self._asker.answer(self._transform(response))
 
-    def refuse(self, error: ErrorCode) -> None:
-        self._asker.refuse(error)
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
+        self._asker.refuse(error, message)
 
 
 # -- OffsetCommit
@@ -180,9 +192,9 @@ class _Transformed:
 
 def _commits(asked: Iterable[OffsetCommitRequestTopic], topics: Iterable[_Topic]) -> Iterator[OffsetCommit]:
     for request_topic, topic in zip(asked, topics, strict=True):
-        if topic.error is not ErrorCode.NONE:
-            continue
         for partition in request_topic.partitions:
+            if topic.error_of(partition.partition_index):
+                continue
             yield OffsetCommit(
                 TopicPartition(topic.name, partition.partition_index),
                 partition.committed_offset,
@@ -202,7 +214,7 @@ def _commit_response(
                 request_topic.topic_id,
                 [
                     OffsetCommitResponsePartition(
-                        partition.partition_index, topic.error if topic.error else next(outcome_of)
+                        partition.partition_index, topic.error_of(partition.partition_index) or next(outcome_of)
                     )
                     for partition in request_topic.partitions
                 ],
@@ -316,21 +328,15 @@ def _fetch_refused_by_partition(message: OffsetFetchRequest, error: ErrorCode) -
 def _delete_response(
     message: OffsetDeleteRequest, topics: list[_Topic], outcomes: Iterable[ErrorCode]
 ) -> OffsetDeleteResponse:
+    """Partitions that are not there come first in a topic, as in Apache Kafka's answers."""
     outcome_of = iter(outcomes)
-    return OffsetDeleteResponse(
-        topics=[
-            OffsetDeleteResponseTopic(
-                asked.name,
-                [
-                    OffsetDeleteResponsePartition(
-                        partition.partition_index, topic.error if topic.error else next(outcome_of)
-                    )
-                    for partition in asked.partitions
-                ],
-            )
-            for asked, topic in zip(message.topics, topics, strict=True)
-        ]
-    )
+    response = OffsetDeleteResponse()
+    for asked, topic in zip(message.topics, topics, strict=True):
+        errors = {item.partition_index: topic.error_of(item.partition_index) for item in asked.partitions}
+        missing = [OffsetDeleteResponsePartition(index, error) for index, error in errors.items() if error]
+        there = [OffsetDeleteResponsePartition(index, next(outcome_of)) for index, error in errors.items() if not error]
+        response.topics.append(OffsetDeleteResponseTopic(asked.name, missing + there))
+    return response
 
 
 def _delete_refused(_: OffsetDeleteRequest, error: ErrorCode) -> OffsetDeleteResponse:

@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.classic_member import Client
+from sskafka.groups.group import Group
 from sskafka.groups.timeline import GroupEvent
 from sskafka.model.coordination import Asker
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.asking import Gathering, asked_api
-from sskafka.servers.kafka.authorization import NOT_ASKED, Operation
+from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
@@ -32,6 +33,8 @@ from sskafka.wire.messages.list_groups import ListedGroup, ListGroupsRequest, Li
 from sskafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 NOT_FOUND_IS_AN_ERROR_FROM = 6
+PROTOCOL_NAMED_FROM = 5
+NO_PROTOCOL_IS_NULL_FROM = 7
 
 
 class GroupHandlers:
@@ -40,7 +43,8 @@ class GroupHandlers:
 
     def register(self, registry: Registry) -> None:
         add = registry.add
-        add(ApiKey.JOIN_GROUP, asked_api(ApiKey.JOIN_GROUP, self.join, _join_refused, self.join_abandoned))
+        join = asked_api(ApiKey.JOIN_GROUP, self.join, _join_refused, self.join_abandoned, _adapt_join)
+        add(ApiKey.JOIN_GROUP, join)
         add(ApiKey.SYNC_GROUP, asked_api(ApiKey.SYNC_GROUP, self.sync, _sync_refused))
         add(ApiKey.HEARTBEAT, asked_api(ApiKey.HEARTBEAT, self.heartbeat, _heartbeat_refused))
         add(ApiKey.LEAVE_GROUP, asked_api(ApiKey.LEAVE_GROUP, self.leave, _leave_refused))
@@ -60,7 +64,10 @@ class GroupHandlers:
         self._groups.abandon_join(message.group_id, asker)
 
     def sync(self, message: SyncGroupRequest, request: Request, asker: Asker) -> None:
-        if allowed_on_group(request, Operation.READ, message.group_id, asker):
+        is_named = message.protocol_type is not None and message.protocol_name is not None
+        if request.version >= PROTOCOL_NAMED_FROM and not is_named:
+            asker.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        elif allowed_on_group(request, Operation.READ, message.group_id, asker):
             self._groups.sync(message, asker)
 
     def heartbeat(self, message: HeartbeatRequest, request: Request, asker: Asker) -> None:
@@ -95,7 +102,7 @@ class GroupHandlers:
         for name in dict.fromkeys(message.groups):
             part = gathering.part(name)
             if allowed_on_group(request, Operation.DESCRIBE, name, part):
-                self._groups.describe_classic(name, _describe, part)
+                self._groups.describe(name, _describe, part)
         gathering.close()
 
     def describe_timeline(self, message: DescribeGroupTimelineRequest, request: Request, asker: Asker) -> None:
@@ -103,12 +110,13 @@ class GroupHandlers:
             self._groups.describe_timeline(message.group_id, _told, asker)
 
     def delete_groups(self, message: DeleteGroupsRequest, request: Request, asker: Asker) -> None:
+        names = list(dict.fromkeys(message.groups_names))
         gathering = Gathering(
             lambda codes: asker.answer(
-                DeleteGroupsResponse(results=[DeletableGroupResult(name, codes[name]) for name in message.groups_names])
+                DeleteGroupsResponse(results=[DeletableGroupResult(name, codes[name]) for name in names])
             )
         )
-        for name in dict.fromkeys(message.groups_names):
+        for name in names:
             part = gathering.part(name)
             if allowed_on_group(request, Operation.DELETE, name, part):
                 self._groups.delete_group(name, part)
@@ -131,23 +139,23 @@ def _described(
     name: str, found: DescribedGroup | ErrorCode, message: DescribeGroupsRequest, request: Request
 ) -> DescribedGroup:
     if isinstance(found, ErrorCode):
-        return _undescribed(name, found, request.version)
-    if message.include_authorized_operations:
+        return DescribedGroup(error_code=found, group_id=name)
+    if request.version < NOT_FOUND_IS_AN_ERROR_FROM and found.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+        found.error_code, found.error_message = ErrorCode.NONE, None
+    if message.include_authorized_operations and not found.error_code:
         found.authorized_operations = request.rights_on_group(name)
     return found
 
 
-def _undescribed(name: str, error: ErrorCode, version: int) -> DescribedGroup:
-    """Older versions were told of unknown groups that they are dead, which is no error."""
-    if error is not ErrorCode.GROUP_ID_NOT_FOUND:
-        return DescribedGroup(error_code=error, group_id=name)
-    dead = DescribedGroup(group_id=name, group_state=State.DEAD.value, authorized_operations=NOT_ASKED)
-    if version >= NOT_FOUND_IS_AN_ERROR_FROM:
-        dead.error_code, dead.error_message = error, f"Group {name} is not a classic group."
-    return dead
+def _describe(group_id: str, group: Group | None) -> DescribedGroup:
+    """A group that is not there is dead; newer versions are told that this is an error."""
+    if isinstance(group, ClassicGroup):
+        return _describe_classic(group)
+    text = f"Group {group_id} not found." if group is None else f"Group {group_id} is not a classic group."
+    return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, text, group_id, State.DEAD.value)
 
 
-def _describe(group: ClassicGroup) -> DescribedGroup:
+def _describe_classic(group: ClassicGroup) -> DescribedGroup:
     is_stable = group.state is State.STABLE
     protocol = group.protocol_name if is_stable else None
     return DescribedGroup(
@@ -162,7 +170,7 @@ def _describe(group: ClassicGroup) -> DescribedGroup:
                 member.client.client_id,
                 member.client.host,
                 member.metadata(protocol) if is_stable else b"",
-                member.assignment if is_stable else b"",
+                member.assignment,
             )
             for member in group.members.values()
         ],
@@ -193,7 +201,14 @@ def _timeline_refused(_: DescribeGroupTimelineRequest, error: ErrorCode) -> Desc
 
 
 def _join_refused(message: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
-    return JoinGroupResponse(error_code=error, member_id=message.member_id)
+    """Errors of the coordinator, rather than of the group, do not repeat the member id."""
+    member_id = message.member_id if error is ErrorCode.INVALID_GROUP_ID else ""
+    return JoinGroupResponse(error_code=error, member_id=member_id)
+
+
+def _adapt_join(response: JoinGroupResponse, version: int) -> None:
+    if response.error_code:
+        response.protocol_name = None if version >= NO_PROTOCOL_IS_NULL_FROM else ""
 
 
 def _sync_refused(_: SyncGroupRequest, error: ErrorCode) -> SyncGroupResponse:
@@ -201,6 +216,9 @@ def _sync_refused(_: SyncGroupRequest, error: ErrorCode) -> SyncGroupResponse:
 
 
 def _heartbeat_refused(_: HeartbeatRequest, error: ErrorCode) -> HeartbeatResponse:
+    """While the group is loaded nobody can tell whether it goes on: members need not join again for that."""
+    if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        return HeartbeatResponse()
     return HeartbeatResponse(error_code=error)
 
 

@@ -86,6 +86,8 @@ class TransactionOffsetHandler:
         return refused
 
     async def _commit(self, message: TxnOffsetCommitRequest, commits: list[OffsetCommit], version: int) -> Outcome:
+        if not message.group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         producer = TransactionalProducer(message.producer_id, message.producer_epoch)
         partition = self._partition_of(message.group_id)
         producers = partition.log.producers
