@@ -1,6 +1,6 @@
 # Programs from outside PyPI: kcat (Debian), Apache Kafka's own tools and broker and Spark's own Kafka connector (Maven Central), against
 # SSKafka and, where that proves the tests, against Apache Kafka itself.
-.PHONY: apache-kafka spark-kafka interop spark-interop differential
+.PHONY: apache-kafka spark-kafka interop spark-interop differential compatibility
 
 apache-kafka: $(STAMP) ## Fetch Apache Kafka from Maven Central into build/, unless it is there
 	$(BIN)/python -c 'from benchmarks.apache_kafka import resolve_kafka_libs; resolve_kafka_libs()'
@@ -16,3 +16,6 @@ spark-interop: $(STAMP) ## Run the tests with Spark's own Kafka connector, besid
 
 differential: $(STAMP) ## Ask Apache Kafka and SSKafka the same and compare the answers (SEEDS=1,2,3 chooses random requests)
 	$(BIN)/python -m pytest -q tests/interop/differential $(PYTEST_OPTIONS)
+
+compatibility: $(STAMP) ## Run Kafka's command-line tools against both and write docs/compatibility.md
+	COMPATIBILITY=write $(BIN)/python -m pytest -q tests/interop/tools $(PYTEST_OPTIONS)

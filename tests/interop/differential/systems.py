@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from benchmarks.apache_kafka import KafkaLibs
 from benchmarks.brokers import HOST, BrokerKind, apache_kafka_kind, sskafka_kind
@@ -47,6 +47,8 @@ class System:
     """By broker id."""
     served: dict[int, Versions]
     """By API key, as broker 1 advertises it."""
+    data: Path
+    """Log directory of broker 1."""
 
     @property
     def bootstrap(self) -> str:
@@ -97,13 +99,15 @@ def system_at(name: str, port: int) -> System:
     with Connection(HOST, port) as connection:
         versions = _require(connection.ask(build("ApiVersions"), 0))
         metadata = _require(connection.ask(build("Metadata", topics=None), 1))
+        directories = _require(connection.ask(build("DescribeLogDirs", topics=[]), 1))
     return System(
         name,
         {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers},
         {api.api_key: Versions(api.min_version, api.max_version) for api in versions.api_keys},
+        Path(directories.results[0].log_dir),
     )
 
 
-def _require(answer: object) -> object:
+def _require(answer: Any) -> Any:
     assert not isinstance(answer, Dropped), answer
     return answer

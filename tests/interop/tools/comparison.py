@@ -1,0 +1,88 @@
+"""Every call on both systems, and the table of what came of it."""
+
+import difflib
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.apache_kafka import KafkaLibs
+from differential.systems import Pair, System
+from tools.commands import CALLS, MAIN, Call
+from tools.known import reason_for
+from tools.output import shape
+from tools.runner import Result, ToolRunner
+
+PAGE = Path(__file__).parents[3] / "docs" / "compatibility.md"
+HEAD = """# Kafka's command-line tools
+
+Each command runs against Apache Kafka 4.3.1 and against SSKafka, and the exit codes and the output are compared; numbers, ids, times
+and addresses are left out of account. `make compatibility` runs the commands and writes this page; `make interop` checks it.
+
+`--bootstrap-server` is left out below. Commands that are meant to fail are here too: both systems refuse them in the same way.
+
+| tool | command | result |
+|---|---|---|
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    call: Call
+    kafka: list[str]
+    sskafka: list[str]
+
+    @property
+    def is_same(self) -> bool:
+        return self.kafka == self.sskafka
+
+    @property
+    def reason(self) -> str | None:
+        """Why the outputs may differ; None where they must not."""
+        return reason_for(self.call)
+
+    def __str__(self) -> str:
+        lines = difflib.unified_diff(self.kafka, self.sskafka, "Apache Kafka", "SSKafka", lineterm="", n=0)
+        return "\n".join((f"{self.call.tool} {self.call.arguments}", *(line[:300] for line in lines)))
+
+
+def run_all(pair: Pair, libs: KafkaLibs, directory: Path) -> list[Outcome]:
+    """Run the calls in their order, on both systems at the same time."""
+
+    def on(system: System) -> list[Result]:
+        home = directory / system.name.replace(" ", "-")
+        home.mkdir()
+        with ToolRunner(libs, home / "jvm.log") as runner:
+            return [_run(runner, system, home, call) for call in CALLS]
+
+    kafka, sskafka = pair.on_both(on)
+    return [
+        Outcome(call, _comparable(call, theirs), _comparable(call, ours))
+        for call, theirs, ours in zip(CALLS, kafka, sskafka, strict=True)
+    ]
+
+
+def _run(runner: ToolRunner, system: System, home: Path, call: Call) -> Result:
+    words = {"at": system.bootstrap, "data": str(system.data), "properties": str(system.data.with_name("server.properties"))}
+    for name, content in call.files.items():
+        file = home / f"{name}.json"
+        file.write_text(content, encoding="utf-8")
+        words[name] = str(file)
+    arguments = [word.format_map(words) for word in shlex.split(call.arguments)]
+    return runner.run(MAIN[call.tool], arguments, call.stdin, call.seconds)
+
+
+def _comparable(call: Call, result: Result) -> list[str]:
+    lines = shape(result, numbers=call.has_counts)
+    return [lines[0], *sorted(set(lines[1:]))] if call.is_sorted else lines
+
+
+def page(outcomes: Iterable[Outcome]) -> str:
+    return HEAD + "".join(_rows(outcomes))
+
+
+def _rows(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    for outcome in outcomes:
+        arguments = outcome.call.arguments.replace("--bootstrap-server {at}", "").replace("{", "").replace("}", "").split()
+        result = "same" if outcome.reason is None else f"differs: {outcome.reason}"
+        yield f"| {outcome.call.tool} | `{' '.join(arguments)}` | {result} |\n"

@@ -1,0 +1,5 @@
+"""One pair of brokers for all commands."""
+
+from differential.conftest import pair
+
+__all__ = ["pair"]
