@@ -80,8 +80,6 @@ def _compare_lists(left: list[Any], right: list[Any], place: str) -> Iterator[tu
     """Element by element where the elements correspond, by key where some are missing or moved."""
     if (ours := _keys(left)) is not None and (theirs := _keys(right)) is not None and ours != theirs:
         lefts, rights = dict(zip(ours, left, strict=True)), dict(zip(theirs, right, strict=True))
-        if sorted(map(str, ours)) == sorted(map(str, theirs)):
-            yield f"{place}.order", ours, theirs
         for key in dict.fromkeys([*ours, *theirs]):
             yield from compare_trees(lefts.get(key, ABSENT), rights.get(key, ABSENT), f"{place}[{key}]")
     elif len(left) == len(right):

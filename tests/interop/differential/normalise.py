@@ -7,7 +7,6 @@ records: b"..."           ->  a list of batches, each with its records; checksum
 
 import re
 import time
-from collections.abc import Callable
 from typing import Any
 
 from differential.exchange import Dropped
@@ -74,8 +73,7 @@ class Normaliser:
         if value is None:
             return None
         if field.is_array:
-            elements = sorted(value, key=order) if (order := UNORDERED.get(field.name)) else value
-            return [self._element(field, one, version) for one in elements]
+            return [self._element(field, one, version) for one in _in_order(field, value, version)]
         return self._element(field, value, version)
 
     def _element(self, field: Field, value: Any, version: int) -> Any:
@@ -141,19 +139,33 @@ def _error_name(code: int) -> str:
     return ErrorCode(code).name if code in ErrorCode._value2member_map_ else str(code)
 
 
-def _by(*names: str) -> Callable[[Any], Any]:
-    return lambda element: tuple(str(getattr(element, name, "")) for name in names)
+# Lists of plain values whose order Apache Kafka does not define.
+UNORDERED = {"isr_nodes", "offline_replicas", "eligible_leader_replicas"}
+_BLANK_IN_ORDER = {*_CHOSEN_NUMBERS, *_CHOSEN_TEXTS, "log_dir", "controller_id"}
 
 
-def _itself(element: Any) -> Any:
-    return element
+def _in_order(field: Field, elements: list[Any], version: int) -> list[Any]:
+    """Structs sorted by what they say, apart from values that a system chooses: clients find them by key."""
+    if not isinstance(field.element, Primitive):
+        return sorted(elements, key=lambda element: repr(_without_choices(element, version)))
+    return sorted(elements) if field.name in UNORDERED else elements
 
 
-# Arrays whose order Apache Kafka does not define (it iterates over a hash map), and what they are sorted by here.
-UNORDERED: dict[str, Callable[[Any], Any]] = {
-    "supported_features": _by("name"),
-    "finalized_features": _by("name"),
-    "brokers": _by("node_id", "broker_id"),
-    "isr_nodes": _itself,
-    "configs": _by("name"),
-}
+def _without_choices(message: Any, version: int) -> list[Any]:
+    layout = layout_of(type(message), version)
+    fields = [
+        field for field in layout.plain + layout.tagged if field.element != UUID and field.name not in _BLANK_IN_ORDER
+    ]
+    return [_comparable(field, getattr(message, field.name), version) for field in sorted(fields, key=_names_first)]
+
+
+def _names_first(field: Field) -> bool:
+    return field.is_array or field.name.endswith(("error_code", "error_message"))
+
+
+def _comparable(field: Field, value: Any, version: int) -> Any:
+    if isinstance(field.element, Primitive) or value is None:
+        return _UUID_TEXT.sub("", value) if isinstance(value, str) else value
+    if field.is_array:
+        return sorted((_without_choices(one, version) for one in value), key=repr)
+    return _without_choices(value, version)

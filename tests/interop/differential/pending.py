@@ -19,6 +19,7 @@ _BY_AREA = {
         "cluster.features",
         "cluster.quorum",
     ),
+    "all": ("random",),
     "fetch": (
         "fetch.deleted_topic",
         "fetch.offsets_and_sizes",

@@ -55,6 +55,10 @@ class Session:
         chosen = self.versions(api)[-1] if version is None else version
         return self._record(api, chosen, note, message, self._ask(message, chosen, on, retry))
 
+    def ask_message(self, api: str, version: int, message: Any) -> Any:
+        """The same with a message that exists already."""
+        return self._record(api, version, "", message, self._ask(message, version, "1", retry=True))
+
     def ask_each(self, api: str, *, note: str = "", retry: bool = True, on: str = "1", **fields: Any) -> None:
         """Ask in every version that both systems serve and that can carry these fields."""
         self.ask_versions(api, lambda _: fields, note=note, retry=retry, on=on)

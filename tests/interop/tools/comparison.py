@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.apache_kafka import KafkaLibs
 from differential.systems import Pair, System
+
 from tools.commands import CALLS, MAIN, Call
 from tools.known import reason_for
 from tools.output import shape
@@ -16,10 +17,12 @@ from tools.runner import Result, ToolRunner
 PAGE = Path(__file__).parents[3] / "docs" / "compatibility.md"
 HEAD = """# Kafka's command-line tools
 
-Each command runs against Apache Kafka 4.3.1 and against SSKafka, and the exit codes and the output are compared; numbers, ids, times
-and addresses are left out of account. `make compatibility` runs the commands and writes this page; `make interop` checks it.
+Each command runs against Apache Kafka 4.3.1 and against SSKafka; exit codes and output are compared. Ids, times,
+addresses, measured numbers and the wording of error messages are not compared; the names of errors are. `make
+compatibility` runs the commands and writes this page; `make interop` checks that it is up to date.
 
-`--bootstrap-server` is left out below. Commands that are meant to fail are here too: both systems refuse them in the same way.
+`--bootstrap-server` is not shown. Commands that fail are here too: "same" then means that both systems refuse them
+with the same error.
 
 | tool | command | result |
 |---|---|---|
@@ -63,7 +66,11 @@ def run_all(pair: Pair, libs: KafkaLibs, directory: Path) -> list[Outcome]:
 
 
 def _run(runner: ToolRunner, system: System, home: Path, call: Call) -> Result:
-    words = {"at": system.bootstrap, "data": str(system.data), "properties": str(system.data.with_name("server.properties"))}
+    words = {
+        "at": system.bootstrap,
+        "data": str(system.data),
+        "properties": str(system.data.with_name("server.properties")),
+    }
     for name, content in call.files.items():
         file = home / f"{name}.json"
         file.write_text(content, encoding="utf-8")
@@ -83,6 +90,8 @@ def page(outcomes: Iterable[Outcome]) -> str:
 
 def _rows(outcomes: Iterable[Outcome]) -> Iterator[str]:
     for outcome in outcomes:
-        arguments = outcome.call.arguments.replace("--bootstrap-server {at}", "").replace("{", "").replace("}", "").split()
+        arguments = (
+            outcome.call.arguments.replace("--bootstrap-server {at}", "").replace("{", "").replace("}", "").split()
+        )
         result = "same" if outcome.reason is None else f"differs: {outcome.reason}"
         yield f"| {outcome.call.tool} | `{' '.join(arguments)}` | {result} |\n"

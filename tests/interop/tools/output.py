@@ -1,4 +1,4 @@
-"""What a tool prints, with everything replaced that is different in every run: numbers, ids, times, ports, directories."""
+"""What a tool prints, without what differs in every run: ids, times, ports, directories, measured numbers."""
 
 import re
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from benchmarks.apache_kafka import KafkaLibs
 from differential.systems import Pair
+
 from tools.comparison import PAGE, Outcome, page, run_all
 
 

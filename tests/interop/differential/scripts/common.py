@@ -46,6 +46,7 @@ def produce_fields(
 
 
 def fill(session: Session, name: str, topic_id: bytes, *values: str, partition: int = 0, **options: Any) -> None:
-    """Produce a batch without a record of it."""
-    answer = session.look("Produce", **produce_fields(name, topic_id, batch(*values, **options), partition=partition))
+    """Produce a batch without a record of it, as soon as the leader knows that it leads."""
+    fields = produce_fields(name, topic_id, batch(*values, **options), partition=partition)
+    answer = session.wait_for(lambda one: one.responses[0].partition_responses[0].error_code == 0, "Produce", **fields)
     assert answer.responses[0].partition_responses[0].error_code == 0, answer
