@@ -18,7 +18,9 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": 0,
     "group.min.session.timeout.ms": 500,
     "group.consumer.session.timeout.ms": 2_000,
+    "group.consumer.min.session.timeout.ms": 2_000,
     "group.consumer.heartbeat.interval.ms": 200,
+    "group.consumer.min.heartbeat.interval.ms": 200,
 }
 
 CRASHING_MEMBER = """

@@ -1,6 +1,7 @@
 """A shard without a broker: its log in memory, in virtual time, with a high watermark that tests move."""
 
 from collections.abc import Callable
+from typing import Any
 
 from group_lab import Asked
 from virtual_time import VirtualTime
@@ -135,12 +136,15 @@ class Sums:
 
 
 class ShardLab:
-    def __init__(self, commit_timeout_ms: int = 5_000) -> None:
+    def __init__(self, commit_timeout_ms: int = 5_000, **runtime: Any) -> None:
+        """`runtime`: further fields of the ShardRuntime."""
         self.time = VirtualTime()
         self.log = MemoryLog()
         wheel = TimerWheel(self.time, self.time.call_later)
         work = LoopWork(self.time.call_later)
-        self.runtime = ShardRuntime(self.time, wheel, work, commit_timeout_ms, LoadingTurns(work), LoadCounters())
+        self.runtime = ShardRuntime(
+            self.time, wheel, work, commit_timeout_ms, LoadingTurns(work), LoadCounters(), **runtime
+        )
         self.shard = self.begin()
 
     def begin(self) -> Shard[Sums]:

@@ -19,7 +19,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from sskafka.coordination.askers import NOBODY
 from sskafka.coordination.load_counters import LoadCounters
-from sskafka.coordination.shard_loader import ShardLoader
+from sskafka.coordination.shard_loader import READ_BYTES, ShardLoader
 from sskafka.coordination.shard_log import ShardLog
 from sskafka.coordination.shard_timers import Due, ShardTimers
 from sskafka.model.clock import Clock
@@ -35,6 +35,7 @@ from sskafka.model.coordination import (
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.records.batch import HEADER_BYTES, NO_PRODUCER_ID
 from sskafka.records.builder import NO_PRODUCER_EPOCH, NewRecord, build_batch
+from sskafka.records.compression import Compression
 from sskafka.records.control import ControlType, EndTransactionMarker, control_key
 from sskafka.replication.errors import NotEnoughReplicasError, ReplicationError
 from sskafka.replication.timer_wheel import TimerWheel
@@ -47,6 +48,8 @@ M = TypeVar("M", bound=StateMachine)
 
 RECORD_OVERHEAD_BYTES = 32
 RETRY_MS = 1_000
+AS_THEY_COME = -1
+"""What is decided in one turn of the loop is appended at its end."""
 
 
 class ShardState(Enum):
@@ -73,6 +76,11 @@ class ShardRuntime(NamedTuple):
     loading: Background
     """Where logs are loaded, see loading_turns.py."""
     loads: LoadCounters
+    linger_ms: int = AS_THEY_COME
+    """How long records are gathered before they are appended; 0 appends those of each decision by themselves."""
+    compression: Compression = Compression.NONE
+    load_bytes: int = READ_BYTES
+    """Read at once while a log is loaded; more where a batch is larger."""
 
 
 class Shard(Generic[M]):
@@ -191,8 +199,11 @@ class Shard(Generic[M]):
             self._take_transactional(decision, decision.producer)
         elif decision.is_divisible:
             self._take_in_parts(decision)
-        elif self._gather(decision) and decision.is_replayed:
-            self._replay(decision.records, None)
+        elif self._gather(decision):
+            if decision.is_replayed:
+                self._replay(decision.records, None)
+            if self._runtime.linger_ms == 0:
+                self.flush()
 
     def _take_in_parts(self, decision: Decision) -> None:
         parts = list(_parts(decision.records, self.log.batch_bytes_max // 2))
@@ -221,9 +232,16 @@ class Shard(Generic[M]):
             _refuse(decision.answers, ErrorCode.NOT_COORDINATOR)
             return False
         if not self._gathered.records:
-            self._runtime.background.soon(self.flush)
+            self._flush_later()
         self._gathered.add(decision, size_bytes)
         return True
+
+    def _flush_later(self) -> None:
+        linger_ms = self._runtime.linger_ms
+        if linger_ms > 0:
+            self._runtime.wheel.schedule(linger_ms, self.flush)
+        else:
+            self._runtime.background.soon(self.flush)
 
     def _is_flushed(self) -> bool:
         """False when that failed: the machine is another one now, and what was decided on the last one is void."""
@@ -275,6 +293,7 @@ class Shard(Generic[M]):
     ) -> None:
         batch = build_batch(
             records,
+            compression=Compression.NONE if is_marker else self._runtime.compression,
             producer_id=producer.producer_id if producer else NO_PRODUCER_ID,
             producer_epoch=producer.producer_epoch if producer else NO_PRODUCER_EPOCH,
             transactional=producer is not None,
@@ -313,7 +332,9 @@ class Shard(Generic[M]):
         self.state = ShardState.LOADING
         self._load_began_ms = runtime.clock.monotonic_ms()
         self.machine = self._make_machine(Place(self.partition, self.leader_epoch, self._timers))
-        self._loader = ShardLoader(self.log, self.machine, runtime.clock, runtime.loading, self._loaded)
+        self._loader = ShardLoader(
+            self.log, self.machine, runtime.clock, runtime.loading, self._loaded, runtime.load_bytes
+        )
         self._loader.start()
 
     def _loaded(self, error: BaseException | None) -> None:

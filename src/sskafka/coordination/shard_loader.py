@@ -31,12 +31,14 @@ class ShardLoader:
         clock: Clock,
         background: Background,
         done: Callable[[BaseException | None], None],
+        read_bytes: int = READ_BYTES,
     ) -> None:
         self._log = log
         self._machine = machine
         self._clock = clock
         self._background = background
         self._done = done
+        self._read_bytes = read_bytes
         self._offset = log.log_start_offset
         self._batches: Iterator[None] = iter(())
         self._is_cancelled = False
@@ -66,7 +68,7 @@ class ShardLoader:
                 if self._clock.monotonic_ms() >= stop_ms:
                     self._background.soon(self._turn)
                     return False
-            parts = self._log.read(self._offset, READ_BYTES)
+            parts = self._log.read(self._offset, self._read_bytes)
             if not parts:
                 return True
             if not self._take_up(parts[0]):

@@ -66,7 +66,7 @@ class ClassicInConsumer:
         return self._joined(group, joining, member_id, now_ms)
 
     def _check_policy(self, group: ConsumerGroup) -> None:
-        if self._settings.migration_policy.lower() == "disabled":
+        if self._settings.migration_policy == "disabled":
             text = (
                 f"Cannot join the consumer group {group.group_id} with the classic protocol because the group "
                 "migration is disabled."

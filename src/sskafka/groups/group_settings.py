@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sskafka.model.group_configs import effective_int
 from sskafka.model.settings import Settings
+from sskafka.model.settings_table.coordination import ASSIGNOR_CLASSES
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a new member may be held in a rebalance: it cannot heartbeat before it knows its id."""
@@ -59,6 +60,6 @@ class GroupSettings(NamedTuple):
             record_bytes_max=settings["message.max.bytes"] - RECORD_ROOM_BYTES,
             consumer_timings=ConsumerTimings.of(settings, {}),
             consumer_group_size_max=settings["group.consumer.max.size"],
-            assignors=settings["group.consumer.assignors"],
-            migration_policy=settings["group.consumer.migration.policy"],
+            assignors=tuple(ASSIGNOR_CLASSES.get(name, name) for name in settings["group.consumer.assignors"]),
+            migration_policy=settings["group.consumer.migration.policy"].lower(),
         )

@@ -263,7 +263,7 @@ class GroupMachine:
 
     def _check_upgrade(self, group: ClassicGroup) -> None:
         problem = ""
-        if self._settings.migration_policy.lower() not in {"bidirectional", "upgrade"}:
+        if self._settings.migration_policy not in {"bidirectional", "upgrade"}:
             problem = "online upgrade is disabled"
         elif group.protocol_type != CONSUMER_PROTOCOL:
             problem = "the group does not use the consumer embedded protocol"
@@ -273,7 +273,7 @@ class GroupMachine:
             raise not_upgraded(group, problem)
 
     def _may_downgrade(self, group: ConsumerGroup) -> bool:
-        is_allowed = self._settings.migration_policy.lower() in {"bidirectional", "downgrade"}
+        is_allowed = self._settings.migration_policy in {"bidirectional", "downgrade"}
         return is_allowed and len(group.members) <= self._settings.group_size_max
 
     # -- expiry

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sskafka.model.dynamic_configs import known_setting
+from sskafka.model.group_bounds import check_group_bounds, check_group_protocols
 from sskafka.model.listeners import (
     Listener,
     Voter,
@@ -60,6 +61,8 @@ class Settings:
         settings = cls(static, DynamicLayers({}, {}), warnings, host_name)
         try:
             settings._check_addresses()
+            check_group_bounds(settings)
+            check_group_protocols(settings)
         except SettingError as error:
             raise SettingError(error.key, error.value, error.problem, settings.where(error.key)) from None
         return settings

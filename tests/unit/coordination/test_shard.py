@@ -7,8 +7,11 @@ from shard_lab import ShardLab, Sums
 from sskafka.coordination.shard import ShardState
 from sskafka.model.coordination import Answer, Decision, StateRecord, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.records.batch import read_header
+from sskafka.records.compression import Compression
 from sskafka.replication.errors import NotEnoughReplicasError
 from sskafka.storage.errors import InvalidProducerEpochError
+from sskafka.storage.file_slice import FileSlice
 
 PRODUCER = TransactionalProducer(5, 0)
 
@@ -37,6 +40,73 @@ def test_decisions_build_on_each_other_and_share_an_append(lab: ShardLab) -> Non
     assert [one.response for one in asked] == list(range(1, 11))
     assert lab.log.append_count == 1
     assert lab.log.log_end_offset == 10
+
+
+def test_records_are_gathered_for_as_long_as_they_may_linger() -> None:
+    lab = ShardLab(linger_ms=50)
+    lab.load()
+    asked = [lab.add("a", 1)]
+    lab.turn(30)
+    asked.append(lab.add("a", 1))
+    reader = lab.read("a")
+    lab.turn(15)
+    assert lab.log.append_count == 0
+    assert not any(one.is_answered for one in (*asked, reader))
+    lab.turn(15)
+    assert lab.log.append_count == 1
+    assert [one.response for one in (*asked, reader)] == [1, 2, 2]
+
+
+def test_without_lingering_each_decision_is_a_batch() -> None:
+    lab = ShardLab(linger_ms=0)
+    lab.load()
+    assert [lab.add("a", 1).response for _ in range(3)] == [1, 2, 3]
+    assert lab.log.append_count == 3
+    assert lab.shard.machine.sums == {"a": 3}
+
+
+def test_a_failed_append_of_a_decision_that_does_not_linger_is_as_if_it_had_not_been_made() -> None:
+    lab = ShardLab(linger_ms=0)
+    lab.load()
+    lab.add("a", 1)
+    lab.log.append_error = NotEnoughReplicasError("one is not enough")
+    assert lab.add("a", 1).code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    lab.log.append_error = None
+    lab.load()
+    assert lab.shard.machine.sums == {"a": 1}
+
+
+@pytest.mark.parametrize("codec", Compression)
+def test_batches_are_compressed_and_markers_are_not(codec: Compression) -> None:
+    lab = ShardLab(compression=codec)
+    lab.load()
+    lab.add("a", 1)
+    lab.turn()
+    assert read_header(lab.log.file.data).compression == codec
+    start = len(lab.log.file.data)
+    lab.shard.end_transaction(PRODUCER, 0, True, Asked())
+    assert read_header(lab.log.file.data, start).compression == Compression.NONE
+    lab.begin()
+    assert lab.load().machine.sums == {"a": 1}
+
+
+def test_a_log_is_loaded_however_little_is_read_at_once() -> None:
+    lab = ShardLab(load_bytes=1)
+    lab.load()
+    for number in range(5):
+        lab.add(f"key-{number}", number)
+        lab.turn()
+    reads: list[int] = []
+    read = lab.log.read
+
+    def noting(offset: int, max_bytes: int) -> list[FileSlice]:
+        reads.append(max_bytes)
+        return read(offset, max_bytes)
+
+    lab.log.read = noting  # type: ignore[method-assign]
+    lab.begin()
+    assert lab.load().machine.sums == {f"key-{number}": number for number in range(5)}
+    assert set(reads) == {1}
 
 
 def test_an_answer_waits_for_the_high_watermark(lab: ShardLab) -> None:

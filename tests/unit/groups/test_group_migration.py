@@ -322,7 +322,7 @@ def test_the_policy_says_who_may_downgrade(policy: str, is_downgraded: bool) -> 
 
 
 def test_classic_members_cannot_join_while_no_migration_is_allowed() -> None:
-    lab = ConsumerLab(migration_policy="DISABLED")
+    lab = ConsumerLab(migration_policy="disabled")
     LabConsumer(lab, "new").join()
     refused = OldConsumer(lab).join()
     assert refused.code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL

@@ -1,11 +1,49 @@
 """Consumer groups, their offsets, share and streams groups, transactions."""
 
-from sskafka.model.setting import INT_MAX, AtLeast, Between, EachOf, Importance, OneOf, Setting, Type, Update, planned
-from sskafka.model.settings_table.unsupported import share_groups, share_state, streams_groups, threads
+from sskafka.model.setting import (
+    INT_MAX,
+    AtLeast,
+    Between,
+    EachOf,
+    Importance,
+    OneOf,
+    Setting,
+    Type,
+    Update,
+    Value,
+)
+from sskafka.model.settings_table.unsupported import buffers, share_groups, share_state, streams_groups, threads
 
 INT, SHORT, LONG, STRING, LIST, BOOLEAN = Type.INT, Type.SHORT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 READ_ONLY, CLUSTER_WIDE = Update.READ_ONLY, Update.CLUSTER_WIDE
+
+ASSIGNOR_CLASSES = {
+    f"org.apache.kafka.coordinator.group.assignor.{name.capitalize()}Assignor": name for name in ("uniform", "range")
+}
+"""Names that Apache Kafka's own assignors also have."""
+
+
+class Assignors:
+    """At least one, each once."""
+
+    def allows(self, value: Value) -> bool:
+        names = [ASSIGNOR_CLASSES.get(item, item) for item in value] if isinstance(value, tuple) else []
+        return bool(names) and len(set(names)) == len(names) and set(names) <= set(ASSIGNOR_CLASSES.values())
+
+    def kafka_refusal(self, value: Value) -> str:
+        return f"Assignors must be among: {', '.join(ASSIGNOR_CLASSES.values())}"
+
+    def __str__(self) -> str:
+        return "uniform, range or both; assignors of one's own cannot be loaded"
+
+
+class AnyCaseOf(OneOf):
+    """As `OneOf`, in capital or small letters."""
+
+    def allows(self, value: Value) -> bool:
+        return isinstance(value, str) and value.lower() in self.choices
+
 
 # fmt: off
 GROUPS = (
@@ -17,15 +55,17 @@ GROUPS = (
             "How long a new classic group waits for further members before its first assignment."),
     Setting("group.max.size", INT, INT_MAX, AtLeast(1), READ_ONLY, MEDIUM,
             "Most members of a classic group."),
-    planned("group.coordinator.rebalance.protocols", LIST, ("classic", "consumer", "streams"),
-            EachOf(("consumer", "classic", "share", "streams")), READ_ONLY, MEDIUM, "Kinds of groups that are served."),
+    Setting("group.coordinator.rebalance.protocols", LIST, ("classic", "consumer", "streams"),
+            EachOf(("consumer", "classic", "share", "streams")), READ_ONLY, MEDIUM,
+            "Kinds of groups that are served: classic is always needed, share is refused, streams has no effect."),
     threads("group.coordinator.threads", INT, 4, AtLeast(1), READ_ONLY, HIGH,
             "Threads for groups in Apache Kafka."),
     threads("group.coordinator.background.threads", INT, 2, AtLeast(1), READ_ONLY, HIGH,
             "Threads for long work on groups in Apache Kafka."),
-    planned("group.coordinator.append.linger.ms", INT, -1, AtLeast(-1), READ_ONLY, MEDIUM,
-            "How long changes of groups are gathered before they are written; -1 adapts to the load."),
-    planned("group.coordinator.cached.buffer.max.bytes", INT, 1048588, AtLeast(524288), CLUSTER_WIDE, MEDIUM,
+    Setting("group.coordinator.append.linger.ms", INT, -1, AtLeast(-1), READ_ONLY, MEDIUM,
+            "How long changes of groups are gathered before they are written in one batch; 0 writes each by itself, -1 "
+            "those that arrive together."),
+    buffers("group.coordinator.cached.buffer.max.bytes", INT, 1048588, AtLeast(524288), CLUSTER_WIDE, MEDIUM,
             "Largest buffer for such writes that is kept for reuse."),
     Setting("group.consumer.session.timeout.ms", INT, 45000, AtLeast(1), READ_ONLY, MEDIUM,
             "A consumer silent for this long leaves its group."),
@@ -39,7 +79,7 @@ GROUPS = (
             "Least value of a group's consumer.heartbeat.interval.ms."),
     Setting("group.consumer.max.heartbeat.interval.ms", INT, 15000, AtLeast(1), READ_ONLY, MEDIUM,
             "Greatest value of a group's consumer.heartbeat.interval.ms."),
-    planned("group.consumer.assignment.interval.ms", INT, 1000, AtLeast(0), CLUSTER_WIDE, MEDIUM,
+    Setting("group.consumer.assignment.interval.ms", INT, 1000, AtLeast(0), CLUSTER_WIDE, MEDIUM,
             "Shortest time between two assignments of a consumer group."),
     Setting("group.consumer.min.assignment.interval.ms", INT, 0, AtLeast(0), READ_ONLY, MEDIUM,
             "Least value of a group's consumer.assignment.interval.ms."),
@@ -47,10 +87,10 @@ GROUPS = (
             "Greatest value of a group's consumer.assignment.interval.ms."),
     Setting("group.consumer.max.size", INT, INT_MAX, AtLeast(1), READ_ONLY, MEDIUM,
             "Most members of a consumer group."),
-    Setting("group.consumer.assignors", LIST, ("uniform", "range"), None, READ_ONLY, MEDIUM,
-            "Ways of spreading partitions over members, the default first."),
+    Setting("group.consumer.assignors", LIST, ("uniform", "range"), Assignors(), READ_ONLY, MEDIUM,
+            "Ways of spreading partitions over members, the default first; also by the class names of Apache Kafka."),
     Setting("group.consumer.migration.policy", STRING, "bidirectional",
-            OneOf(("disabled", "downgrade", "upgrade", "bidirectional")), READ_ONLY, MEDIUM,
+            AnyCaseOf(("disabled", "downgrade", "upgrade", "bidirectional")), READ_ONLY, MEDIUM,
             "Whether groups may change between the classic and the consumer protocol."),
     share_groups("group.share.session.timeout.ms", INT, 45000, AtLeast(1), READ_ONLY, MEDIUM,
             "A member silent for this long leaves its share group."),
@@ -126,9 +166,9 @@ GROUPS = (
             "Replicas of __consumer_offsets when it is created; fewer where there are fewer brokers."),
     Setting("offsets.topic.segment.bytes", INT, 104857600, AtLeast(1), READ_ONLY, HIGH,
             "Segment size of __consumer_offsets."),
-    planned("offsets.topic.compression.codec", INT, 0, None, READ_ONLY, HIGH,
-            "Compression of __consumer_offsets, as its number."),
-    planned("offsets.load.buffer.size", INT, 5242880, AtLeast(1), READ_ONLY, HIGH,
+    Setting("offsets.topic.compression.codec", INT, 0, Between(0, 4), READ_ONLY, HIGH,
+            "Compression of new batches in __consumer_offsets: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."),
+    Setting("offsets.load.buffer.size", INT, 5242880, AtLeast(1), READ_ONLY, HIGH,
             "Bytes read at once while a group's history is loaded."),
     Setting("offsets.commit.timeout.ms", INT, 5000, AtLeast(1), READ_ONLY, HIGH,
             "Longest time that an offset commit waits for its replicas."),
@@ -153,7 +193,7 @@ TRANSACTIONS = (
             "min.insync.replicas of __transaction_state."),
     Setting("transaction.state.log.segment.bytes", INT, 104857600, AtLeast(1), READ_ONLY, HIGH,
             "Segment size of __transaction_state."),
-    planned("transaction.state.log.load.buffer.size", INT, 5242880, AtLeast(1), READ_ONLY, HIGH,
+    Setting("transaction.state.log.load.buffer.size", INT, 5242880, AtLeast(1), READ_ONLY, HIGH,
             "Bytes read at once while transactions are loaded."),
     Setting("transaction.abort.timed.out.transaction.cleanup.interval.ms", INT, 10000, AtLeast(1), READ_ONLY, LOW,
             "How often transactions that ran out of time are looked for."),

@@ -61,6 +61,7 @@ dynamic_quorum = partial(
 )
 
 threads = partial(Setting, no_effect_because="one event loop serves all connections, requests and groups")
+buffers = partial(Setting, no_effect_because="buffers are freed after each write, not kept for reuse")
 purgatory = partial(Setting, no_effect_because="a waiting request is removed as soon as it is answered")
 tiered_tuning = partial(
     Setting,

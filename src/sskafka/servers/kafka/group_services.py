@@ -57,10 +57,21 @@ class GroupServices:
         from sskafka.coordination.load_counters import LoadCounters  # noqa: PLC0415
         from sskafka.coordination.loading_turns import LoadingTurns  # noqa: PLC0415
         from sskafka.coordination.shard import ShardRuntime  # noqa: PLC0415
+        from sskafka.records.compression import Compression  # noqa: PLC0415
 
         replicas, settings, clock, wheel, background = self._surroundings
         timeout_ms = settings["offsets.commit.timeout.ms"]
-        runtime = ShardRuntime(clock, wheel, background, timeout_ms, LoadingTurns(background), LoadCounters())
+        runtime = ShardRuntime(
+            clock,
+            wheel,
+            background,
+            timeout_ms,
+            LoadingTurns(background),
+            LoadCounters(),
+            settings["group.coordinator.append.linger.ms"],
+            Compression(settings["offsets.topic.compression.codec"]),
+            settings["offsets.load.buffer.size"],
+        )
         return GroupCoordinator(replicas, settings, runtime)
 
     def samples(self) -> Iterator[Sample]:
@@ -92,5 +103,6 @@ class GroupServices:
 
         FindCoordinatorHandler(view, self._internal_topics(view, controller)).register(found)
         GroupHandlers(self.coordinator).register(found)
-        ConsumerGroupHandlers(self.coordinator).register(found)
+        is_configured = "consumer" in self._surroundings.settings["group.coordinator.rebalance.protocols"]
+        ConsumerGroupHandlers(self.coordinator, view, is_configured).register(found)
         GroupOffsetHandlers(self.coordinator, view).register(found)

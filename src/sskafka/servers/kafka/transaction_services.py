@@ -73,7 +73,13 @@ class TransactionServices:
             groups.coordinator,
             settings,
             ShardRuntime(
-                clock, wheel, background, settings["request.timeout.ms"], LoadingTurns(background), LoadCounters()
+                clock,
+                wheel,
+                background,
+                settings["request.timeout.ms"],
+                LoadingTurns(background),
+                LoadCounters(),
+                load_bytes=settings["transaction.state.log.load.buffer.size"],
             ),
             BrokerLinks(transport, soon),
             TransactionPorts(image, next_producer_id, lambda error: error_code_of(error)[0]),

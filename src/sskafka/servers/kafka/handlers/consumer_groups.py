@@ -7,10 +7,12 @@ from sskafka.groups.consumer_member import ConsumerMember
 from sskafka.groups.consumer_records import by_topic
 from sskafka.groups.consumer_requests import Heartbeat
 from sskafka.groups.group import Group
+from sskafka.metadata.features import GROUP_VERSION
 from sskafka.model.coordination import Asker
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.asking import Gathering, asked_api
 from sskafka.servers.kafka.authorization import Operation
+from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.handlers.groups import allowed_on_group, client_of
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
@@ -29,18 +31,30 @@ from sskafka.wire.messages.consumer_group_heartbeat import (
 )
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+SERVED_FROM = 1
+"""Level of the feature group.version."""
 
 
 class ConsumerGroupHandlers:
-    def __init__(self, groups: GroupCoordinator) -> None:
+    def __init__(self, groups: GroupCoordinator, view: ClusterView, is_configured: bool) -> None:
+        """`is_configured`: whether group.coordinator.rebalance.protocols has the protocol of these groups."""
         self._groups = groups
+        self._view = view
+        self._is_configured = is_configured
 
     def register(self, registry: Registry) -> None:
         heartbeat, describe = ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE
         registry.add(heartbeat, asked_api(heartbeat, self.heartbeat, _heartbeat_refused))
         registry.add(describe, asked_api(describe, self.describe, _describe_refused))
 
+    @property
+    def _is_served(self) -> bool:
+        return self._is_configured and self._view.image.features.get(GROUP_VERSION, 0) >= SERVED_FROM
+
     def heartbeat(self, message: ConsumerGroupHeartbeatRequest, request: Request, asker: Asker) -> None:
+        if not self._is_served:
+            asker.refuse(ErrorCode.UNSUPPORTED_VERSION)
+            return
         if not allowed_on_group(request, Operation.READ, message.group_id, asker):
             return
         names = message.subscribed_topic_names or ()
@@ -50,6 +64,9 @@ class ConsumerGroupHandlers:
         self._groups.consumer_heartbeat(Heartbeat(message, request.version, client_of(request), asker))
 
     def describe(self, message: ConsumerGroupDescribeRequest, request: Request, asker: Asker) -> None:
+        if not self._is_served:
+            asker.refuse(ErrorCode.UNSUPPORTED_VERSION)
+            return
         gathering = Gathering(
             lambda found: asker.answer(
                 ConsumerGroupDescribeResponse(

@@ -1,0 +1,34 @@
+"""How a broker's settings of consumer groups depend on each other: Apache Kafka's rules for a start and for changes."""
+
+from typing import Any
+
+from sskafka.model.setting import SettingError
+from sskafka.model.settings_table.group_configs import BOUNDS
+
+SESSION, HEARTBEAT = "group.consumer.session.timeout.ms", "group.consumer.heartbeat.interval.ms"
+PROTOCOLS = "group.coordinator.rebalance.protocols"
+
+
+def check_group_bounds(settings: Any) -> None:
+    """Raise SettingError unless each setting lies between its `min` and `max` and sessions outlast heartbeats."""
+    for name, (least, most) in BOUNDS.items():
+        if name.startswith("consumer.") and least is not None:
+            _require(settings[most] >= settings[least], most, settings, f"greater than or equal to {least}")
+            default = f"group.{name}"
+            _require(settings[default] >= settings[least], default, settings, f"greater than or equal to {least}")
+            _require(settings[default] <= settings[most], default, settings, f"less than or equal to {most}")
+    _require(settings[HEARTBEAT] < settings[SESSION], HEARTBEAT, settings, f"less than {SESSION}")
+
+
+def check_group_protocols(settings: Any) -> None:
+    protocols = settings[PROTOCOLS]
+    if "classic" not in protocols:
+        raise SettingError(PROTOCOLS, ",".join(protocols), "the classic protocol cannot be disabled")
+    if "share" in protocols:
+        raise SettingError(PROTOCOLS, ",".join(protocols), "share groups are not supported; remove share from the list")
+
+
+def _require(is_met: bool, name: str, settings: Any, rule: str) -> None:
+    if not is_met:
+        text = f"{name} must be {rule}"
+        raise SettingError(name, str(settings[name]), f"must be {rule}", kafka_text=text)
