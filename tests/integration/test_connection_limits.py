@@ -8,6 +8,11 @@ from broker_process import BrokerProcess, StartBroker
 from waiting import wait_until
 from wire_connection import Connection, fetch_request, values_batch, values_in
 
+from sskafka.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from sskafka.wire.messages.metadata import MetadataRequest
 
 MEGABYTE = 1 << 20
@@ -108,3 +113,28 @@ def test_many_connections(start_broker: StartBroker) -> None:
     finally:
         for connection in connections:
             connection.socket.close()
+
+
+def alter_broker(connection: Connection, name: str, value: str) -> None:
+    resource = AlterConfigsResource(4, "1", [AlterableConfig(name, 0, value)])
+    (outcome,) = connection.call(IncrementalAlterConfigsRequest([resource]), version=1).responses
+    assert outcome.error_code == 0, outcome.error_message
+
+
+def test_limits_change_while_the_broker_runs(start_broker: StartBroker) -> None:
+    broker = start_broker()
+    with Connection(broker.bootstrap) as admin:
+        alter_broker(admin, "listener.name.plaintext.max.connections", "1")
+        wait_until(lambda: not is_admitted(broker), "the listener has no room")
+        alter_broker(admin, "listener.name.plaintext.max.connections", "2")
+        wait_until(lambda: is_admitted(broker), "the listener has room")
+        alter_broker(admin, "max.connections.per.ip.overrides", "127.0.0.1:1")
+        wait_until(lambda: not is_admitted(broker), "the address has no room")
+
+
+def test_new_connections_beyond_the_rate_wait(start_broker: StartBroker) -> None:
+    broker = start_broker({"max.connection.creation.rate": 2})
+    began = time.monotonic()
+    for _ in range(6):
+        assert is_admitted(broker)
+    assert time.monotonic() - began > 1  # the first two at once, the others half a second apart

@@ -79,6 +79,9 @@ class SimulatedFile:
         if size != len(self._node.data):
             self._node.change(size, None)
 
+    def preallocate(self, size: int) -> None:
+        self._disk.ask("preallocate", self._path)
+
     def size(self) -> int:
         return len(self._node.data)
 

@@ -18,12 +18,17 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from sskafka.broker.ground import Ground
+from sskafka.broker.quorum_discovery import with_found_voters
 from sskafka.broker.services import NodeServices
 from sskafka.broker.side_doors import SideDoors
 from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
 from sskafka.broker.tasks import BackgroundTasks, RequestTasks
 from sskafka.client.clock import SystemClock
 from sskafka.metadata.broker_lifecycle import supported_features
+from sskafka.metadata.delta import MetadataDelta
+from sskafka.metadata.effective_settings import effective_settings
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.records import RESOURCE_BROKER
 from sskafka.model.clock import Clock
 from sskafka.model.counters import ConnectionCounters, Sample
 from sskafka.model.listeners import SECURITY_PROTOCOLS
@@ -34,6 +39,7 @@ from sskafka.quorum.node_control import NodeControl
 from sskafka.servers.event_loop import new_event_loop
 from sskafka.servers.kafka.api_tables import register_broker_apis, register_controller_apis
 from sskafka.servers.kafka.authorization import AllowAll
+from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.listener import ConnectionLimits, Listener
 from sskafka.servers.kafka.readiness import ServedApis
 from sskafka.servers.kafka.registry import Api, Registry
@@ -72,6 +78,8 @@ class Broker:
         self._stack = AsyncExitStack()
         self._requests = RequestTasks()
         self._connections = ConnectionCounters()
+        self._quotas = ConnectionQuotas(settings)
+        self._controller_quotas = ConnectionQuotas(settings)
         self._registry = Registry(self._requests.spawn)
         self._served = ServedApis()
         self._services: NodeServices | None = None
@@ -127,6 +135,7 @@ class Broker:
     # -- from the bottom up
 
     async def _start(self, is_broker: bool) -> None:
+        self.settings = await with_found_voters(self.settings)
         first_topics = self._read_first_topics()
         self._bind(is_broker)
         ground = self._make_ground()
@@ -135,6 +144,7 @@ class Broker:
         control = self._control = self._make_control(ground)
         self._stack.callback(lambda: logs.close(control.broker_epoch))
         services = self._services = NodeServices(ground, logs, control) if is_broker else None
+        control.feed.subscribe(self._apply_quotas)
         await control.open()
         self._stack.push_async_callback(control.close)
         await self._serve_quorum(ground, control)
@@ -230,7 +240,7 @@ class Broker:
 
     async def _serve(self, ground: Ground) -> None:
         for item in self.settings.listeners:
-            listener = self._listener(ground, item.name, self._served.by_key, self._connections)
+            listener = self._listener(ground, item.name, self._served.by_key, self._connections, self._quotas)
             await listener.start(self._sockets[item.name], self.settings["socket.listen.backlog.size"])
             self._stack.push_async_callback(listener.stop)
         self._stack.push_async_callback(self._requests.drain, DRAIN_TIMEOUT_S)
@@ -241,22 +251,32 @@ class Broker:
         registry = Registry(RequestTasks().spawn)
         register_controller_apis(registry, control, self.settings, self.cluster_id)
         for item in self.settings.controller_listeners:
-            listener = self._listener(ground, item.name, registry.by_key, ConnectionCounters())
+            counters, quotas = ConnectionCounters(), self._controller_quotas
+            listener = self._listener(ground, item.name, registry.by_key, counters, quotas)
             await thread.call(listener.start(self._sockets[item.name], self.settings["socket.listen.backlog.size"]))
             self._stack.push_async_callback(_stop_on, thread, listener)
 
-    def _listener(self, ground: Ground, name: str, apis: dict[int, Api], counters: ConnectionCounters) -> Listener:
+    def _apply_quotas(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        """Limits of connections may change while the node runs."""
+        if any(resource.type == RESOURCE_BROKER for resource in delta.configs_changed):
+            settings = effective_settings(self.settings, image)
+            self._quotas.apply(settings)
+            self._controller_quotas.apply(settings)
+
+    def _listener(
+        self, ground: Ground, name: str, apis: dict[int, Api], counters: ConnectionCounters, quotas: ConnectionQuotas
+    ) -> Listener:
         settings = self.settings
         limits = ConnectionLimits(
             request_bytes_max=settings["socket.request.max.bytes"],
             idle_ms_max=settings["connections.max.idle.ms"],
-            connections_max=settings["max.connections"],
-            connections_per_ip_max=settings["max.connections.per.ip"],
             parked_max=settings["queued.max.requests"],
+            send_buffer_bytes=settings["socket.send.buffer.bytes"],
+            receive_buffer_bytes=settings["socket.receive.buffer.bytes"],
         )
         budget = settings["queued.max.request.bytes"]
         memory = RequestMemory(budget if budget > 0 else REQUEST_MEMORY_DEFAULT_BYTES)
-        return Listener(name, apis, AllowAll(), limits, memory, counters, ground.executor)
+        return Listener(name, apis, AllowAll(), limits, quotas, memory, counters, ground.executor)
 
 
 async def _stop_on(thread: ControlThread, listener: Listener) -> None:

@@ -112,7 +112,15 @@ class NodeServices:
             self._node_id, self._ask_controller, lambda: self._control.broker_epoch, replicas.directory_known_of
         )
         replicas.on_placed = lambda partition: reports.report_home(logs, partition)
-        moves = ReplicaMoves(logs, replicas.maybe_find, reports, ground.clock, ground.executor, replicas.moving)
+        moves = ReplicaMoves(
+            logs,
+            replicas.maybe_find,
+            reports,
+            ground.clock,
+            ground.executor,
+            replicas.moving,
+            ground.settings["num.replica.alter.log.dirs.threads"] or len(logs.directories),
+        )
         for work in (reports.run(), moves.run()):
             ground.run_in_background(work)
         return moves
@@ -166,14 +174,21 @@ class NodeServices:
 
     def _connections(self, purpose: str) -> LeaderConnections:
         timeout_ms: int = self._ground.settings["replica.socket.timeout.ms"]
-        options = ConnectionOptions(f"broker-{self._node_id}-{purpose}", timeout_ms, timeout_ms)
+        settings = self._ground.settings
+        options = ConnectionOptions(
+            f"broker-{self._node_id}-{purpose}",
+            connect_timeout_ms=settings["socket.connection.setup.timeout.ms"],
+            request_timeout_ms=timeout_ms,
+            connect_timeout_max_ms=settings["socket.connection.setup.timeout.max.ms"],
+            receive_buffer_bytes=settings["replica.socket.receive.buffer.bytes"],
+        )
         return LeaderConnections(self._address_of, options, self._links.spawn)
 
     def _address_of(self, broker_id: int) -> Address | None:
         """Where another broker listens for this one."""
         settings = self._ground.settings
         broker = self._control.image.brokers.get(broker_id)
-        name = settings["inter.broker.listener.name"] or settings.listeners[0].name
+        name = settings.inter_broker_listener
         endpoint = broker.endpoint(name) if broker is not None else None
         return Address(endpoint.host, endpoint.port) if endpoint is not None else None
 

@@ -7,6 +7,7 @@ nothing behind it would come either.
 """
 
 import asyncio
+import socket
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar, cast
 
@@ -46,19 +47,31 @@ class ConnectionOptions:
     client_id: str = "sskafka"
     connect_timeout_ms: int = 10_000
     request_timeout_ms: int = 30_000
+    connect_timeout_max_ms: int = 0
+    """After failures the time to connect doubles up to this; 0 leaves it as it is."""
+    receive_buffer_bytes: int = -1
+    """Of the socket; -1 leaves it to the operating system."""
+
+    def connect_timeout_after(self, failures: int) -> int:
+        """How long to wait for a connection after so many attempts that failed, in milliseconds."""
+        longest = max(self.connect_timeout_ms, self.connect_timeout_max_ms)
+        return min(longest, self.connect_timeout_ms << min(failures, 16))
 
 
-async def connect(address: Address, options: ConnectionOptions | None = None) -> "Connection":
-    """A connection that knows what the broker speaks; raises BrokerUnavailableError, with the reason, instead."""
+async def connect(address: Address, options: ConnectionOptions | None = None, *, failures: int = 0) -> "Connection":
+    """A connection that knows what the broker speaks; raises BrokerUnavailableError, with the reason, instead.
+
+    `failures` attempts went wrong before this one."""
     options = options or ConnectionOptions()
+    timeout_ms = options.connect_timeout_after(failures)
     loop = asyncio.get_running_loop()
     connection = Connection(address, options)
     try:
-        async with asyncio.timeout(options.connect_timeout_ms / 1000):
+        async with asyncio.timeout(timeout_ms / 1000):
             await loop.create_connection(lambda: connection, address.host, address.port)
             await connection.negotiate()
     except TimeoutError:
-        raise BrokerUnavailableError(f"{address} did not answer within {options.connect_timeout_ms} ms") from None
+        raise BrokerUnavailableError(f"{address} did not answer within {timeout_ms} ms") from None
     except OSError as error:
         raise BrokerUnavailableError(f"cannot connect to {address}: {_reason(error)}") from error
     except ConnectionLostError as error:
@@ -154,6 +167,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's do not inherit from it
+        if self._options.receive_buffer_bytes > 0:
+            opened = transport.get_extra_info("socket")
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._options.receive_buffer_bytes)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._receiver.get_buffer()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from sskafka.model.setting import SettingError, split_list
+from sskafka.model.setting import SettingError, Value, split_list
 
 PLAINTEXT = "PLAINTEXT"
 SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
@@ -105,3 +105,31 @@ def _refuse_repeated(key: str, values: list[str], what: str) -> None:
     for value in values:
         if values.count(value) > 1:
             raise SettingError(key, ",".join(values), f"{what} {value} occurs more than once")
+
+
+def parse_connection_counts(text: str) -> dict[str, int]:
+    """Host or address to most connections: `max.connections.per.ip.overrides`. Raises ValueError."""
+    counts = {}
+    for item in split_list(text):
+        host, colon, count = item.rpartition(":")
+        if not colon or not host or not count.strip().isdecimal():
+            raise ValueError(item)
+        counts[host.strip().strip("[]")] = int(count)
+    return counts
+
+
+class ConnectionCounts:
+    """host:count pairs."""
+
+    def allows(self, value: Value) -> bool:
+        try:
+            parse_connection_counts(str(value))
+        except ValueError:
+            return False
+        return True
+
+    def kafka_refusal(self, value: Value) -> str:
+        return f"Error parsing configuration property 'max.connections.per.ip.overrides': {value}"
+
+    def __str__(self) -> str:
+        return "host:count pairs"

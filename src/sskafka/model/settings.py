@@ -15,11 +15,12 @@ from sskafka.model.group_bounds import check_group_bounds, check_group_protocols
 from sskafka.model.listeners import (
     Listener,
     Voter,
+    parse_address,
     parse_listeners,
     parse_protocol_map,
     parse_voters,
 )
-from sskafka.model.setting import Fallback, Setting, SettingError, Value, nearest
+from sskafka.model.setting import Fallback, Setting, SettingError, Value, nearest, split_list
 from sskafka.model.setting_sources import Given, Layer, static_values
 from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 
@@ -125,6 +126,15 @@ class Settings:
         return tuple(item for item in self._all_advertised() if item.name not in controllers)
 
     @property
+    def inter_broker_listener(self) -> str:
+        """The listener between brokers: the one that is set, else the one named after its protocol, else the first."""
+        if self["inter.broker.listener.name"] is not None:
+            return str(self["inter.broker.listener.name"])
+        names = [listener.name for listener in self.listeners]
+        protocol: str = self["security.inter.broker.protocol"]
+        return protocol if protocol in names else names[0]
+
+    @property
     def voters(self) -> tuple[Voter, ...]:
         return parse_voters(self["controller.quorum.voters"])
 
@@ -144,11 +154,32 @@ class Settings:
         between = self["inter.broker.listener.name"]
         if between is not None and between not in names:
             raise SettingError("inter.broker.listener.name", between, f"no such listener; there are {', '.join(names)}")
+        protocol = self["security.inter.broker.protocol"]
+        if between is not None and self.where("security.inter.broker.protocol") != "default":
+            problem = "only one of inter.broker.listener.name and security.inter.broker.protocol may be set"
+            raise SettingError("security.inter.broker.protocol", protocol, problem)
+        if self["controller.quorum.bootstrap.servers"]:
+            self._check_bootstrap_servers()
         known = {listener.name for listener in self._all_listeners()}
         for advertised in self._all_advertised():
             if advertised.name not in known:
                 text = ",".join(self["advertised.listeners"])
                 raise SettingError("advertised.listeners", text, f"{advertised.name} is not among listeners")
+
+    def _check_bootstrap_servers(self) -> None:
+        """They tell a broker where the quorum is; who the voters are, a controller has to know itself."""
+        servers = self["controller.quorum.bootstrap.servers"]
+        for server in servers:
+            parse_address("controller.quorum.bootstrap.servers", server)
+        if "controller" in self["process.roles"] and not self.voters and len(servers) > 1:
+            problem = "a controller must know every voter: list them in controller.quorum.voters as id@host:port"
+            raise SettingError("controller.quorum.bootstrap.servers", ",".join(servers), problem)
+
+    def with_voters(self, voters: str) -> "Settings":
+        """These settings with the members of the quorum as another node has told them."""
+        given = Given(voters, split_list(voters), "controller.quorum.bootstrap.servers")
+        static = {**self.static, "controller.quorum.voters": given}
+        return Settings(static, self.dynamic, self.warnings, self.host_name)
 
     def _effective(self, setting: Setting) -> Value:
         found = _first_given(setting, self.layers())

@@ -80,7 +80,11 @@ class ActiveController:
         clock: Clock,
         loop: asyncio.AbstractEventLoop,
         first_records: Callable[[ClusterImage], FirstRecords],
+        *,
+        linger_ms: int = 0,
     ) -> None:
+        """`linger_ms`: how long decisions are gathered before they are appended together."""
+        self._linger_s = linger_ms / 1000
         self._proposals = proposals
         self._committed = committed
         self._clock = clock
@@ -105,7 +109,10 @@ class ActiveController:
         self._waiting.append(_Waiting(decide, answer))
         if not self._is_scheduled:
             self._is_scheduled = True
-            self._loop.call_soon(self._run_round)
+            if self._linger_s:
+                self._loop.call_later(self._linger_s, self._run_round)
+            else:
+                self._loop.call_soon(self._run_round)
         return await answer
 
     # ---- what the quorum says

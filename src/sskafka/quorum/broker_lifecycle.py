@@ -48,6 +48,8 @@ class BrokerLifecycle:
         self._pulse = pulse
         self._offline_directories = offline_directories
         self._on_failure = on_failure
+        self._reported_offline: set[Uuid] = set()
+        self._unreported_since_ms: float | None = None
         self._next_offset = 0
         self._is_wanted = asyncio.Event()
         self._unfenced = asyncio.Event()
@@ -125,6 +127,20 @@ class BrokerLifecycle:
     def _check_directories(self) -> None:
         if self._request.log_dirs and len(self._offline_directories()) == len(self._request.log_dirs):
             raise LogDirectoryError("every log directory is offline: this broker has nothing left to serve")
+        self._check_reported()
+
+    def _check_reported(self) -> None:
+        """A broker whose controller does not know of a failed directory leads replicas that nobody can write to."""
+        unreported = set(self._offline_directories()) - self._reported_offline
+        if not unreported:
+            self._unreported_since_ms = None
+            return
+        now_ms = self._clock.monotonic_ms()
+        self._unreported_since_ms = self._unreported_since_ms or now_ms
+        timeout_ms: int = self._settings["log.dir.failure.timeout.ms"]
+        if now_ms - self._unreported_since_ms > timeout_ms:
+            why = f"the controller was not told of it within log.dir.failure.timeout.ms ({timeout_ms} ms)"
+            raise LogDirectoryError(f"a log directory is offline and {why}: this broker stops, so that others lead")
 
     async def _pause(self, interval_s: float) -> None:
         try:
@@ -147,12 +163,13 @@ class BrokerLifecycle:
             self._unfenced.set()
 
     async def _send(self, timeout_ms: int, *, want_shut_down: bool) -> BrokerHeartbeatResponse:
+        offline = list(self._offline_directories())
         request = BrokerHeartbeatRequest(
             self.broker_id,
             self.broker_epoch,
             self._next_offset - 1,
             want_shut_down=want_shut_down,
-            offline_log_dirs=list(self._offline_directories()),
+            offline_log_dirs=offline,
         )
         response: BrokerHeartbeatResponse = await self._link.ask(request, timeout_ms)
         error = ErrorCode(response.error_code)
@@ -162,6 +179,7 @@ class BrokerLifecycle:
             raise BrokerReplacedError(error, text)
         if error is not ErrorCode.NONE:
             raise KafkaError(error)
+        self._reported_offline = set(offline)
         return response
 
     def _ended(self, task: "asyncio.Task[None]") -> None:

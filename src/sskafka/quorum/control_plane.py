@@ -98,7 +98,9 @@ class ControlPlane:
         self.voters = voter_set(settings, self._log.setup)
         self.addresses = voter_addresses(settings, self._log.setup)
         timeout_ms: int = settings["controller.quorum.request.timeout.ms"]
-        self._options = ConnectionOptions(f"node-{self.node_id}", timeout_ms, timeout_ms)
+        setup_ms = min(timeout_ms, settings["socket.connection.setup.timeout.ms"])
+        setup_max_ms = min(timeout_ms, settings["socket.connection.setup.timeout.max.ms"])
+        self._options = ConnectionOptions(f"node-{self.node_id}", setup_ms, timeout_ms, setup_max_ms)
         self.directory_id = _metadata_directory_id(disk, settings)
         self._peers = PeerNetwork(
             cluster_id, self.addresses, self._options, self._told_of_other_cluster, self.directory_id
@@ -108,7 +110,14 @@ class ControlPlane:
         sessions = BrokerSessions(settings["broker.session.timeout.ms"])
         is_alone = self.voters.is_only(self.node_id)
         self._decisions = Decisions(settings, cluster_id, clock, random_bytes, sessions, is_alone=is_alone)
-        self.controller = ActiveController(self._driver, self.committed, clock, self._loop, self._first_records)
+        self.controller = ActiveController(
+            self._driver,
+            self.committed,
+            clock,
+            self._loop,
+            self._first_records,
+            linger_ms=settings["controller.quorum.append.linger.ms"],
+        )
         self.controller.on_activation = self._activated
         self._duties = ControllerDuties(self.controller, self.committed, self._decisions, sessions, settings, clock)
         self._snapshots = SnapshotWriter(self._log, self.committed, settings, clock, on_failure)
@@ -162,7 +171,10 @@ class ControlPlane:
     # ---- what this node asks of the controller
 
     def new_link(self) -> ControllerLink:
-        link = ControllerLink(self.node_id, self, self.decide, self.addresses, self._options, self._clock)
+        socket_timeout_ms: int = self._settings["controller.socket.timeout.ms"]
+        link = ControllerLink(
+            self.node_id, self, self.decide, self.addresses, self._options, self._clock, socket_timeout_ms
+        )
         self._links.append(link)
         return link
 

@@ -8,6 +8,7 @@ from typing import Any
 from sskafka.metadata.broker_sessions import BrokerSessions
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.records import NoOpRecord
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
@@ -50,6 +51,7 @@ class ControllerDuties:
         self._sessions.take_over(self._committed.image, self._checked_ms)
         self._check_sessions()
         self._rebalance_later()
+        self._append_when_idle(self._committed.image.next_offset)
 
     def end(self) -> None:
         for timer in self._timers.values():
@@ -84,6 +86,19 @@ class ControllerDuties:
     def _rebalance(self) -> None:
         self._submit(self._decisions.rebalance_leaders)
         self._rebalance_later()
+
+    # ---- an idle log
+
+    def _append_when_idle(self, seen_offset: int) -> None:
+        """Where metadata.max.idle.interval.ms is set, the log grows even when nothing happens: replicas can tell that
+        they are up to date."""
+        interval_ms: int = self._settings["metadata.max.idle.interval.ms"]
+        if not interval_ms:
+            return
+        if self._committed.image.next_offset == seen_offset:
+            self._submit(lambda _: Decision([NoOpRecord()], None))
+        next_offset = self._committed.image.next_offset
+        self._timers["idle"] = self._loop.call_later(interval_ms / 1000, self._append_when_idle, next_offset)
 
     # ---- decisions that nobody waits for
 

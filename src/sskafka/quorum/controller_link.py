@@ -62,7 +62,10 @@ class ControllerLink:
         addresses: Mapping[int, Address],
         options: ConnectionOptions,
         clock: Clock,
+        socket_timeout_ms: int = 30_000,
     ) -> None:
+        """`socket_timeout_ms`: a controller that takes longer than this for one request is asked anew."""
+        self._socket_timeout_ms = socket_timeout_ms
         self._node_id = node_id
         self._leaders = leaders
         self._decide_here = decide_here
@@ -99,6 +102,7 @@ class ControllerLink:
         return await self._send(self._connections[leader_id], request, timeout_ms)
 
     async def _send(self, node: NodeConnection, request: Message, timeout_ms: float) -> Any:
+        timeout_ms = min(timeout_ms, self._socket_timeout_ms)
         connection = await node.get()
         key = request.SCHEMA.key
         assert key is not None

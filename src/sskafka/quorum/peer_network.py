@@ -30,11 +30,14 @@ class NodeConnection:
         self._options = options
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
+        self._failures = 0
 
     async def get(self) -> Connection:
         async with self._connecting:
             if self._connection is None or not self._connection.is_open:
-                self._connection = await connect(self.address, self._options)
+                self._failures += 1
+                self._connection = await connect(self.address, self._options, failures=self._failures - 1)
+                self._failures = 0
             return self._connection
 
     def drop(self) -> None:

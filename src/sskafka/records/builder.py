@@ -143,9 +143,10 @@ def recompress(
     codec: Compression,
     position: int = 0,
     max_bytes: int = DECOMPRESSED_BYTES_MAX,
+    level: int | None = None,
 ) -> bytearray:
     """The batch at `position` with its records compressed by `codec`; everything else in it stays."""
-    records = compress(codec, payload(batch, header, position, max_bytes))
+    records = compress(codec, payload(batch, header, position, max_bytes), level)
     attributes = (header.attributes & ~COMPRESSION_MASK) | codec
     return frame(header._replace(attributes=attributes), records)
 

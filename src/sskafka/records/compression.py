@@ -19,9 +19,14 @@ import cramjam
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import CorruptBatchError
-from sskafka.records.lz4_frame import frame_pieces, plain_blocks, read_frame_header
+from sskafka.records.lz4_frame import dense_frame, frame_pieces, plain_blocks, read_frame_header
 
 DECOMPRESSED_BYTES_MAX = 256 * 1024 * 1024
+
+GZIP_LEVEL_DEFAULT = -1
+LZ4_LEVEL_DEFAULT = 9
+"""The fast compressor, as in Apache Kafka; every other level is one of the slower, denser one."""
+ZSTD_LEVEL_DEFAULT = 3
 
 _INT32 = Struct(">i")
 
@@ -65,18 +70,20 @@ def codec_of(attributes_compression: int) -> Compression:
         raise CorruptBatchError(f"compression type {attributes_compression} is unknown") from None
 
 
-def compress(codec: Compression, data: Buffer) -> Buffer:
+def compress(codec: Compression, data: Buffer, level: int | None = None) -> Buffer:
+    """`level` is what Kafka's compression.CODEC.level takes; None is the codec's default."""
     match codec:
         case Compression.NONE:
             return data
         case Compression.GZIP:
-            return memoryview(cramjam.gzip.compress(data))
+            return memoryview(cramjam.gzip.compress(data, level=None if level == GZIP_LEVEL_DEFAULT else level))
         case Compression.SNAPPY:
             return b"".join(_snappy_pieces(data))
         case Compression.LZ4:
-            return b"".join(frame_pieces(data))
+            is_default = level is None or level == LZ4_LEVEL_DEFAULT
+            return b"".join(frame_pieces(data)) if is_default else dense_frame(data, level or LZ4_LEVEL_DEFAULT)
         case Compression.ZSTD:
-            return memoryview(cramjam.zstd.compress(data, level=3))
+            return memoryview(cramjam.zstd.compress(data, level=ZSTD_LEVEL_DEFAULT if level is None else level))
 
 
 def decompress(codec: Compression, data: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> Buffer:

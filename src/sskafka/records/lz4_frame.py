@@ -86,6 +86,14 @@ def _blocks(data: memoryview, header: FrameHeader) -> Iterator[tuple[memoryview,
         position += size + header.checksum_bytes
 
 
+def dense_frame(data: Buffer, level: int) -> Buffer:
+    """A frame around `data`, compressed more slowly and more densely: by the library's own writer, whose blocks alone
+    know levels. Its blocks do not build on each other either."""
+    writer = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
+    writer.compress(data)
+    return memoryview(writer.finish())
+
+
 def frame_pieces(data: Buffer) -> Iterator[Buffer]:
     """A frame around `data`, in blocks that the Java client accepts: it refuses those that build on each other."""
     yield _HEADER

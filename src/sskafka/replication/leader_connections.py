@@ -45,6 +45,7 @@ class LeaderConnection:
         self._spawn = spawn
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
+        self._failures = 0
         self._is_closed = False
 
     def fetch(self, request: FetchRequest, answered: Answered[FetchResponse]) -> None:
@@ -85,7 +86,9 @@ class LeaderConnection:
         address = self._address()
         if address is None or self._is_closed:
             raise ConnectionError("nobody knows where the broker is")
-        connection = await connect(address, self._options)
+        self._failures += 1
+        connection = await connect(address, self._options, failures=self._failures - 1)
+        self._failures = 0
         if connection.version_for(FetchRequest) < BROKER_EPOCH_FROM:
             connection.abort("it is too old")
             raise ProtocolError(f"the broker at {address} is too old to be followed")

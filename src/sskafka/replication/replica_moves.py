@@ -1,4 +1,4 @@
-"""Replicas that move to another log directory of this broker, as AlterReplicaLogDirs asks: one after the other.
+"""Replicas that move to another log directory of this broker, as AlterReplicaLogDirs asks: several at a time.
 
     asked -> a copy grows in the new directory -> it has caught up -> the controller is told where the replica will be
     -> the copy takes the place of the original
@@ -43,7 +43,10 @@ class ReplicaMoves:
         clock: Clock,
         executor: Executor,
         throttle: Throttle,
+        concurrent_moves: int = 1,
     ) -> None:
+        self._concurrent_moves = concurrent_moves
+        self._under_way: set[TopicPartition] = set()
         self._logs = logs
         self._find = find
         self._reports = reports
@@ -65,17 +68,28 @@ class ReplicaMoves:
         self._look_again.set()
 
     async def run(self) -> None:
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(self._concurrent_moves):
+                workers.create_task(self._keep_moving())
+
+    async def _keep_moving(self) -> None:
         while True:
             await self._is_wanted.wait()
-            if not self._wanted:
+            topic_partition = next((item for item in self._wanted if item not in self._under_way), None)
+            if topic_partition is None:
                 self._is_wanted.clear()
                 continue
-            topic_partition, target = next(iter(self._wanted.items()))
-            if not await self._work_on(topic_partition, target):
-                await asyncio.sleep(RETRY_PAUSE_S)
-                continue
-            if self._wanted.get(topic_partition) is target:
+            target = self._wanted[topic_partition]
+            self._under_way.add(topic_partition)
+            try:
+                is_done = await self._work_on(topic_partition, target)
+            finally:
+                self._under_way.discard(topic_partition)
+            if is_done and self._wanted.get(topic_partition) is target:
                 del self._wanted[topic_partition]
+            if not is_done:
+                await asyncio.sleep(RETRY_PAUSE_S)
+            self._is_wanted.set()
 
     async def _work_on(self, topic_partition: TopicPartition, target: BrokerDirectory) -> bool:
         """False when there is no such replica yet: others have their turn."""

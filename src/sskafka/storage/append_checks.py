@@ -87,12 +87,13 @@ class AppendChecks:
 
     def recompressed(self, batches: Buffer, headers: list[BatchHeader], codec: Compression) -> bytearray:
         """The batches as a topic with a compression of its own stores them."""
+        level = self.config.compression_level(codec.name.lower())
         stored, position = bytearray(), 0
         for header in headers:
             if header.compression == codec:
                 stored += memoryview(batches)[position : position + header.size_bytes]
             else:
-                stored += recompress(batches, header, codec, position)
+                stored += recompress(batches, header, codec, position, level=level)
             position += header.size_bytes
         for header in headers_of(stored):
             self._check_size(header)

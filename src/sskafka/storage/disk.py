@@ -19,6 +19,24 @@ _FILE_MODE = 0o644
 _NOWAIT_FLAG = getattr(os, "RWF_NOWAIT", None)  # Linux alone has it
 
 
+_KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
+
+
+def reserve_blocks(fd: int, size: int) -> None:
+    """fallocate(2) with FALLOC_FL_KEEP_SIZE, which Python does not offer and Linux alone has."""
+    import ctypes  # noqa: PLC0415  (few brokers preallocate)
+
+    fallocate = getattr(ctypes.CDLL(None, use_errno=True), "fallocate", None)
+    if fallocate is None:
+        return
+    fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+    if fallocate(fd, _KEEP_SIZE, 0, size) == 0:
+        return
+    code = ctypes.get_errno()
+    if code not in {errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}:
+        raise OSError(code, os.strerror(code))
+
+
 class DiskEntry(NamedTuple):
     name: str
     size_bytes: int
@@ -52,6 +70,12 @@ class File(Protocol):
         ...
 
     def truncate(self, size: int) -> None: ...
+
+    def preallocate(self, size: int) -> None:
+        """Reserve room for `size` bytes without changing the file's size; `truncate` gives back what was not used.
+
+        Does nothing where the file system cannot do that; OSError where the room is not there."""
+        ...
 
     def size(self) -> int: ...
 
@@ -135,6 +159,9 @@ class OsFile:
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._fd, size)
+
+    def preallocate(self, size: int) -> None:
+        reserve_blocks(self._fd, size)
 
     def size(self) -> int:
         return os.fstat(self._fd).st_size

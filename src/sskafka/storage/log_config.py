@@ -26,6 +26,10 @@ class LogConfig:
     message_timestamp_before_max_ms: int = _LONG_MAX
     message_timestamp_after_max_ms: int = 3_600_000
     compression_type: str = "producer"
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_zstd_level: int = 3
+    preallocate: bool = False
     min_cleanable_dirty_ratio: float = 0.5
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = _LONG_MAX
@@ -37,6 +41,11 @@ class LogConfig:
         given = {field: settings.get(field.replace("_", ".")) for field in cls.__dataclass_fields__}
         given["segment_bytes"] = settings.get("internal.segment.bytes") or given["segment_bytes"]
         return cls(**{field: _parsed(field, value) for field, value in given.items() if value is not None})
+
+    def compression_level(self, codec: str) -> int | None:
+        """The level that batches are compressed with; None for codecs without levels."""
+        level: int | None = getattr(self, f"compression_{codec}_level", None)
+        return level
 
     @property
     def is_compacted(self) -> bool:
@@ -63,5 +72,7 @@ class LogConfig:
 def _parsed(field: str, value: Any) -> Any:
     if field == "cleanup_policy":
         return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else tuple(value)
+    if field == "preallocate":
+        return value in {True, "true"}
     default = LogConfig.__dataclass_fields__[field].default
     return type(default)(value) if isinstance(default, int | float) else value

@@ -55,6 +55,7 @@ class Segment:
         "_file",
         "_index_entries_max",
         "_index_interval_bytes",
+        "_is_preallocated",
         "_open_files",
         "_stem",
         "_time_index_entries_max",
@@ -100,6 +101,7 @@ class Segment:
         self._time_index_entries_max = config.segment_index_bytes // TimeIndex.layout.size - 1
         self._bytes_since_index = 0
         self._data_records: int | None = None if size_bytes else 0
+        self._is_preallocated = config.preallocate
         self.base_offset = base_offset
         self.size_bytes = size_bytes
         self.created_ms = created_ms
@@ -126,6 +128,8 @@ class Segment:
         segment = cls(disk, directory, base_offset, config, open_files, created_ms=now_ms, ending=ending)
         disk.open(segment.log_path, create=True).close()
         segment.file.truncate(0)
+        if config.preallocate:
+            segment.file.preallocate(config.segment_bytes)
         segment.offset_index.reset()
         segment.time_index.reset()
         segment.transaction_index.reset()
@@ -186,6 +190,8 @@ class Segment:
         """No more batches come: the time index gets its last entry, everything is in the files."""
         self.time_index.maybe_add(self.max_timestamp, self.max_timestamp_offset)
         self.flush_indexes(sync=sync)
+        if self._is_preallocated:
+            self.file.truncate(self.size_bytes)
 
     def close(self) -> None:
         """Slices that were handed out stay readable."""

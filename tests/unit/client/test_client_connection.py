@@ -1,4 +1,5 @@
 import asyncio
+import socket
 from typing import Any
 
 import pytest
@@ -189,3 +190,16 @@ def test_an_answer_that_cannot_be_read_is_a_protocol_error() -> None:
             assert not connection.is_open
 
     asyncio.run(scenario())
+
+
+def test_the_receive_buffer_that_is_asked_for() -> None:
+    async def scenario() -> int:
+        async with FakeBroker() as broker:
+            connection = await connect(broker.address, ConnectionOptions(receive_buffer_bytes=30_000))
+            assert connection._transport is not None
+            opened = connection._transport.get_extra_info("socket")
+            size: int = opened.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+            await connection.close()
+            return size
+
+    assert asyncio.run(scenario()) in {60_000, 30_000}  # Linux doubles what it is asked for

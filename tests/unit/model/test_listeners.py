@@ -72,3 +72,29 @@ def test_doors_of_our_own() -> None:
     assert parse_address("http.listener", "[::1]:80") == ("::1", 80)
     with pytest.raises(SettingError, match="allowed is host:port"):
         parse_address("http.listener", "80")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, "PLAINTEXT"),
+        ({"inter.broker.listener.name": "INTERNAL"}, "INTERNAL"),
+        ({"security.inter.broker.protocol": "PLAINTEXT"}, "PLAINTEXT"),
+        ({"listeners": "INTERNAL://:1,CLIENTS://:2"}, "INTERNAL"),
+    ],
+)
+def test_the_listener_between_brokers(given: dict[str, str], expected: str) -> None:
+    names = "INTERNAL:PLAINTEXT,CLIENTS:PLAINTEXT,PLAINTEXT:PLAINTEXT"
+    base = {"listeners": "INTERNAL://:1,PLAINTEXT://:2", "listener.security.protocol.map": names}
+    assert Settings.resolve({**base, **given}).inter_broker_listener == expected
+
+
+def test_the_listener_between_brokers_is_named_once() -> None:
+    with pytest.raises(SettingError, match="only one of"):
+        Settings.resolve({"inter.broker.listener.name": "PLAINTEXT", "security.inter.broker.protocol": "PLAINTEXT"})
+
+
+def test_controllers_list_voters_and_not_only_addresses() -> None:
+    with pytest.raises(SettingError, match=r"list them in controller\.quorum\.voters"):
+        Settings.resolve({"controller.quorum.bootstrap.servers": "a:1,b:2"})
+    assert Settings.resolve({"controller.quorum.bootstrap.servers": "a:1"}).voters == ()

@@ -1,5 +1,6 @@
 import asyncio
 import errno
+import time
 from random import Random
 from typing import Any
 
@@ -11,9 +12,10 @@ from sskafka.metadata.decision import Decision
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.record_codec import decode_record, encode_record
-from sskafka.metadata.records import BeginTransactionRecord, FeatureLevelRecord, MetadataRecord, TopicRecord
+from sskafka.metadata.records import BeginTransactionRecord, FeatureLevelRecord, MetadataRecord, NoOpRecord, TopicRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.quorum.active_controller import NotControllerError
+from sskafka.quorum.driver import QuorumDriver
 from sskafka.quorum.metadata_log import MetadataError
 from sskafka.quorum.snapshots import StoredRecord, stored_records
 from sskafka.records.builder import NewRecord, build_batch
@@ -314,3 +316,42 @@ def test_metadata_of_something_newer_is_refused() -> None:
 
     with pytest.raises(MetadataError, match=r"metadata\.version 99; this software supports 7 to 30"):
         asyncio.run(scenario(SimulatedDisk()))
+
+
+@pytest.mark.parametrize("linger_ms", ["0", "50"])
+def test_the_controller_gathers_changes_for_as_long_as_it_is_told(linger_ms: str) -> None:
+    async def scenario() -> tuple[float, int]:
+        settings = {"controller.quorum.append.linger.ms": linger_ms}
+        async with running(SimulatedDisk(), DATA, settings) as node:
+            await register(node)
+            began, rounds = time.monotonic(), len(appended)
+            await asyncio.gather(create(node, "a"), later(node, "b"))
+            return time.monotonic() - began, len(appended) - rounds
+
+    async def later(node: Node, name: str) -> None:
+        await asyncio.sleep(0.01)
+        await create(node, name)
+
+    appended: list[int] = []
+    propose = QuorumDriver.propose
+
+    def counted(driver: QuorumDriver, batches: bytearray, count: int, epoch: int) -> int:
+        appended.append(count)
+        return propose(driver, batches, count, epoch)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(QuorumDriver, "propose", counted)
+        seconds, rounds = asyncio.run(scenario())
+    assert (seconds >= 0.05, rounds) == ((True, 1) if linger_ms == "50" else (False, 2))
+
+
+def test_an_idle_controller_writes_empty_records_where_that_is_set() -> None:
+    async def scenario(disk: SimulatedDisk) -> None:
+        async with running(disk, DATA, {"metadata.max.idle.interval.ms": "10"}) as node:
+            await register(node)
+            before = image_of(node).next_offset
+            await until(lambda: image_of(node).next_offset >= before + 3)
+
+    disk = SimulatedDisk()
+    asyncio.run(scenario(disk))
+    assert sum(isinstance(record, NoOpRecord) for record in metadata_in(disk)) >= 3

@@ -194,3 +194,27 @@ def test_it_tells_of_failed_directories_and_ends_when_none_is_left() -> None:
     controller = ScriptedController()
     (failure,) = run(controller, scenario).failures
     assert isinstance(failure, LogDirectoryError)
+
+
+def test_it_stops_when_the_controller_is_not_told_of_a_failed_directory_in_time() -> None:
+    controller = ScriptedController()
+
+    async def scenario(broker: Broker) -> None:
+        await started(broker)
+        controller.error = ErrorCode.REQUEST_TIMED_OUT
+        broker.offline = [FIRST]
+        await asyncio.sleep(29)
+        assert broker.failures == []
+        await asyncio.sleep(5)
+
+    (failure,) = run(controller, scenario).failures
+    assert "log.dir.failure.timeout.ms" in str(failure)
+
+
+def test_it_goes_on_without_a_directory_that_the_controller_knows_to_have_failed() -> None:
+    async def scenario(broker: Broker) -> None:
+        await started(broker)
+        broker.offline = [FIRST]
+        await asyncio.sleep(100)
+
+    assert run(ScriptedController(), scenario).failures == []

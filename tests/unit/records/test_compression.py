@@ -1,4 +1,5 @@
 import gzip
+from random import Random
 
 import cramjam
 import pytest
@@ -88,3 +89,22 @@ def test_names() -> None:
     assert Compression.named("uncompressed") is Compression.NONE
     with pytest.raises(ValueError, match="no compression 'rar'; choose one of none, gzip"):
         Compression.named("rar")
+
+
+@pytest.mark.parametrize(
+    ("codec", "low", "high"),
+    [(Compression.GZIP, 1, 9), (Compression.LZ4, 9, 17), (Compression.ZSTD, -50, 19)],
+)
+def test_levels_make_it_smaller(codec: Compression, low: int, high: int) -> None:
+    chosen = Random(3)
+    words = [bytes(chosen.choices(b"abcdefghij", k=chosen.randint(3, 9))) for _ in range(400)]
+    data = b" ".join(chosen.choice(words) for _ in range(30_000))
+    quick, dense = (bytes(compress(codec, data, level)) for level in (low, high))
+    assert len(dense) < len(quick)
+    assert bytes(decompress(codec, quick)) == bytes(decompress(codec, dense)) == data
+
+
+@pytest.mark.parametrize(("codec", "level"), [(Compression.GZIP, -1), (Compression.LZ4, 9), (Compression.ZSTD, 3)])
+def test_kafkas_default_levels_are_ours(codec: Compression, level: int) -> None:
+    data = bytes(range(256)) * 40
+    assert bytes(compress(codec, data, level)) == bytes(compress(codec, data))

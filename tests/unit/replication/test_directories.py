@@ -280,3 +280,42 @@ def test_a_copy_is_described_with_its_lag() -> None:
         ("/a", False, 0),
         ("/b", True, 3),
     ]
+
+
+@pytest.mark.parametrize("concurrent", [1, 2])
+def test_as_many_replicas_move_at_a_time_as_is_set(concurrent: int) -> None:
+    """The moves wait for a rate that lets nothing pass; so many have begun."""
+    moving = Moving(Controller())
+    others = [TopicPartition("t", number) for number in (5, 6)]
+    logs = [moving.logs.open_log(tp, TOPIC, LogConfig(), NOW_MS, directory=moving.logs.directories[0]) for tp in others]
+    for log in logs:
+        for _ in range(20):
+            append(log, bytes(1000))
+    found: dict[tuple[str, int], Any] = {}
+    for tp, log in zip(others, logs, strict=True):
+        replica = Replica.__new__(Replica)
+        replica.topic_partition, replica.log, replica.has_moved = tp, log, asyncio.Event()
+        replica.high_watermark = log.log_end_offset
+        found[tp] = replica
+    target = moving.logs.directories[1]
+    moving.throttle.limit_to(1)
+    moving.moves = ReplicaMoves(
+        moving.logs,
+        lambda *key: found.get(key),
+        moving.reports,
+        VirtualTime(),
+        ThreadPoolExecutor(1),
+        moving.throttle,
+        concurrent,
+    )
+    for tp in others:
+        moving.moves.ask(tp, target)
+
+    async def begun() -> int:
+        async with asyncio.timeout(5):
+            while len(target.futures) < concurrent:  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+        await asyncio.sleep(0.05)
+        return len(target.futures)
+
+    assert run_beside(moving.run, begun()) == concurrent

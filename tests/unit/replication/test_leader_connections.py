@@ -14,7 +14,7 @@ from sskafka.wire.messages.write_txn_markers import WriteTxnMarkersRequest, Writ
 def asked(monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[Any]:
     """What somebody hears whose request ends so."""
 
-    async def connect(address: Address, options: ConnectionOptions) -> object:
+    async def connect(address: Address, options: ConnectionOptions, *, failures: int) -> object:
         raise error
 
     async def ask() -> list[Any]:
@@ -37,3 +37,24 @@ def asked(monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[Any]:
 def test_whatever_goes_wrong_is_told(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     """A queue of markers or of questions goes on only with the answer to what is under way."""
     assert asked(monkeypatch, error) == [error]
+
+
+def test_the_time_to_connect_doubles_with_every_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ConnectionOptions(connect_timeout_ms=100, connect_timeout_max_ms=350)
+    waited: list[int] = []
+
+    async def connect(address: Address, options: ConnectionOptions, *, failures: int) -> object:
+        waited.append(options.connect_timeout_after(failures))
+        raise ConnectionRefusedError("nobody there")
+
+    async def ask() -> None:
+        tasks: list[asyncio.Task[None]] = []
+        spawn = lambda work: tasks.append(asyncio.ensure_future(work))  # noqa: E731
+        link = LeaderConnections(lambda broker_id: Address("localhost", 1), options, spawn).link_to(2)
+        for _ in range(4):
+            link.ask(WriteTxnMarkersRequest(), WriteTxnMarkersResponse, lambda outcome: None)
+            await asyncio.gather(*tasks)
+
+    monkeypatch.setattr(leader_connections, "connect", connect)
+    asyncio.run(ask())
+    assert waited == [100, 200, 350, 350]

@@ -9,8 +9,10 @@ import pytest
 
 from sskafka.model.counters import ConnectionCounters, RequestCounters
 from sskafka.model.errors import ErrorCode
+from sskafka.model.settings import Settings
 from sskafka.servers.kafka.authorization import AllowAll, Operation, ResourceType
 from sskafka.servers.kafka.connection import LARGE_FRAME_BYTES, Connection
+from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.listener import RECEIVE_BUFFER_BYTES, ConnectionLimits, Listener
 from sskafka.servers.kafka.outgoing import WRITE_CHUNK_BYTES
 from sskafka.servers.kafka.registry import Api
@@ -79,13 +81,14 @@ class Harness:
             PARK: _api(PARK, "Park", self._park),
             ASK: _api(ASK, "Ask", self._echo, Operation.DESCRIBE),
         }
-        limits = ConnectionLimits(2_000_000, idle_ms_max, 10, 10, parked_max)
+        limits = ConnectionLimits(2_000_000, idle_ms_max, parked_max)
         self.memory = RequestMemory(memory_bytes)
         self.listener = Listener(
             "L",
             apis,
             authorizer or AllowAll(),  # type: ignore[arg-type]
             limits,
+            ConnectionQuotas(Settings.resolve({"max.connections": "10", "max.connections.per.ip": "10"})),
             self.memory,
             ConnectionCounters(),
             ThreadPoolExecutor(1),
@@ -112,6 +115,9 @@ class Harness:
 
 
 class _InstantLoop:
+    def time(self) -> float:
+        return 0.0
+
     def call_soon(self, callback: Callable[[], None]) -> None:
         callback()
 

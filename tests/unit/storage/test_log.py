@@ -589,3 +589,15 @@ def test_an_idle_log_is_closed_without_the_disk(disk: SimulatedDisk) -> None:
     disk.syncs.clear()
     log.close()
     assert disk.syncs == []
+
+
+def test_a_topic_chooses_how_hard_its_batches_are_compressed() -> None:
+    value = b"".join(b"user-%d clicked item %d\n" % (n * 7919 % 1000, n * 104729 % 5000) for n in range(500))
+    sizes = []
+    for level in ("-50", "3"):
+        settings = {"compression.type": "zstd", "compression.zstd.level": level}
+        log = reopen(SimulatedDisk(), LogConfig.from_settings(settings))
+        append(log, value)
+        sizes.append(log.size_bytes)
+        assert read_records(log) == [(0, value)]
+    assert sizes[1] < sizes[0]

@@ -10,6 +10,8 @@ from logs import append, read_records, reopen
 from sskafka.storage.disk import OsDisk, OsFile, read_file, replace_file
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log_config import LogConfig
+from sskafka.storage.open_files import OpenFiles
+from sskafka.storage.segment import Segment
 
 
 @pytest.fixture
@@ -113,3 +115,18 @@ def test_deleted_segments_are_not_held_open(tmp_path: Path) -> None:
     log.increment_log_start_offset(4)
     held = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
     assert [path.name for path in held if path.is_relative_to(tmp_path)] == ["00000000000000000004.log"]
+
+
+def test_room_for_a_segment_is_reserved_and_given_back(tmp_path: Path) -> None:
+    config = LogConfig(preallocate=True, segment_bytes=8 << 20)
+    segment = Segment.create(OsDisk(), str(tmp_path), 0, config, OpenFiles(), 0)
+    status = os.stat(segment.log_path)
+    if status.st_blocks == 0:
+        pytest.skip("the file system cannot reserve room")
+    assert (status.st_size, status.st_blocks * 512) == (0, 8 << 20)
+    segment.file.write_at(b"x" * 100, 0)
+    segment.size_bytes = 100
+    segment.seal()
+    status = os.stat(segment.log_path)
+    assert status.st_size == 100
+    assert status.st_blocks * 512 <= 8192

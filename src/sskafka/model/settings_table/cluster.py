@@ -1,6 +1,6 @@
 """Who this node is, the metadata quorum, topics' defaults and replication."""
 
-from sskafka.model.setting import AtLeast, EachOf, Importance, Setting, Type, Update, planned
+from sskafka.model.setting import AtLeast, EachOf, Importance, Setting, Type, Update
 from sskafka.model.settings_table.unsupported import dynamic_quorum
 
 INT, LONG, STRING, LIST, BOOLEAN, CLASS = Type.INT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN, Type.CLASS
@@ -38,8 +38,8 @@ NODE = (
 QUORUM = (
     Setting("controller.quorum.voters", LIST, (), None, READ_ONLY, HIGH,
             "Members of the metadata quorum, id@host:port each; empty means this node alone."),
-    planned("controller.quorum.bootstrap.servers", LIST, (), None, READ_ONLY, HIGH,
-            "Addresses at which a quorum with changing members is looked for."),
+    Setting("controller.quorum.bootstrap.servers", LIST, (), None, READ_ONLY, HIGH,
+            "Controllers, host:port each, that tell a broker without controller.quorum.voters who the voters are."),
     dynamic_quorum("controller.quorum.auto.join.enable", BOOLEAN, False, None, READ_ONLY, LOW,
             "Whether a controller adds itself to the quorum."),
     Setting("controller.listener.names", LIST, (), None, READ_ONLY, HIGH,
@@ -50,8 +50,8 @@ QUORUM = (
             "How long a voter goes without hearing its leader before it stands for election."),
     Setting("controller.quorum.election.backoff.max.ms", INT, 1000, AtLeast(0), READ_ONLY, HIGH,
             "Longest random pause after an election without a winner."),
-    planned("controller.quorum.append.linger.ms", INT, 25, AtLeast(0), READ_ONLY, MEDIUM,
-            "How long the leader gathers changes before it writes them."),
+    Setting("controller.quorum.append.linger.ms", INT, 0, AtLeast(0), READ_ONLY, MEDIUM,
+            "How long the active controller gathers changes before it writes them together.", kafka_default=25),
     Setting("controller.quorum.request.timeout.ms", INT, 2000, AtLeast(0), READ_ONLY, MEDIUM,
             "How long a voter waits for an answer of another one."),
     Setting("controller.quorum.retry.backoff.ms", INT, 20, AtLeast(0), READ_ONLY, LOW,
@@ -60,8 +60,8 @@ QUORUM = (
             "Most bytes of the metadata log fetched at once."),
     Setting("controller.quorum.fetch.snapshot.max.bytes", INT, 1048576, AtLeast(1), READ_ONLY, LOW,
             "Most bytes of a metadata snapshot fetched at once."),
-    planned("controller.socket.timeout.ms", INT, 30000, None, READ_ONLY, MEDIUM,
-            "Socket timeout of a broker's requests to the controller."),
+    Setting("controller.socket.timeout.ms", INT, 30000, None, READ_ONLY, MEDIUM,
+            "How long a broker waits for the answer of one controller before it asks again."),
     Setting("metadata.log.dir", STRING, None, None, READ_ONLY, HIGH,
             "Directory of the metadata log; the first of log.dirs when not set."),
     Setting("metadata.log.segment.bytes", INT, 1073741824, AtLeast(1), READ_ONLY, HIGH,
@@ -76,8 +76,8 @@ QUORUM = (
             "Bytes of new metadata after which a snapshot is written."),
     Setting("metadata.log.max.snapshot.interval.ms", LONG, 3600000, AtLeast(0), READ_ONLY, HIGH,
             "Longest time without a snapshot while there are changes; 0 sets no limit."),
-    planned("metadata.max.idle.interval.ms", INT, 500, AtLeast(0), READ_ONLY, LOW,
-            "How often an idle controller writes an empty record; 0 never."),
+    Setting("metadata.max.idle.interval.ms", INT, 0, AtLeast(0), READ_ONLY, LOW,
+            "How often an idle controller writes an empty record; 0 never.", kafka_default=500),
     Setting("broker.heartbeat.interval.ms", INT, 2000, None, READ_ONLY, MEDIUM,
             "How often a broker tells the controller that it lives."),
     Setting("broker.session.timeout.ms", INT, 6000, None, READ_ONLY, MEDIUM,
@@ -109,14 +109,15 @@ REPLICATION = (
             hidden_while_unset=True),
     Setting("replica.socket.timeout.ms", INT, 30000, None, READ_ONLY, HIGH,
             "Socket timeout of a follower's requests."),
-    planned("replica.socket.receive.buffer.bytes", INT, 65536, None, READ_ONLY, HIGH,
-            "Receive buffer of a follower's connections."),
+    Setting("replica.socket.receive.buffer.bytes", INT, -1, None, READ_ONLY, HIGH,
+            "Receive buffer of a follower's connections; -1 leaves it to the operating system, which adapts it.",
+            kafka_default=65536),
     Setting("replica.high.watermark.checkpoint.interval.ms", LONG, 5000, None, READ_ONLY, HIGH,
             "How often the high watermarks are written down."),
     Setting("replica.selector.class", STRING, None, None, READ_ONLY, MEDIUM,
             "How a replica near the consumer is chosen for reading."),
     Setting("num.replica.fetchers", INT, 1, AtLeast(1), CLUSTER_WIDE, HIGH,
             "Connections over which a follower fetches from each leader."),
-    planned("num.replica.alter.log.dirs.threads", INT, None, None, READ_ONLY, HIGH,
-            "Threads that move replicas between directories."),
+    Setting("num.replica.alter.log.dirs.threads", INT, None, None, READ_ONLY, HIGH,
+            "Replicas that move between directories at the same time; the number of directories when not set."),
 )

@@ -1,7 +1,8 @@
 """Listeners, sockets, connections and requests."""
 
-from sskafka.model.setting import INT_MAX, AtLeast, Importance, OneOf, Setting, Type, Update, planned
-from sskafka.model.settings_table.unsupported import purgatory, threads
+from sskafka.model.listeners import ConnectionCounts
+from sskafka.model.setting import INT_MAX, AtLeast, Importance, OneOf, Setting, Type, Update
+from sskafka.model.settings_table.unsupported import no_authorizer, purgatory, threads
 
 INT, LONG, STRING, LIST, BOOLEAN = Type.INT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
@@ -18,22 +19,24 @@ NETWORK = (
             "Which security protocol each listener name speaks, as NAME:PROTOCOL pairs."),
     Setting("inter.broker.listener.name", STRING, None, None, READ_ONLY, MEDIUM,
             "The listener over which brokers talk to each other; the first one when not set."),
-    planned("security.inter.broker.protocol", STRING, "PLAINTEXT",
+    Setting("security.inter.broker.protocol", STRING, "PLAINTEXT",
             OneOf(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")), READ_ONLY, MEDIUM,
-            "Picks the listener between brokers by its protocol, where no name is given."),
-    planned("early.start.listeners", LIST, None, None, READ_ONLY, HIGH,
+            "Where inter.broker.listener.name is not set: the listener with this name, if there is one."),
+    no_authorizer("early.start.listeners", LIST, None, None, READ_ONLY, HIGH,
             "Listeners that open before the authorizer is ready."),
-    planned("socket.send.buffer.bytes", INT, 102400, None, READ_ONLY, HIGH,
-            "Size of the send buffer of a connection; -1 leaves it to the operating system."),
-    planned("socket.receive.buffer.bytes", INT, 102400, None, READ_ONLY, HIGH,
-            "Size of the receive buffer of a connection; -1 leaves it to the operating system."),
+    Setting("socket.send.buffer.bytes", INT, -1, None, READ_ONLY, HIGH,
+            "Size of the send buffer of a connection; -1 leaves it to the operating system, which adapts it.",
+            kafka_default=102400),
+    Setting("socket.receive.buffer.bytes", INT, -1, None, READ_ONLY, HIGH,
+            "Size of the receive buffer of a connection; -1 leaves it to the operating system, which adapts it.",
+            kafka_default=102400),
     Setting("socket.request.max.bytes", INT, 104857600, AtLeast(1), READ_ONLY, HIGH,
             "Largest request that is read; a larger one closes its connection."),
     Setting("socket.listen.backlog.size", INT, 50, AtLeast(1), READ_ONLY, MEDIUM,
             "Connections that may wait to be accepted."),
-    planned("socket.connection.setup.timeout.ms", LONG, 10000, None, READ_ONLY, MEDIUM,
+    Setting("socket.connection.setup.timeout.ms", LONG, 10000, None, READ_ONLY, MEDIUM,
             "How long this broker waits for its own connections to other nodes to be made."),
-    planned("socket.connection.setup.timeout.max.ms", LONG, 30000, None, READ_ONLY, MEDIUM,
+    Setting("socket.connection.setup.timeout.max.ms", LONG, 30000, None, READ_ONLY, MEDIUM,
             "Longest wait for such a connection after repeated failures."),
     Setting("connections.max.idle.ms", LONG, 600000, None, READ_ONLY, MEDIUM,
             "A connection without a request for this long is closed."),
@@ -41,9 +44,9 @@ NETWORK = (
             "Most connections that the broker keeps open."),
     Setting("max.connections.per.ip", INT, INT_MAX, AtLeast(0), CLUSTER_WIDE, MEDIUM,
             "Most connections from one address."),
-    planned("max.connections.per.ip.overrides", STRING, "", None, CLUSTER_WIDE, MEDIUM,
+    Setting("max.connections.per.ip.overrides", STRING, "", ConnectionCounts(), CLUSTER_WIDE, MEDIUM,
             "Other limits for single addresses, as address:count pairs."),
-    planned("max.connection.creation.rate", INT, INT_MAX, AtLeast(0), CLUSTER_WIDE, MEDIUM,
+    Setting("max.connection.creation.rate", INT, INT_MAX, AtLeast(0), CLUSTER_WIDE, MEDIUM,
             "Most new connections in a second."),
     Setting("queued.max.requests", INT, 500, AtLeast(1), READ_ONLY, HIGH,
             "Requests that may be in work before the broker stops reading from the network."),

@@ -14,6 +14,7 @@ from sskafka.model.setting import (
     Update,
     planned,
 )
+from sskafka.model.settings_table.unsupported import recovery_threads
 
 INT, LONG, STRING, LIST, BOOLEAN, DOUBLE = Type.INT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN, Type.DOUBLE
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
@@ -33,9 +34,9 @@ STORAGE = (
             "is offline.", fallbacks=(Fallback("log.dir"),)),
     planned("cordoned.log.dirs", LIST, (), None, PER_BROKER, MEDIUM,
             "Data directories that get no new partitions; * means all."),
-    planned("log.dir.failure.timeout.ms", LONG, 30000, AtLeast(1), READ_ONLY, LOW,
+    Setting("log.dir.failure.timeout.ms", LONG, 30000, AtLeast(1), READ_ONLY, LOW,
             "How long the broker tries to tell the controller of a failed directory before it stops."),
-    planned("num.recovery.threads.per.data.dir", INT, 2, AtLeast(1), CLUSTER_WIDE, HIGH,
+    recovery_threads("num.recovery.threads.per.data.dir", INT, 2, AtLeast(1), CLUSTER_WIDE, HIGH,
             "Threads for each data directory while logs are recovered at start."),
     Setting("log.segment.bytes", INT, 1073741824, AtLeast(SEGMENT_BYTES_MIN), CLUSTER_WIDE, HIGH,
             "Size at which a new segment file is begun."),
@@ -53,7 +54,7 @@ STORAGE = (
             "Bytes of log between two entries of the offset index."),
     Setting("log.index.size.max.bytes", INT, 10485760, AtLeast(4), CLUSTER_WIDE, MEDIUM,
             "Largest size of an index file; a full index begins a new segment."),
-    planned("log.preallocate", BOOLEAN, False, None, CLUSTER_WIDE, MEDIUM,
+    Setting("log.preallocate", BOOLEAN, False, None, CLUSTER_WIDE, MEDIUM,
             "Whether a new segment file is given its full size at once."),
     Setting("log.flush.interval.messages", LONG, LONG_MAX, AtLeast(1), CLUSTER_WIDE, HIGH,
             "Records after which the log is synced to disk; 1 syncs before every acknowledgement."),
@@ -113,11 +114,11 @@ STORAGE = (
     Setting("compression.type", STRING, "producer",
             OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")), CLUSTER_WIDE, HIGH,
             "Compression of stored batches; producer keeps what was sent."),
-    planned("compression.gzip.level", INT, -1, BetweenOr(1, 9, -1), CLUSTER_WIDE, MEDIUM,
+    Setting("compression.gzip.level", INT, -1, BetweenOr(1, 9, -1), CLUSTER_WIDE, MEDIUM,
             "Effort of gzip when the broker compresses."),
-    planned("compression.lz4.level", INT, 9, Between(1, 17), CLUSTER_WIDE, MEDIUM,
+    Setting("compression.lz4.level", INT, 9, Between(1, 17), CLUSTER_WIDE, MEDIUM,
             "Effort of lz4 when the broker compresses."),
-    planned("compression.zstd.level", INT, 3, Between(-131072, 22), CLUSTER_WIDE, MEDIUM,
+    Setting("compression.zstd.level", INT, 3, Between(-131072, 22), CLUSTER_WIDE, MEDIUM,
             "Effort of zstd when the broker compresses."),
     Setting("producer.id.expiration.ms", INT, 86400000, AtLeast(1), CLUSTER_WIDE, LOW,
             "How long a partition remembers a producer that has gone silent."),

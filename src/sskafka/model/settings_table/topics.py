@@ -13,7 +13,6 @@ from sskafka.model.setting import (
     Type,
     Update,
     Value,
-    planned,
 )
 from sskafka.model.settings_table.storage import SEGMENT_BYTES_MIN
 from sskafka.model.settings_table.unsupported import tiered_storage, tiered_tuning
@@ -51,11 +50,11 @@ TOPICS = (
     Setting("compression.type", STRING, "producer",
             OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")), DYNAMIC, MEDIUM,
             "Compression of stored batches; producer keeps what was sent.", fallbacks=(Fallback("compression.type"),)),
-    planned("compression.gzip.level", INT, -1, BetweenOr(1, 9, -1), DYNAMIC, MEDIUM,
+    Setting("compression.gzip.level", INT, -1, BetweenOr(1, 9, -1), DYNAMIC, MEDIUM,
             "Effort of gzip when the broker compresses.", fallbacks=(Fallback("compression.gzip.level"),)),
-    planned("compression.lz4.level", INT, 9, Between(1, 17), DYNAMIC, MEDIUM,
+    Setting("compression.lz4.level", INT, 9, Between(1, 17), DYNAMIC, MEDIUM,
             "Effort of lz4 when the broker compresses.", fallbacks=(Fallback("compression.lz4.level"),)),
-    planned("compression.zstd.level", INT, 3, Between(-131072, 22), DYNAMIC, MEDIUM,
+    Setting("compression.zstd.level", INT, 3, Between(-131072, 22), DYNAMIC, MEDIUM,
             "Effort of zstd when the broker compresses.", fallbacks=(Fallback("compression.zstd.level"),)),
     Setting("delete.retention.ms", LONG, 86400000, AtLeast(0), DYNAMIC, MEDIUM,
             "How long a tombstone is kept in a compacted topic.",
@@ -104,7 +103,7 @@ TOPICS = (
     Setting("min.insync.replicas", INT, 1, AtLeast(1), DYNAMIC, MEDIUM,
             "In-sync replicas that must have a record before acks=all is answered.",
             fallbacks=(Fallback("min.insync.replicas"),)),
-    planned("preallocate", BOOLEAN, False, None, DYNAMIC, MEDIUM,
+    Setting("preallocate", BOOLEAN, False, None, DYNAMIC, MEDIUM,
             "Whether a new segment file is given its full size at once.", fallbacks=(Fallback("log.preallocate"),)),
     tiered_tuning("remote.log.copy.disable", BOOLEAN, False, None, DYNAMIC, MEDIUM,
             "Whether the topic in tiered storage has become read-only there."),

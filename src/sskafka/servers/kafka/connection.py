@@ -300,6 +300,14 @@ class Connection(Outgoing):
 
     # -- back-pressure and ends
 
+    def hold(self) -> None:
+        """Read nothing until `release`: too many connections came at once."""
+        self._pause_reading()
+
+    def release(self) -> None:
+        if not self.closed:
+            self._maybe_resume_reading()
+
     def _pause_reading(self) -> None:
         if not self._reading_paused and self._transport is not None:
             self._reading_paused = True

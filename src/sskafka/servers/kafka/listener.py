@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import socket
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
 
@@ -12,6 +11,7 @@ from sskafka.model.counters import ConnectionCounters
 from sskafka.model.values import value
 from sskafka.servers.kafka.authorization import Authorizer
 from sskafka.servers.kafka.connection import Connection
+from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.registry import Api
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.storage.errors import StorageError
@@ -28,10 +28,11 @@ class ConnectionLimits:
     request_bytes_max: int
     idle_ms_max: int
     """Negative: connections may be idle for ever."""
-    connections_max: int
-    connections_per_ip_max: int
     parked_max: int
     """Answers that may wait on one connection before it is no longer read from."""
+    send_buffer_bytes: int = -1
+    receive_buffer_bytes: int = -1
+    """Sizes of the sockets' buffers; -1 leaves them to the operating system."""
 
 
 class Listener:
@@ -41,6 +42,7 @@ class Listener:
         apis: dict[int, Api],
         authorizer: Authorizer,
         limits: ConnectionLimits,
+        quotas: ConnectionQuotas,
         memory: RequestMemory,
         counters: ConnectionCounters,
         executor: Executor,
@@ -55,9 +57,9 @@ class Listener:
         self.receive_view = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.tick = 0
         self._limits = limits
+        self._quotas = quotas
         self._executor = executor
         self._connections: set[Connection] = set()
-        self._addresses: Counter[str] = Counter()
         self._address_of: dict[Connection, str] = {}
         self._to_flush: list[Connection] = []
         self._server: asyncio.Server | None = None
@@ -67,6 +69,12 @@ class Listener:
     async def start(self, bound: socket.socket, backlog: int) -> None:
         """Serve on a socket that is already bound: binding comes first, so that a taken port is known early."""
         self._loop = asyncio.get_running_loop()
+        for option, size in (
+            (socket.SO_SNDBUF, self._limits.send_buffer_bytes),
+            (socket.SO_RCVBUF, self._limits.receive_buffer_bytes),
+        ):
+            if size > 0:  # accepted sockets inherit it
+                bound.setsockopt(socket.SOL_SOCKET, option, size)
         self._server = await self._loop.create_server(lambda: Connection(self), sock=bound, backlog=backlog)
         self._reaper = self._loop.call_later(REAP_INTERVAL_S, self._reap_idle)
 
@@ -85,18 +93,19 @@ class Listener:
     # -- what connections call
 
     def admit(self, connection: Connection, address: str) -> bool:
-        if len(self._connections) >= self._limits.connections_max:
-            log.warning("refused %s: max.connections of %d is reached", connection.peer, self._limits.connections_max)
+        refusal = self._quotas.refusal(self.name, address)
+        if refusal is not None:
+            log.warning("refused %s: %s", connection.peer, refusal)
             self.counters.refused += 1
             return False
-        if self._addresses[address] >= self._limits.connections_per_ip_max:
-            log.warning("refused %s: max.connections.per.ip is reached", connection.peer)
-            self.counters.refused += 1
-            return False
+        assert self._loop is not None
         self._connections.add(connection)
-        self._addresses[address] += 1
         self._address_of[connection] = address
         self.counters.opened += 1
+        wait_s = self._quotas.admit(self.name, address, self._loop.time())
+        if wait_s > 0:
+            connection.hold()
+            self._loop.call_later(wait_s, connection.release)
         return True
 
     def forget(self, connection: Connection) -> None:
@@ -105,9 +114,7 @@ class Listener:
             return
         self._connections.discard(connection)
         self.counters.closed += 1
-        self._addresses[address] -= 1
-        if not self._addresses[address]:
-            del self._addresses[address]
+        self._quotas.forget(self.name, address)
 
     def flush_soon(self, connection: Connection) -> None:
         """Answers that become ready in one turn of the loop leave together."""

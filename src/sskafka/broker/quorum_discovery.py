@@ -1,0 +1,73 @@
+"""How a broker that lists no voters finds the metadata quorum: it asks controller.quorum.bootstrap.servers."""
+
+import asyncio
+import logging
+
+from sskafka.client.connection import Address, ConnectionOptions, connect
+from sskafka.client.errors import ClientError
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.listeners import parse_address
+from sskafka.model.settings import Settings
+from sskafka.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    RequestPartitionData,
+    RequestTopicData,
+)
+
+_log = logging.getLogger(__name__)
+
+SETTING = "controller.quorum.bootstrap.servers"
+RETRY_PAUSE_S = 0.2
+
+
+async def with_found_voters(settings: Settings) -> Settings:
+    """The settings, with controller.quorum.voters as the quorum itself tells them where only its addresses are set.
+
+    Raises KafkaError when no controller has answered within initial.broker.registration.timeout.ms."""
+    servers: tuple[str, ...] = settings[SETTING]
+    if not servers or settings.voters or "controller" in settings["process.roles"]:
+        return settings
+    timeout_ms: int = settings["initial.broker.registration.timeout.ms"]
+    problem = ""
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            while True:
+                for server in servers:
+                    try:
+                        voters = await _voters_known_to(_address(server), settings)
+                    except (ClientError, KafkaError) as error:
+                        problem = str(error)
+                        continue
+                    _log.info("%s says that the voters of the metadata quorum are %s", server, voters)
+                    return settings.with_voters(voters)
+                await asyncio.sleep(RETRY_PAUSE_S)
+    except TimeoutError:
+        text = f"none of {SETTING} ({', '.join(servers)}) has told the voters of the quorum: {problem}"
+        raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, text) from None
+
+
+def _address(server: str) -> Address:
+    parsed = parse_address(SETTING, server)
+    assert parsed is not None, "checked when the settings were read"
+    return Address(*parsed)
+
+
+async def _voters_known_to(address: Address, settings: Settings) -> str:
+    """`id@host:port` of each voter, as the node at `address` knows them."""
+    options = ConnectionOptions(
+        f"node-{settings['node.id']}",
+        connect_timeout_ms=settings["socket.connection.setup.timeout.ms"],
+        request_timeout_ms=settings["controller.socket.timeout.ms"],
+    )
+    connection = await connect(address, options)
+    try:
+        request = DescribeQuorumRequest([RequestTopicData("__cluster_metadata", [RequestPartitionData(0)])])
+        response = await connection.request(request, DescribeQuorumResponse)
+    finally:
+        connection.abort("the quorum is known")
+    nodes = [node for node in response.nodes if node.listeners]
+    voters = [f"{node.node_id}@{node.listeners[0].host}:{node.listeners[0].port}" for node in nodes]
+    if response.error_code or not voters:
+        raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"{address} knows no voters")
+    return ",".join(voters)

@@ -1,0 +1,111 @@
+"""How many connections a node takes: in all, of one listener, from one address, and how many new ones in a second.
+
+The listeners of one event loop share a `ConnectionQuotas`. Its limits may change while the node runs. A connection too
+many is refused; one that comes too soon after the others is admitted and waits before it is read from, as it would wait
+to be accepted by Apache Kafka.
+"""
+
+import logging
+import socket
+from collections import Counter
+from collections.abc import Mapping
+
+from sskafka.model.listeners import parse_connection_counts
+from sskafka.model.settings import Settings
+from sskafka.model.values import value
+
+log = logging.getLogger(__name__)
+
+
+@value
+class ListenerLimits:
+    connections_max: int
+    creations_per_second: int
+
+
+class ConnectionQuotas:
+    def __init__(self, settings: Settings) -> None:
+        self._count = 0
+        self._by_listener: Counter[str] = Counter()
+        self._by_address: Counter[str] = Counter()
+        self._rates: dict[str, CreationRate] = {}
+        self.apply(settings)
+
+    def apply(self, settings: Settings) -> None:
+        """Take over limits that were changed at run time; connections that are open stay open."""
+        self._settings = settings
+        self._connections_max: int = settings["max.connections"]
+        self._per_address_max: int = settings["max.connections.per.ip"]
+        self._overrides = resolved_counts(settings["max.connections.per.ip.overrides"])
+        self._limits: dict[str, ListenerLimits] = {}
+
+    def refusal(self, listener: str, address: str) -> str | None:
+        """Why a connection is refused; None when it may be admitted."""
+        if self._count >= self._connections_max:
+            return f"max.connections of {self._connections_max} is reached"
+        limit = self._limits_of(listener).connections_max
+        if self._by_listener[listener] >= limit:
+            return f"max.connections of {limit} is reached on the listener {listener}"
+        allowed = self._overrides.get(address, self._per_address_max)
+        if self._by_address[address] >= allowed:
+            return f"max.connections.per.ip of {allowed} is reached"
+        return None
+
+    def admit(self, listener: str, address: str, now_s: float) -> float:
+        """Count a connection; gives the seconds that it has to wait before it is read from."""
+        self._count += 1
+        self._by_listener[listener] += 1
+        self._by_address[address] += 1
+        of_all = self._rate("").wait_s(self._settings["max.connection.creation.rate"], now_s)
+        of_listener = self._rate(listener).wait_s(self._limits_of(listener).creations_per_second, now_s)
+        return max(of_all, of_listener)
+
+    def forget(self, listener: str, address: str) -> None:
+        self._count -= 1
+        for counts, key in ((self._by_listener, listener), (self._by_address, address)):
+            counts[key] -= 1
+            if not counts[key]:
+                del counts[key]
+
+    def _limits_of(self, listener: str) -> ListenerLimits:
+        limits = self._limits.get(listener)
+        if limits is None:
+            names = ("max.connections", "max.connection.creation.rate")
+            limits = self._limits[listener] = ListenerLimits(
+                *(self._settings.for_listener(listener, name) for name in names)
+            )
+        return limits
+
+    def _rate(self, listener: str) -> "CreationRate":
+        return self._rates.setdefault(listener, CreationRate())
+
+
+class CreationRate:
+    """Spreads connections over time: those of one second may come at once, the others wait for their turn."""
+
+    def __init__(self) -> None:
+        self._tokens = 0.0
+        self._filled_s: float | None = None
+
+    def wait_s(self, per_second: int, now_s: float) -> float:
+        """Count a connection; gives the seconds until its turn."""
+        if self._filled_s is None:
+            self._tokens = float(per_second)
+        else:
+            self._tokens = min(float(per_second), self._tokens + (now_s - self._filled_s) * per_second)
+        self._filled_s = now_s
+        self._tokens -= 1
+        return max(0.0, -self._tokens / per_second) if per_second > 0 else 0.0
+
+
+def resolved_counts(text: str) -> Mapping[str, int]:
+    """Limits of single addresses; those of host names hold for every address of the host."""
+    counts: dict[str, int] = {}
+    for host, count in parse_connection_counts(text).items():
+        try:
+            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except OSError as error:
+            log.warning("max.connections.per.ip.overrides: %s cannot be resolved: %s", host, error)
+            continue
+        counts |= {str(address[0]): count for *_, address in found}
+    return counts
