@@ -17,6 +17,11 @@ from wire_connection import Connection, values_batch, values_in
 from sskafka.model.errors import ErrorCode
 from sskafka.records.batch import iter_headers
 from sskafka.records.record import decode_records
+from sskafka.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from sskafka.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
@@ -168,6 +173,56 @@ def test_a_failed_directory_moves_leadership_and_the_rest_serves(
         codes = {Path(result.log_dir): result.error_code for result in results}
         assert (codes[where[0]], codes[where[1]]) == (ErrorCode.KAFKA_STORAGE_ERROR, 0)
     assert f"log directory {where[0]} is offline" in two.log
+    assert "Traceback" not in two.log
+
+
+def reassign(connection: Connection, partition: int, replicas: list[int]) -> None:
+    wanted = ReassignableTopic(TOPIC, [ReassignablePartition(partition, replicas)])
+    answer = connection.call(AlterPartitionReassignmentsRequest(topics=[wanted]), version=1)
+    assert answer.responses[0].partitions[0].error_code == 0, answer
+
+
+def replicas_of(connection: Connection, partition: int) -> list[int]:
+    found = {part.partition_index: part for part in connection.topic_metadata(TOPIC).partitions}
+    return found[partition].replica_nodes
+
+
+@pytest.mark.parametrize("since", ["run time", "start"])
+def test_a_replica_that_leaves_and_comes_back_needs_no_offline_directory(
+    two_brokers: tuple[BrokerProcess, BrokerProcess], tmp_path: Path, since: str
+) -> None:
+    """It begins anew in a directory that works; found there again after a repair, the old copy is set aside."""
+    one, two = two_brokers
+    with Connection(one.bootstrap) as connection:
+        create_on_second(connection)
+        with Connection(two.bootstrap) as second:
+            for partition in (0, 1):
+                wait_until(lambda p=partition: leader_and_isr(connection, p) == (2, [1, 2]), "broker 2 leads")
+                wait_until(lambda p=partition: second.fetch(TOPIC, 0, p).error_code == 0, "and knows it")
+            assert second.produce(TOPIC, values_batch(b"old"), 0).error_code == 0
+            where = {partition: Path(places[0][0]) for partition, places in homes(second).items()}
+        if since == "start":
+            two.stop()
+        where[0].rename(tmp_path / "away")
+        if since == "start":
+            where[0].write_text("this is no directory")
+            two.start()
+        wait_until(lambda: leader_and_isr(connection, 0) == (1, [1]), "the other replica leads")
+        reassign(connection, 0, [1])
+        wait_until(lambda: replicas_of(connection, 0) == [1], "it has left")
+        wait_until(lambda: connection.produce(TOPIC, values_batch(b"new"), 0).error_code == 0, "records are taken")
+        reassign(connection, 0, [2, 1])
+        wait_until(lambda: leader_and_isr(connection, 0)[1] == [1, 2], "it is back and in sync")
+        with Connection(two.bootstrap) as second:
+            assert homes(second)[0] == [(str(where[1]), False)]
+        two.stop()
+        where[0].unlink(missing_ok=True)
+        (tmp_path / "away").rename(where[0])
+        two.start()
+        wait_until(lambda: leader_and_isr(connection, 0)[1] == [1, 2], "in sync after the repair")
+        with Connection(two.bootstrap) as second:
+            assert homes(second)[0] == [(str(where[1]), False)]
+    assert stored_values(where[1] / f"{TOPIC}-0") == [b"old", b"new"]
     assert "Traceback" not in two.log
 
 

@@ -274,8 +274,8 @@ class ReplicaManager:
         state = topic.partitions[index]
         replicas = self._topics.get(topic_id)
         if self.broker_id not in state.replicas:
-            if replicas is not None and index in replicas.partitions:
-                self._remove_replica(replicas, index)
+            if replicas is not None:
+                self._maybe_remove(replicas, index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             return
         replicas = replicas or self._add_topic(topic)
         partition = replicas.partitions.get(index)
@@ -358,17 +358,21 @@ class ReplicaManager:
 
     def _delete(self, topic_id: Uuid, index: int) -> None:
         replicas = self._topics.get(topic_id)
-        if replicas is not None and index in replicas.partitions:
-            self._remove_replica(replicas, index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if replicas is not None:
+            self._maybe_remove(replicas, index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     def _forget_topic(self, topic_id: Uuid) -> None:
         replicas = self._topics.pop(topic_id, None)
         if replicas is not None:
             del self._topics[replicas.name]
 
-    def _remove_replica(
-        self, replicas: TopicReplicas, index: int, error: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    ) -> None:
+    def _maybe_remove(self, replicas: TopicReplicas, index: int, error: ErrorCode) -> None:
+        if index in replicas.partitions:
+            self._remove_replica(replicas, index, error)
+        elif replicas.offline.pop(index, None) is not None:
+            self._logs.forget_offline(TopicPartition(replicas.name, index))
+
+    def _remove_replica(self, replicas: TopicReplicas, index: int, error: ErrorCode) -> None:
         topic_partition = replicas.partitions[index].topic_partition
         self._drop(replicas, index, error)
         try:

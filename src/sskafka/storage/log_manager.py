@@ -227,6 +227,15 @@ class LogManager:
                 path = self._set_aside(directory, topic_partition, DELETE_SUFFIX)
                 self._doomed.append((now_ms + log.config.file_delete_delay_ms, path))
 
+    def forget_offline(self, topic_partition: TopicPartition) -> None:
+        """The replica was taken from this broker while its directory was offline.
+
+        What is left of it there is not looked at any more; a replica that comes back begins in another directory."""
+        self._out_of_reach = {known for known in self._out_of_reach if known[0] != topic_partition}
+        for directory in self._all_directories():
+            if not directory.is_online and topic_partition in directory.logs:
+                directory.logs.pop(topic_partition).abandon()
+
     def stray_directories(self) -> list[str]:
         """Partition directories that nobody has asked for; they are left alone."""
         return [
