@@ -11,6 +11,9 @@ from sskafka.partition.truncation import EpochEnd
 from sskafka.replication import fetcher, partition
 from sskafka.replication.isr_changes import IsrChanges
 from sskafka.replication.partition import FollowerPosition, Partition, PartitionRead
+from sskafka.servers.kafka.handlers.produce import ProduceHandler
+from sskafka.storage import log
+from sskafka.storage.log import AppendInfo
 
 Bug = Callable[[pytest.MonkeyPatch], None]
 
@@ -92,6 +95,35 @@ def change_forgotten_while_the_controller_is_away(patch: pytest.MonkeyPatch) -> 
 
     patch.setattr(IsrChanges, "_answered", forget)
 
+
+def duplicate_answered_before_it_is_committed(patch: pytest.MonkeyPatch) -> None:
+    """A batch that is repeated at a leader which alone has it is no safer for that."""
+    append = ProduceHandler._append
+
+    def believe(self: ProduceHandler, *arguments: Any) -> tuple[Partition, AppendInfo]:
+        found, info = append(self, *arguments)
+        if info.duplicate:
+            found.watermarks.high_watermark = max(found.high_watermark, info.last_offset + 1)
+        return found, info
+
+    patch.setattr(ProduceHandler, "_append", believe)
+
+
+def producers_survive_truncation(patch: pytest.MonkeyPatch) -> None:
+    """Batches that were cut off count as written: repeated at this replica once it leads, they are lost."""
+    patch.setattr(log, "rebuild_producers", lambda *_, **__: None)
+
+
+def producers_forgotten_at_truncation(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(log, "rebuild_producers", lambda segments, snapshots, state, *_, **__: state.clear())
+
+
+BUGS_OF_IDEMPOTENCE: tuple[Bug, ...] = (
+    duplicate_answered_before_it_is_committed,
+    producers_survive_truncation,
+    producers_forgotten_at_truncation,
+)
+"""Found where producers repeat their batches."""
 
 BUGS: tuple[Bug, ...] = (
     high_watermark_at_the_append,

@@ -79,7 +79,7 @@ class Run:
         """To a broker that leads, or that may still believe so."""
         self._produce_later()
         index = self.random.randrange(self.partitions)
-        brokers = [broker for broker in self.cluster.brokers.values() if _leads(broker, index)]
+        brokers = [broker for broker in self.cluster.brokers.values() if leads(broker, index)]
         if not brokers:
             return
         values = [f"{self._next_value + number}".encode() for number in range(self.random.randint(1, 3))]
@@ -107,21 +107,22 @@ class Run:
 
     def _fault(self) -> None:
         self._fault_later()
-        fault = self.random.choice(
-            (
-                self._kill,
-                self._kill,
-                self._cut_power,
-                self._cut_link,
-                self._move_leader,
-                self._send_controller_away,
-                self._checkpoint,
-                self._delete_records,
-                self._cut_off_leader,
-            )
-        )
+        fault = self.random.choice(self._possible_faults())
         self.faults.append(f"{self.time.elapsed_ms:.0f} {fault.__name__}")
         fault()
+
+    def _possible_faults(self) -> tuple[Callable[[], None], ...]:
+        return (
+            self._kill,
+            self._kill,
+            self._cut_power,
+            self._cut_link,
+            self._move_leader,
+            self._send_controller_away,
+            self._checkpoint,
+            self._delete_records,
+            self._cut_off_leader,
+        )
 
     def _kill(self) -> None:
         self._take_down(self.cluster.stop, lost_data=False)
@@ -200,7 +201,7 @@ class Run:
     def _delete_records(self) -> None:
         index = self.random.randrange(self.partitions)
         leader = self.cluster.leader(index)
-        if leader is None or not _leads(leader, index):
+        if leader is None or not leads(leader, index):
             return
         partition = leader.partition(TOPIC_ID, index)
         partition.start_at(self.random.randint(partition.log.log_start_offset, partition.high_watermark))
@@ -230,7 +231,7 @@ class Run:
         self.history.check_acknowledged()
 
 
-def _leads(broker: ReplicaBroker, index: int) -> bool:
+def leads(broker: ReplicaBroker, index: int) -> bool:
     partition = broker.maybe_partition(TOPIC_ID, index)
     return partition is not None and partition.is_leader
 

@@ -3,10 +3,12 @@
 pytest tests/simulation/test_replica_simulation.py                     60 seeds
 REPLICA_SEEDS=2000 pytest -n 2 tests/simulation/test_replica_...       more of them
 REPLICA_SEED=123 pytest tests/simulation/test_replica_simulation.py    one, exactly as it was
+REPLICA_WRITER_SEEDS, REPLICA_WRITER_SEED                              the same with idempotent producers
 """
 
 import pytest
 from replica_run import run_seed
+from replica_writer_run import run_writer_seed
 from seeds import name_of, seed_groups
 
 
@@ -14,6 +16,12 @@ from seeds import name_of, seed_groups
 def test_invariants_hold(seeds: range) -> None:
     for seed in seeds:
         run_seed(seed)
+
+
+@pytest.mark.parametrize("seeds", seed_groups("REPLICA_WRITER_", 20, 5), ids=name_of)
+def test_an_idempotent_producer_writes_once_and_in_order(seeds: range) -> None:
+    for seed in seeds:
+        run_writer_seed(seed)
 
 
 def test_a_seed_replays_exactly() -> None:
