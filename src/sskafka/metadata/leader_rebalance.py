@@ -1,8 +1,10 @@
 """Leadership drifts away from the preferred replicas as brokers come and go; from time to time it is brought back.
 
-A broker takes part when more than `imbalance_percentage` of the partitions that prefer it are led by others. Asked for
-every leader.imbalance.check.interval.seconds where auto.leader.rebalance.enable is on.
+Asked for every leader.imbalance.check.interval.seconds where auto.leader.rebalance.enable is on. As in Kafka's KRaft
+controller every partition counts whose preferred replica could lead it, however few they are.
 """
+
+from collections.abc import Iterator
 
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.elect_leaders import preferred_leader_change
@@ -17,14 +19,14 @@ ELECTIONS_MAX = 1000
 
 
 def plan_leader_rebalance(
-    image: ClusterImage, settings: Settings, *, imbalance_percentage: int = 10, elections_max: int = ELECTIONS_MAX
+    image: ClusterImage, settings: Settings, *, elections_max: int = ELECTIONS_MAX
 ) -> Decision[bool]:
     """The response says whether there may be more to do at once."""
     if not settings["auto.leader.rebalance.enable"]:
         return Decision((), False)
     rules = ElectionRules(image, settings)
     records: list[MetadataRecord] = []
-    for topic, number in _misled(image, imbalance_percentage):
+    for topic, number in _misled(image):
         if len(records) == elections_max:
             return Decision(records, True)
         try:
@@ -34,18 +36,7 @@ def plan_leader_rebalance(
     return Decision(records, False)
 
 
-def _misled(image: ClusterImage, imbalance_percentage: int) -> list[tuple[TopicImage, int]]:
-    """The partitions of imbalanced brokers that these do not lead."""
-    preferring: dict[int, int] = {}
-    misled: dict[int, list[tuple[TopicImage, int]]] = {}
+def _misled(image: ClusterImage) -> Iterator[tuple[TopicImage, int]]:
     for topic, number, state in image.partitions():
-        broker_id = state.preferred_leader
-        preferring[broker_id] = preferring.get(broker_id, 0) + 1
-        if state.leader != broker_id and image.is_active(broker_id):
-            misled.setdefault(broker_id, []).append((topic, number))
-    return [
-        partition
-        for broker_id, partitions in misled.items()
-        if len(partitions) * 100 > preferring[broker_id] * imbalance_percentage
-        for partition in partitions
-    ]
+        if state.leader != state.preferred_leader and image.is_active(state.preferred_leader):
+            yield topic, number

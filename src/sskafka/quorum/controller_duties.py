@@ -84,8 +84,14 @@ class ControllerDuties:
             self._timers["leaders"] = self._loop.call_later(interval_s, self._rebalance)
 
     def _rebalance(self) -> None:
-        self._submit(self._decisions.rebalance_leaders)
+        self._submit(self._decisions.rebalance_leaders, self._rebalanced)
         self._rebalance_later()
+
+    def _rebalanced(self, is_more_to_do: bool) -> None:
+        """So many partitions that one decision did not get through them: the next one follows at once."""
+        if is_more_to_do and "leaders" in self._timers:
+            self._timers["leaders"].cancel()
+            self._rebalance()
 
     # ---- an idle log
 
@@ -102,14 +108,20 @@ class ControllerDuties:
 
     # ---- decisions that nobody waits for
 
-    def _submit(self, decide: Callable[[ClusterImage], Decision[Any]]) -> None:
-        task = self._loop.create_task(self._decide(decide))
+    def _submit(
+        self, decide: Callable[[ClusterImage], Decision[Any]], done: Callable[[Any], None] | None = None
+    ) -> None:
+        task = self._loop.create_task(self._decide(decide, done))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _decide(self, decide: Callable[[ClusterImage], Decision[Any]]) -> None:
+    async def _decide(
+        self, decide: Callable[[ClusterImage], Decision[Any]], done: Callable[[Any], None] | None
+    ) -> None:
         try:
-            await self._controller.submit(decide)
+            response = await self._controller.submit(decide)
+            if done is not None:
+                done(response)
         except KafkaError as error:
             if error.code is not ErrorCode.NOT_CONTROLLER:
                 _log.exception("a duty of the controller was not done")

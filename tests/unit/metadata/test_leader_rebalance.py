@@ -29,10 +29,15 @@ def test_leadership_comes_back_to_the_preferred_replicas() -> None:
     assert list(plan_leader_rebalance(image, SETTINGS).records) == []
 
 
-def test_a_small_imbalance_is_left_alone() -> None:
-    image = drifted()
-    assert list(plan_leader_rebalance(image, SETTINGS, imbalance_percentage=100).records) == []
-    assert len(plan_leader_rebalance(image, SETTINGS, imbalance_percentage=99).records) == 4
+def test_one_partition_of_many_is_brought_back_too() -> None:
+    """Apache Kafka 4 has no leader.imbalance.per.broker.percentage any more."""
+    image = with_topic(cluster(3), "t", 60, 3)
+    topic = image.topics_by_name["t"]
+    state = topic.partitions[7]
+    replayed(image, [PartitionChangeRecord(7, topic.topic_id, leader=state.replicas[1])])
+    assert misled(image) == 1
+    assert decided(image, plan_leader_rebalance(image, SETTINGS)) is False
+    assert misled(image) == 0
 
 
 def test_many_elections_are_made_in_steps() -> None:
