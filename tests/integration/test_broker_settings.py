@@ -18,7 +18,7 @@ from sskafka.wire.messages.describe_producers import DescribeProducersRequest, T
 def test_auto_creation_follows_the_settings(start_broker: StartBroker) -> None:
     broker = start_broker({"num.partitions": 6})
     with Connection(broker.bootstrap) as connection:
-        assert len(connection.topic_metadata("made", create=True).partitions) == 6
+        assert len(connection.auto_create_topic("made").partitions) == 6
     broker.stop()
     broker.settings["auto.create.topics.enable"] = "false"
     with Connection(broker.start().bootstrap) as connection:
@@ -33,11 +33,11 @@ def test_environment_and_command_line_win_over_the_file(tmp_path: Path, monkeypa
     broker = BrokerProcess(tmp_path / "broker", {"num.partitions": 2})
     try:
         with Connection(broker.start().bootstrap) as connection:
-            assert len(connection.topic_metadata("by-environment", create=True).partitions) == 3
+            assert len(connection.auto_create_topic("by-environment").partitions) == 3
         broker.stop()
         broker.options = ("--set", "num.partitions=4")
         with Connection(broker.start().bootstrap) as connection:
-            assert len(connection.topic_metadata("by-option", create=True).partitions) == 4
+            assert len(connection.auto_create_topic("by-option").partitions) == 4
     finally:
         broker.close()
 

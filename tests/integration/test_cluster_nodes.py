@@ -107,6 +107,17 @@ def test_brokers_pass_on_what_only_the_controller_can_do(node: StartNode) -> Non
         assert directories == {number: directory_id(broker) for number, broker in enumerate(brokers, 1)}
 
 
+def test_a_topic_that_a_broker_creates_has_the_numbers_of_that_broker(node: StartNode) -> None:
+    node(CONTROLLER_ID).start()
+    brokers = [node(1, {"num.partitions": 5}).start(), node(2, {"default.replication.factor": 2}).start()]
+    wait_until(lambda: live_brokers(brokers[0]) == {1, 2}, "both brokers are unfenced")
+    for number, broker, partitions, replicas in ((1, brokers[0], 5, 1), (2, brokers[1], 1, 2)):
+        with Connection(broker.bootstrap) as connection:
+            created = connection.auto_create_topic(f"auto-{number}")
+        assert len(created.partitions) == partitions
+        assert {len(partition.replica_nodes) for partition in created.partitions} == {replicas}
+
+
 def test_a_controller_that_was_killed_comes_back_and_its_brokers_go_on(node: StartNode) -> None:
     controller = node(CONTROLLER_ID).start()
     broker = node(1).start()

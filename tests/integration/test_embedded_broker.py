@@ -51,7 +51,7 @@ def test_settings() -> None:
         sskafka.Broker({"num.partitions": 4, "auto.create.topics.enable": True}) as broker,
         Connection(broker.bootstrap_servers) as connection,
     ):
-        assert len(connection.topic_metadata("topic", create=True).partitions) == 4
+        assert len(connection.auto_create_topic("topic").partitions) == 4
 
 
 def test_the_door_for_adr_0011() -> None:

@@ -1,14 +1,17 @@
 """Topics on the wire: names, metadata, descriptions in pages, ids."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from broker_process import StartBroker
 from wire_connection import Connection, produce_request, values_batch, values_in
 
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID
 from sskafka.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from sskafka.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from sskafka.wire.messages.describe_cluster import DescribeClusterRequest
 from sskafka.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from sskafka.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 from sskafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -42,17 +45,52 @@ def test_metadata_creates_topics_only_when_asked(connection: Connection, topic: 
     assert connection.topic_metadata(topic, create=False).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert connection.topic_metadata(topic, create=False).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     created = connection.topic_metadata(topic, create=True)
-    assert created.error_code in (0, ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    while created.error_code != 0:  # as clients do
-        created = connection.topic_metadata(topic, create=True)
-    assert [p.partition_index for p in created.partitions] == [0]
+    assert (created.error_code, created.partitions) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, [])
+    assert [p.partition_index for p in connection.auto_create_topic(topic).partitions] == [0]
+
+
+def test_a_topic_that_is_named_twice_is_created_and_described_once(connection: Connection, topic: str) -> None:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)] * 2, allow_auto_topic_creation=True)
+    (unknown,) = connection.call(request, version=12).topics
+    assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    connection.auto_create_topic(topic)
+    (described,) = connection.call(request, version=12).topics
+    assert (described.error_code, described.name) == (0, topic)
 
 
 @pytest.mark.usefixtures("_ours")
-def test_a_topic_may_be_named_twice_where_it_is_created(connection: Connection, topic: str) -> None:
-    request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)] * 2, allow_auto_topic_creation=True)
-    assert {t.error_code for t in connection.call(request, version=12).topics} == {0}
-    assert connection.produce(topic, values_batch(b"value")).error_code == 0
+@pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state"])
+def test_internal_topics_are_created_as_their_coordinators_need_them(start_broker: StartBroker, name: str) -> None:
+    with Connection(start_broker().bootstrap) as connection:
+        unknown = connection.topic_metadata(name, create=True)
+        assert (unknown.error_code, unknown.is_internal) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, True)
+        assert len(connection.auto_create_topic(name).partitions) == 50
+
+
+def test_an_internal_topic_that_nobody_keeps_is_not_created(start_broker: StartBroker) -> None:
+    name = "__share_group_state"
+    with Connection(start_broker().bootstrap) as connection:
+        for _ in range(2):
+            unknown = connection.topic_metadata(name, create=True)
+            assert (unknown.error_code, unknown.is_internal) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, True)
+        connection.auto_create_topic("another")
+        assert connection.topic_metadata(name).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_topic_id_counts_for_more_than_a_name(connection: Connection, topic: str) -> None:
+    request = MetadataRequest(topics=[MetadataRequestTopic(b"z" * 16, topic)], allow_auto_topic_creation=True)
+    (answer,) = connection.call(request, version=12).topics
+    assert (answer.error_code, answer.name) == (ErrorCode.UNKNOWN_TOPIC_ID, None)
+    assert connection.topic_metadata(topic).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_broker_is_in_a_rack_only_when_it_is_told(start_broker: StartBroker, tmp_path: Path) -> None:
+    for directory, settings, rack in (("a", {}, None), ("b", {"broker.rack": "r1"}, "r1")):
+        broker = start_broker(settings, directory=tmp_path / directory)
+        with Connection(broker.bootstrap) as connection:
+            (described,) = connection.call(MetadataRequest(topics=[]), version=12).brokers
+            assert described.rack == rack
+            assert [node.rack for node in connection.call(DescribeClusterRequest(), version=1).brokers] == [rack]
 
 
 @pytest.mark.parametrize("version", range(14))

@@ -101,6 +101,17 @@ class Connection:
         request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=create)
         return self.call(request, version=12).topics[0]
 
+    def auto_create_topic(self, name: str) -> Any:
+        """Asks for the topic, as clients do, until it has been created; returns its description."""
+        described: list[Any] = []
+
+        def is_created() -> bool:
+            described[:] = [self.topic_metadata(name, create=True)]
+            return bool(described[0].error_code == 0)
+
+        wait_until(is_created, f"{name} is created")
+        return described[0]
+
     def produce(self, topic: str, batch: bytes, partition: int = 0, acks: int = -1) -> PartitionProduceResponse:
         response = self.call(produce_request(topic, batch, partition, acks), PRODUCE_VERSION)
         return response.responses[0].partition_responses[0]

@@ -55,7 +55,7 @@ class Settings:
     ) -> "Settings":
         """Raises SettingError for a value that cannot be used; complaints that need not stop a broker are `.warnings`.
 
-        `host_name` is what the machine calls itself: the rack and the advertised host where none is set.
+        `host_name` is what the machine calls itself: the advertised host where none is set.
         """
         warnings: list[str] = []
         static = static_values(file or {}, environment or {}, overrides or {}, warnings)
@@ -185,8 +185,6 @@ class Settings:
         found = _first_given(setting, self.layers())
         if found is not None:
             return found
-        if setting.name == "broker.rack":
-            return self.host_name or None
         return default_of(setting)
 
     def _topic_default(self, setting: Setting) -> Value:

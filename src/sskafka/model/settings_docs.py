@@ -58,7 +58,6 @@ def _introduction() -> str:
 def _differences() -> str:
     rows = [row for row in BROKER_SETTINGS.values() if row.kafka_default is not None]
     lines = [f"- `{row.name}`: {_value(row.default)} (Kafka: {_value(row.kafka_default)})\n" for row in rows]
-    lines.append("- `broker.rack`: the host's name (Kafka: none)\n")
     lines.append("- `node.id`, `process.roles`, `controller.listener.names`: need not be set (Kafka: required)\n")
     lines.append("- `log.segment.bytes`, `segment.bytes`: from 14 bytes on (Kafka: from 1 MiB on)\n")
     return "## Where defaults differ from Apache Kafka\n\n" + "".join(lines)

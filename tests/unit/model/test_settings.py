@@ -217,8 +217,8 @@ def test_a_bad_brokers_list_is_refused() -> None:
         resolve({}, {"BROKERS": "broker-1:80"})
 
 
-def test_the_rack_is_the_host_unless_set() -> None:
-    assert Settings.resolve(host_name="box")["broker.rack"] == "box"
+def test_a_broker_is_in_no_rack_unless_one_is_set() -> None:
+    assert Settings.resolve(host_name="box")["broker.rack"] is None
     assert Settings.resolve({"broker.rack": "r1"}, host_name="box")["broker.rack"] == "r1"
 
 

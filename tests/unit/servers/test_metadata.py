@@ -1,6 +1,5 @@
 """Metadata, in versions that differ in what they can say."""
 
-import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +22,6 @@ def test_an_unknown_topic_id_is_answered_also_where_a_topic_must_have_a_name(ver
     connection: Any = SimpleNamespace(authorizer=AllowAll(), principal="User:me", listener_name="PLAINTEXT")
     asked = MetadataRequest(topics=[MetadataRequestTopic(topic_id=bytes(range(16)), name=None)])
     request = Request(connection, version, 1, None, memoryview(b""), 0, 0)
-    answer = asyncio.run(handler.metadata(asked, request))
+    answer = handler.metadata(asked, request)
     (topic,) = decode(MetadataResponse, version, encode(answer, version)).topics
     assert (topic.error_code, topic.name) == (ErrorCode.UNKNOWN_TOPIC_ID, name)

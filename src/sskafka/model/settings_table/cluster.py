@@ -14,7 +14,7 @@ NODE = (
     Setting("process.roles", LIST, ("broker", "controller"), EachOf(("broker", "controller")), READ_ONLY, HIGH,
             "What this node is: a broker, a controller (member of the metadata quorum), or both."),
     Setting("broker.rack", STRING, None, None, READ_ONLY, MEDIUM,
-            "Where this broker stands; replicas are spread over racks. The host's name when not set."),
+            "Rack of this broker. Replicas are spread across racks."),
     Setting("auto.create.topics.enable", BOOLEAN, True, None, READ_ONLY, HIGH,
             "Whether asking for an unknown topic creates it."),
     Setting("delete.topic.enable", BOOLEAN, True, None, READ_ONLY, HIGH,

@@ -95,7 +95,7 @@ def register_broker_apis(
     registry.add(ApiKey.API_VERSIONS, ApiVersionsHandler(registry, view).handle)
     quorum.register(registry, is_advertised=False)
     ControllerHandlers(controller).register(registry, is_advertised=False)
-    MetadataHandler(view, TopicCreation(controller, settings)).register(registry)
+    MetadataHandler(view, TopicCreation(controller, settings, registry.spawn)).register(registry)
     TopicPartitionsHandler(view, settings["max.request.partition.size.limit"]).register(registry)
     ClusterHandler(view).register(registry)
     TopicHandlers(controller).register(registry)

@@ -1,37 +1,62 @@
-"""Topics that come into being because somebody asked about them (auto.create.topics.enable)."""
+"""Topics that come into being because a client asked about them (auto.create.topics.enable).
 
+As in Kafka the client is not kept waiting: it is told UNKNOWN_TOPIC_OR_PARTITION, a retriable error, while the
+controller creates the topic, and finds the topic when it asks again.
+"""
+
+import logging
+from collections.abc import Iterable
+
+from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, internal_topic
 from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import INTERNAL_TOPICS
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.controller import ANSWER_TIMEOUT_MS, Controller
-from sskafka.servers.kafka.creation_warnings import CreationWarnings
 from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.registry import Spawn
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
-USE_DEFAULT = -1
+log = logging.getLogger(__name__)
+
+_OUTCOMES = {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}
 
 
 class TopicCreation:
-    def __init__(self, controller: Controller, settings: Settings) -> None:
+    def __init__(self, controller: Controller, settings: Settings, spawn: Spawn) -> None:
         self._controller = controller
         self._settings = settings
-        self._warnings = CreationWarnings()
+        self._spawn = spawn
+        self._under_way: set[str] = set()
 
     @property
     def automatic(self) -> bool:
         return bool(self._settings["auto.create.topics.enable"])
 
-    async def create_automatically(self, names: list[str]) -> None:
-        """With the broker's default numbers of partitions and replicas; whoever loses a race finds the topic there."""
-        wanted = [CreatableTopic(name, num_partitions=USE_DEFAULT, replication_factor=USE_DEFAULT) for name in names]
-        message = CreateTopicsRequest(topics=wanted)
+    def create_soon(self, names: Iterable[str]) -> None:
+        """Ask the controller for the topics, unless it is being asked already."""
+        wanted = [topic for name in names if name not in self._under_way and (topic := self._wanted(name)) is not None]
+        if wanted:
+            self._under_way |= {topic.name for topic in wanted}
+            self._spawn(self._create(wanted))
+
+    def _wanted(self, name: str) -> CreatableTopic | None:
+        """The topic with this broker's default numbers; None for an internal topic that nobody here keeps."""
+        if name in {CONSUMER_OFFSETS, TRANSACTION_STATE}:
+            return internal_topic(name, self._settings, self._controller.image)
+        if name in INTERNAL_TOPICS:
+            return None
+        partitions, replicas = self._settings["num.partitions"], self._settings["default.replication.factor"]
+        return CreatableTopic(name, num_partitions=partitions, replication_factor=replicas)
+
+    async def _create(self, wanted: list[CreatableTopic]) -> None:
+        names = [topic.name for topic in wanted]
         try:
-            response = await self._controller.ask(message, ANSWER_TIMEOUT_MS)
-        except Exception as error:  # who asked is told that there is no such topic
-            for name in names:
-                self._warnings.failed(name, error_code_of(error)[1])
-            return
-        for topic in response.topics:
-            if topic.error_code in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
-                self._warnings.created(topic.name)
-            else:
-                self._warnings.failed(topic.name, topic.error_message)
+            response = await self._controller.ask(CreateTopicsRequest(topics=wanted), ANSWER_TIMEOUT_MS)
+        except Exception as error:  # the client asks again
+            log.warning("topics %s could not be created: %s", ", ".join(names), error_code_of(error)[1])
+        else:
+            for topic in response.topics:
+                if topic.error_code not in _OUTCOMES:
+                    log.warning("topic %s could not be created: %s", topic.name, topic.error_message)
+        finally:
+            self._under_way -= set(names)

@@ -1,5 +1,7 @@
 """Metadata: who is in the cluster and who leads what."""
 
+from collections.abc import Iterable
+
 from sskafka.metadata.image import TopicImage
 from sskafka.metadata.partition_image import PartitionImage
 from sskafka.model.errors import ErrorCode
@@ -31,12 +33,12 @@ class MetadataHandler:
     def register(self, registry: Registry) -> None:
         registry.add_message(ApiKey.METADATA, self.metadata)
 
-    async def metadata(self, message: MetadataRequest, request: Request) -> MetadataResponse:
+    def metadata(self, message: MetadataRequest, request: Request) -> MetadataResponse:
         if message.topics is None or (not message.topics and request.version == ALL_TOPICS_IF_EMPTY):
             topics = self._all_topics(message, request)
         else:
-            await self._create_missing(message, request)
-            topics = [self._asked_topic(asked, message, request) for asked in message.topics]
+            self._create_missing(message, request)
+            topics = [self._asked_topic(asked, message, request) for asked in _once_each(message.topics)]
         view = self._view
         return MetadataResponse(
             brokers=[
@@ -59,28 +61,31 @@ class MetadataHandler:
             if request.may_on_topic(Operation.DESCRIBE, topic.name)
         ]
 
-    async def _create_missing(self, message: MetadataRequest, request: Request) -> None:
-        """Topics spring into being when they are asked for, where auto.create.topics.enable and the client allow it."""
+    def _create_missing(self, message: MetadataRequest, request: Request) -> None:
+        """Have unknown topics created, where auto.create.topics.enable and the client allow it."""
         if not message.allow_auto_topic_creation or not self._creation.automatic:
             return
         known = self._view.image.topics_by_name
         missing = [
             asked.name
             for asked in message.topics or ()
-            if asked.name and asked.name not in known and topic_name_problem(asked.name) is None
+            if asked.topic_id == ZERO_UUID
+            and asked.name
+            and asked.name not in known
+            and topic_name_problem(asked.name) is None
         ]
         allowed = [name for name in dict.fromkeys(missing) if request.may_on_topic(Operation.CREATE, name)]
         if allowed:
-            await self._creation.create_automatically(allowed)
+            self._creation.create_soon(allowed)
 
     def _asked_topic(
         self, asked: MetadataRequestTopic, message: MetadataRequest, request: Request
     ) -> MetadataResponseTopic:
         image = self._view.image
-        if asked.name is None or (not asked.name and asked.topic_id != ZERO_UUID):
+        if asked.name is None or asked.topic_id != ZERO_UUID:
             topic = image.topics_by_id.get(asked.topic_id)
             if topic is None or not request.may_on_topic(Operation.DESCRIBE, topic.name):
-                name = asked.name if request.version >= NO_NAME_FROM else ""
+                name = None if request.version >= NO_NAME_FROM else ""
                 return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, name, asked.topic_id)
             return self._describe(topic, message, request)
         if not request.may_on_topic(Operation.DESCRIBE, asked.name):
@@ -89,7 +94,8 @@ class MetadataHandler:
             return MetadataResponseTopic(ErrorCode.INVALID_TOPIC_EXCEPTION, asked.name)
         topic = image.topics_by_name.get(asked.name)
         if topic is None:
-            return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, asked.name)
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return MetadataResponseTopic(unknown, asked.name, is_internal=asked.name in INTERNAL_TOPICS)
         return self._describe(topic, message, request)
 
     def _describe(self, topic: TopicImage, message: MetadataRequest, request: Request) -> MetadataResponseTopic:
@@ -113,3 +119,8 @@ class MetadataHandler:
             list(partition.isr),
             self._view.offline_replicas(partition),
         )
+
+
+def _once_each(asked: list[MetadataRequestTopic]) -> Iterable[MetadataRequestTopic]:
+    """A topic that is named twice is described once."""
+    return {(topic.name, topic.topic_id): topic for topic in asked}.values()
