@@ -1,6 +1,7 @@
 """Produce on the wire: what is refused leaves the log as it was; sequences make retries harmless."""
 
 import struct
+import time
 from collections.abc import Callable
 
 import pytest
@@ -212,3 +213,60 @@ def test_pipelined_sequences_arrive_in_order(connection: Connection, topic: str,
     assert [(result.error_code, result.base_offset) for result in results] == [(0, n) for n in range(30)]
     response = connection.call(fetch_request(topic), version=12)
     assert values_in(response.responses[0].partitions[0]) == [b"%d" % n for n in range(30)]
+
+
+# --------------------------------------------------------------- what is told of a refusal (Apache Kafka 4.3.1's words)
+
+
+def test_records_without_a_key_are_blamed_one_by_one(connection: Connection, topic: str) -> None:
+    connection.create_topic(topic, cleanup_policy="compact")
+    records = [NewRecord(key=key, value=b"v", timestamp=now_ms()) for key in (b"a", None, b"c", None)]
+    refused = connection.produce(topic, build_batch(records))
+    text = f"Compacted topic cannot accept message without key in topic partition {topic}-0"
+    assert [(error.batch_index, error.batch_index_error_message) for error in refused.record_errors] == [
+        (1, text),
+        (3, text),
+    ]
+    assert refused.error_code == ErrorCode.INVALID_RECORD
+    assert refused.error_message == (
+        "One or more records have been rejected due to 2 record errors in total, and only showing the first three "
+        f"errors at most: [RecordError(batchIndex=1, message='{text}'), RecordError(batchIndex=3, message='{text}')]"
+    )
+    assert (refused.base_offset, refused.log_start_offset) == (-1, 0)
+
+
+def test_records_with_impossible_timestamps_are_blamed_one_by_one(connection: Connection, topic: str) -> None:
+    connection.create_topic(topic, message_timestamp_before_max_ms=60_000, message_timestamp_after_max_ms=60_000)
+    now = now_ms()
+    records = [NewRecord(value=b"v", timestamp=timestamp) for timestamp in (now, now - 120_000, now + 120_000)]
+    refused = connection.produce(topic, build_batch(records))
+    assert refused.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert refused.error_message == "One or more records have been rejected due to invalid timestamp"
+    assert [error.batch_index for error in refused.record_errors] == [1, 2]
+    first = f"Timestamp {now - 120_000} of message with offset 1 is out of range. The timestamp should be within ["
+    assert refused.record_errors[0].batch_index_error_message.startswith(first)
+
+
+def test_a_partition_takes_one_batch_a_request(connection: Connection, topic: str) -> None:
+    connection.create_topic(topic)
+    batch = values_batch(b"x")
+    refused = connection.produce(topic, bytes(batch) * 2)
+    assert (refused.error_code, refused.error_message) == (ErrorCode.INVALID_RECORD, None)
+    for cut in (batch[:-3], batch[:30], b"junk"):
+        assert connection.produce(topic, cut).error_code == ErrorCode.INVALID_RECORD
+    assert connection.produce(topic, wrong_magic(3)).error_message == "Invalid magic found in record: 3"
+    assert connection.produce(topic, with_header(values_batch(b"x"), base_offset=55)).error_code == (
+        ErrorCode.INVALID_RECORD
+    )
+    assert values_in(connection.fetch(topic)) == []
+
+
+def test_a_transactional_batch_needs_a_transactional_id(connection: Connection, topic: str) -> None:
+    connection.create_topic(topic)
+    batch = values_batch(b"x", transactional=True, producer_id=5, producer_epoch=0, base_sequence=0)
+    assert connection.produce(topic, batch).error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert values_in(connection.fetch(topic)) == []
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000

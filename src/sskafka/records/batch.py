@@ -48,6 +48,7 @@ _INT32 = Struct(">i")
 _UINT32 = Struct(">I")
 _INT16 = Struct(">h")
 _EPOCH_AT, _CRC_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 12, 17, 21, 35
+_FLAGS_AT = _ATTRIBUTES_AT + 1  # the lower byte of the attributes
 
 
 class CorruptBatchError(Exception):
@@ -132,6 +133,11 @@ def check_structure(header: BatchHeader, available_bytes: int) -> None:
         raise CorruptBatchError(
             f"batch of {header.length + LOG_OVERHEAD_BYTES} bytes, but only {available_bytes} are there"
         )
+
+
+def is_transactional(batch: Buffer) -> bool:
+    """Whether the batch that begins here says that it belongs to a transaction; the rest of it is not looked at."""
+    return len(batch) > _FLAGS_AT and bool(batch[_FLAGS_AT] & TRANSACTIONAL)
 
 
 def crc_matches(buffer: Buffer, header: BatchHeader, position: int = 0) -> bool:

@@ -1,18 +1,20 @@
 """What the leader checks in produced batches before anything is written: all of them pass, or none is taken.
 
-Headers suffice, but for compacted topics (every record needs a key) and for topics that bound timestamps from below
-(the header has the first and the largest timestamp, not the smallest).
+Headers suffice, but for compacted topics (every record needs a key), for topics that bound timestamps from below (the
+header has the first and the largest timestamp, not the smallest), and to say which records a refusal is about.
 """
 
 from math import inf
 
 from sskafka.model.buffers import Buffer
+from sskafka.model.ids import TopicPartition
 from sskafka.records.batch import (
     COMPRESSION_MASK,
     CONTROL,
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
     MAGIC,
+    NO_TIMESTAMP,
     BatchHeader,
     CorruptBatchError,
     crc_matches,
@@ -22,7 +24,13 @@ from sskafka.records.batch import (
 from sskafka.records.builder import recompress
 from sskafka.records.compression import Compression, codec_of
 from sskafka.records.record import decode_records
-from sskafka.storage.errors import InvalidRecordError, InvalidTimestampError, RecordTooLargeError
+from sskafka.storage.errors import (
+    InvalidProducerEpochError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    RecordError,
+    RecordTooLargeError,
+)
 from sskafka.storage.log_config import LogConfig
 
 _CONTROL_OR_COMPRESSED = CONTROL | COMPRESSION_MASK
@@ -39,10 +47,11 @@ def headers_of(batches: Buffer) -> list[BatchHeader]:
 class AppendChecks:
     """The checks that a topic's settings ask for."""
 
-    __slots__ = ("_after_max_ms", "_checks_timestamps", "_length_max", "_needs_records", "config")
+    __slots__ = ("_after_max_ms", "_checks_timestamps", "_length_max", "_needs_records", "config", "partition")
 
-    def __init__(self, config: LogConfig) -> None:
+    def __init__(self, config: LogConfig, partition: TopicPartition) -> None:
         self.config = config
+        self.partition = partition
         self._length_max = config.max_message_bytes - LOG_OVERHEAD_BYTES
         self._checks_timestamps = not config.uses_append_time
         self._after_max_ms = config.message_timestamp_after_max_ms if self._checks_timestamps else inf
@@ -64,7 +73,7 @@ class AppendChecks:
 
     def _check(self, batches: Buffer, position: int, header: BatchHeader, now_ms: int, from_client: bool) -> None:
         """Flat and with local names, because every produced batch passes here."""
-        _, length, _, _, _, attributes, last_delta, _, max_timestamp, producer_id, epoch, sequence, count = header
+        base, length, _, _, _, attributes, last_delta, _, max_timestamp, producer_id, epoch, sequence, count = header
         if not crc_matches(batches, header, position):
             raise CorruptBatchError("the batch does not match its checksum")
         if count != last_delta + 1 or count <= 0:
@@ -73,17 +82,17 @@ class AppendChecks:
             return
         if length > self._length_max:
             self._check_size(header)
+        if base:
+            raise InvalidRecordError(f"the base offset of a produced batch is 0, not {base}")
         if attributes & _CONTROL_OR_COMPRESSED:
             _check_attributes(header)
         if producer_id >= 0 and (sequence < 0 or epoch < 0):
             _check_sequence_is_there(header)
-        if max_timestamp - now_ms > self._after_max_ms:
-            raise InvalidTimestampError(
-                f"timestamp {max_timestamp} is more than message.timestamp.after.max.ms "
-                f"({self.config.message_timestamp_after_max_ms}) ahead of {now_ms}"
-            )
-        if self._needs_records:
+        is_ahead = max_timestamp - now_ms > self._after_max_ms
+        if is_ahead or self._needs_records:
             self._check_records(batches, position, header, now_ms)
+        if is_ahead:
+            raise InvalidTimestampError(_BAD_TIMESTAMPS)
 
     def recompressed(self, batches: Buffer, headers: list[BatchHeader], codec: Compression) -> bytearray:
         """The batches as a topic with a compression of its own stores them."""
@@ -106,15 +115,51 @@ class AppendChecks:
             )
 
     def _check_records(self, batches: Buffer, position: int, header: BatchHeader, now_ms: int) -> None:
-        earliest = now_ms - self.config.message_timestamp_before_max_ms if self._checks_timestamps else None
-        for record in decode_records(batches, header, position):
+        """Blame every record that is refused; as in Kafka the first decides what the batch is refused for."""
+        errors: list[RecordError] = []
+        first: type[InvalidRecordError | InvalidTimestampError] | None = None
+        for number, record in enumerate(decode_records(batches, header, position)):
             if record.key is None and self.config.is_compacted:
-                raise InvalidRecordError("a compacted topic takes no records without a key")
-            if earliest is not None and record.timestamp < earliest:
-                raise InvalidTimestampError(
-                    f"timestamp {record.timestamp} is more than message.timestamp.before.max.ms "
-                    f"({self.config.message_timestamp_before_max_ms}) before {now_ms}"
-                )
+                first = first or InvalidRecordError
+                errors.append(RecordError(number, self._no_key))
+            elif self._checks_timestamps and not self._is_in_range(record.timestamp, now_ms):
+                first = first or InvalidTimestampError
+                errors.append(RecordError(number, self._out_of_range(number, record.timestamp, now_ms)))
+        if first is not None:
+            raise first(_BAD_TIMESTAMPS if first is InvalidTimestampError else _bad_records(errors), errors)
+
+    @property
+    def _no_key(self) -> str:
+        return f"Compacted topic cannot accept message without key in topic partition {self.partition}"
+
+    def _is_in_range(self, timestamp: int, now_ms: int) -> bool:
+        config = self.config
+        if timestamp == NO_TIMESTAMP:
+            return True
+        return -config.message_timestamp_after_max_ms <= now_ms - timestamp <= config.message_timestamp_before_max_ms
+
+    def _out_of_range(self, number: int, timestamp: int, now_ms: int) -> str:
+        earliest = now_ms - self.config.message_timestamp_before_max_ms
+        latest = now_ms + self.config.message_timestamp_after_max_ms
+        return (
+            f"Timestamp {timestamp} of message with offset {number} is out of range. "
+            f"The timestamp should be within [{earliest}, {latest}]"
+        )
+
+
+_BAD_TIMESTAMPS = "One or more records have been rejected due to invalid timestamp"
+_SHOWN_ERRORS_MAX = 3
+
+
+def _bad_records(errors: list[RecordError]) -> str:
+    shown = ", ".join(
+        f"RecordError(batchIndex={error.batch_index}, message='{error.message}')"
+        for error in errors[:_SHOWN_ERRORS_MAX]
+    )
+    return (
+        f"One or more records have been rejected due to {len(errors)} record errors in total, and only showing the "
+        f"first three errors at most: [{shown}]"
+    )
 
 
 def _check_attributes(header: BatchHeader) -> None:
@@ -128,6 +173,5 @@ def _check_attributes(header: BatchHeader) -> None:
 
 def _check_sequence_is_there(header: BatchHeader) -> None:
     """Coordinators write in a producer's name without one, clients may not."""
-    raise InvalidRecordError(
-        f"producer {header.producer_id} sent epoch {header.producer_epoch} and sequence {header.base_sequence}"
-    )
+    error = InvalidProducerEpochError if header.base_sequence >= 0 else InvalidRecordError
+    raise error(f"producer {header.producer_id} sent epoch {header.producer_epoch} and sequence {header.base_sequence}")

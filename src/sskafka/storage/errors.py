@@ -4,6 +4,9 @@
 nothing of the append at hand was kept, everything before it was.
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from sskafka.records.batch import CorruptBatchError
 
 __all__ = [
@@ -16,6 +19,7 @@ __all__ = [
     "LogDirectoryError",
     "OffsetOutOfRangeError",
     "OutOfOrderSequenceError",
+    "RecordError",
     "RecordTooLargeError",
     "RejectedAppendError",
     "StorageError",
@@ -50,12 +54,23 @@ class RecordTooLargeError(RejectedAppendError):
     pass
 
 
+class RecordError(NamedTuple):
+    """A record that is the reason why its batch was refused."""
+
+    batch_index: int
+    message: str
+
+
 class InvalidRecordError(RejectedAppendError):
-    pass
+    def __init__(self, text: str, record_errors: Sequence[RecordError] = ()) -> None:
+        super().__init__(text)
+        self.record_errors = record_errors
 
 
 class InvalidTimestampError(RejectedAppendError):
-    pass
+    def __init__(self, text: str, record_errors: Sequence[RecordError] = ()) -> None:
+        super().__init__(text)
+        self.record_errors = record_errors
 
 
 class OutOfOrderSequenceError(RejectedAppendError):

@@ -164,7 +164,7 @@ class Log:
     def configure(self, config: LogConfig) -> None:
         """Takes changed settings; they hold from the next append on."""
         self.config = config
-        self._checks = AppendChecks(config)
+        self._checks = AppendChecks(config, self.topic_partition)
         self._rewriting = BatchRewriting(config, self._checks)
         self._flush_messages = config.flush_messages
         # Each partition takes another part of the jitter, so that they do not all begin new segments at once.

@@ -48,8 +48,9 @@ PartitionRecords: TypeAlias = tuple[int, memoryview | None]
 OnlyBatch: TypeAlias = tuple[Topic, int, memoryview, int, int]
 """Topic, partition and records of a request that has no others; acks and timeout."""
 
-ProducedPartition: TypeAlias = tuple[int, int, int, int, int, str | None]
-"""Partition, error code, base offset, log append time or -1, log start offset, error message."""
+ProducedPartition: TypeAlias = tuple[int, int, int, int, int, str | None, Sequence[tuple[int, str | None]]]
+"""Partition, error code, base offset, log append time or -1, log start offset, error message, and the records that
+are the reason for it, each with its number in the batch and a message."""
 
 Leaders: TypeAlias = Mapping[tuple[Topic, int], CurrentLeader]
 
@@ -205,8 +206,6 @@ _pack_start = Struct(">ii").pack  # correlation id, number of topics
 _pack_flexible_start = Struct(">ix").pack  # correlation id, no tags
 _pack_partition_v3 = Struct(">ihqq").pack
 _pack_partition_v5 = Struct(">ihqqq").pack
-_pack_partition_v8 = Struct(">ihqqqxxxx").pack  # no record errors
-_pack_partition_v9 = Struct(">ihqqqB").pack  # number of record errors + 1
 
 # The answer to a produce of one partition in one topic, which nearly all are: what stands before and after the topic.
 _ONLY_START_V5 = Struct(">iii")  # size, correlation id, 1 topic
@@ -238,7 +237,7 @@ def encode_produce_response(
 
 def encode_produced(version: int, correlation_id: int, topic: Topic, produced: ProducedPartition) -> bytes:
     """The whole frame of an answer about one partition, without an error message: nearly all are of that form."""
-    index, error_code, base_offset, append_time_ms, log_start_offset, _ = produced
+    index, error_code, base_offset, append_time_ms, log_start_offset, _, _ = produced
     if version >= FLEXIBLE_FROM:
         name = topic if isinstance(topic, bytes) else _compact_name(topic)
         return b"".join(
@@ -281,7 +280,8 @@ def _encode_flexible(
         parts.append(topic if isinstance(topic, bytes) else compact_string_field(topic))
         parts.append(encode_uvarint(len(partitions) + 1))
         for partition in partitions:
-            parts.append(_pack_partition_v9(*partition[:5], 1))
+            parts.append(_pack_partition_v5(*partition[:5]))
+            parts.append(_flexible_record_errors(partition[6]))
             parts.append(compact_string_field(partition[5]))
             leader = leaders.get((topic, partition[0]))
             parts.append(NO_TAGS if leader is None else b"\x01" + current_leader_field(0, leader))
@@ -289,6 +289,11 @@ def _encode_flexible(
     parts.append(_pack_int32(throttle_ms))
     parts.append(node_endpoints_section(node_endpoints))
     return b"".join(parts)
+
+
+def _flexible_record_errors(errors: Sequence[tuple[int, str | None]]) -> bytes:
+    described = b"".join(_pack_int32(number) + compact_string_field(text) + NO_TAGS for number, text in errors)
+    return encode_uvarint(len(errors) + 1) + described
 
 
 def _encode_legacy(
@@ -308,7 +313,9 @@ def _encode_legacy(
 
 def _legacy_partition(version: int, partition: ProducedPartition) -> bytes:
     if version >= ERROR_MESSAGE_FROM:
-        return _pack_partition_v8(*partition[:5]) + string_field(partition[5])
+        errors = b"".join(_pack_int32(number) + string_field(text) for number, text in partition[6])
+        count = _pack_int32(len(partition[6]))
+        return _pack_partition_v5(*partition[:5]) + count + errors + string_field(partition[5])
     if version >= LOG_START_OFFSET_FROM:
         return _pack_partition_v5(*partition[:5])
     return _pack_partition_v3(*partition[:4])

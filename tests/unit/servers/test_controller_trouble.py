@@ -86,9 +86,9 @@ def test_settings_stay_as_they_are() -> None:
 
 def test_topics_that_were_only_asked_about_are_left_unmade(caplog: pytest.LogCaptureFixture) -> None:
     """Clients ask again and again: the log says once why there is no such topic."""
-    creation = TopicCreation(FullController(), SETTINGS)
+    creation = TopicCreation(FullController(), SETTINGS, asyncio.run)
     for _ in range(100):
-        asyncio.run(creation.create_automatically(["a", "b"]))
+        creation.create_soon(["a", "b"])
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert warnings == [f"topic {name} could not be created: {TEXT}" for name in ("a", "b")]
 

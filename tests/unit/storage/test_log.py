@@ -7,6 +7,7 @@ from logs import NOW_MS, append, batch, marker, read_bytes, read_records, record
 from simulated_disk import SimulatedDisk
 
 from sskafka.records.batch import iter_headers, read_header
+from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.compression import Compression
 from sskafka.storage.errors import (
     CorruptBatchError,
@@ -131,10 +132,38 @@ def test_timestamps_are_bounded_on_both_sides(disk: SimulatedDisk) -> None:
     log = reopen(disk, LogConfig(message_timestamp_before_max_ms=1000, message_timestamp_after_max_ms=500))
     append(log, b"now", timestamp=NOW_MS + 500)
     append(log, b"now", timestamp=NOW_MS - 1000)
-    with pytest.raises(InvalidTimestampError, match="ahead"):
-        append(log, b"late", timestamp=NOW_MS + 501)
-    with pytest.raises(InvalidTimestampError, match="before"):
-        append(log, b"early", timestamp=NOW_MS - 1001)
+    for timestamp in (NOW_MS + 501, NOW_MS - 1001):
+        with pytest.raises(InvalidTimestampError) as refused:
+            append(log, b"late or early", timestamp=timestamp)
+        assert str(refused.value) == "One or more records have been rejected due to invalid timestamp"
+        within = f"[{NOW_MS - 1000}, {NOW_MS + 500}]"
+        text = (
+            f"Timestamp {timestamp} of message with offset 0 is out of range. The timestamp should be within {within}"
+        )
+        assert refused.value.record_errors == [(0, text)]
+    append(log, b"no timestamp", timestamp=-1)
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_every_record_that_is_to_blame_is_named(disk: SimulatedDisk, codec: Compression) -> None:
+    log = reopen(disk, LogConfig(cleanup_policy=("compact",), message_timestamp_after_max_ms=500))
+    keys, timestamps = (b"a", None, b"c", None, None, None), (0, 0, 501, 0, 0, 0)
+    records = [
+        NewRecord(key=key, value=b"v", timestamp=NOW_MS + later) for key, later in zip(keys, timestamps, strict=True)
+    ]
+    with pytest.raises(InvalidRecordError) as refused:
+        log.append_as_leader(build_batch(records, compression=codec), 0, NOW_MS)
+    assert [error.batch_index for error in refused.value.record_errors] == [1, 2, 3, 4, 5]
+    text = "Compacted topic cannot accept message without key in topic partition "
+    assert refused.value.record_errors[0].message == f"{text}{log.topic_partition}"
+    assert "due to 5 record errors in total" in str(refused.value)
+    assert str(refused.value).count("RecordError(batchIndex=") == 3
+
+
+def test_a_produced_batch_begins_at_offset_0(disk: SimulatedDisk) -> None:
+    log = reopen(disk)
+    with pytest.raises(InvalidRecordError):
+        log.append_as_leader(batch(b"v", base_offset=55), 0, NOW_MS)
 
 
 def test_append_time_replaces_the_producers_timestamp(disk: SimulatedDisk) -> None:

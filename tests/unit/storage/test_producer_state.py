@@ -91,7 +91,7 @@ def test_a_new_epoch_begins_with_sequence_0(log: Log) -> None:
 def test_a_producer_must_send_sequences(log: Log) -> None:
     with pytest.raises(InvalidRecordError):
         send(log, -1)
-    with pytest.raises(InvalidRecordError):
+    with pytest.raises(InvalidProducerEpochError):
         send(log, 0, epoch=-1)
 
 

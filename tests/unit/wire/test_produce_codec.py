@@ -133,8 +133,9 @@ def expected_response(
                 log_append_time_ms=time_ms,
                 log_start_offset=start if version >= 5 else -1,
                 error_message=text if version >= 8 else None,
+                record_errors=[messages.BatchIndexAndErrorMessage(*item) for item in errors] if version >= 8 else [],
             )
-            for index, error, base, time_ms, start, text in partitions
+            for index, error, base, time_ms, start, text, errors in partitions
         ]
         name, topic_id = (topic, ZERO_UUID) if isinstance(topic, str) else ("", topic)
         responses.append(messages.TopicProduceResponse(name=name, topic_id=topic_id, partition_responses=rows))
@@ -146,7 +147,7 @@ def expected_response(
 def test_responses_are_written_as_the_compiled_codec_writes_them(version: int, shape: list[int]) -> None:
     for name, text in product(["orders", "t" * 200], [None, "no", "x" * 300]):
         topics: list[tuple[Topic, list[ProducedPartition]]] = [
-            (topic_of(version, name), [(index, 0, 2**40 + index, -1, 5, text) for index in range(partitions)])
+            (topic_of(version, name), [(index, 0, 2**40 + index, -1, 5, text, ()) for index in range(partitions)])
             for partitions in shape
         ]
         frame = encode_produce_response(version, 77, topics, 9)
@@ -155,9 +156,21 @@ def test_responses_are_written_as_the_compiled_codec_writes_them(version: int, s
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("errors", [[(3, "no")], [(number, None) for number in range(130)]])
+def test_records_that_are_to_blame_are_told_from_version_8_on(
+    version: int, errors: list[tuple[int, str | None]]
+) -> None:
+    topics: list[tuple[Topic, list[ProducedPartition]]] = [
+        (topic_of(version), [(0, 87, -1, -1, 5, "some are bad", errors), (1, 0, 7, -1, 5, None, ())])
+    ]
+    frame = encode_produce_response(version, 77, topics, 9)
+    assert response_of(version, frame) == expected_response(version, topics, 9)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_clients_are_told_who_leads_from_version_10_on(version: int) -> None:
     topic = topic_of(version)
-    partitions: list[ProducedPartition] = [(0, 6, -1, -1, -1, None), (1, 0, 5, -1, 0, None)]
+    partitions: list[ProducedPartition] = [(0, 6, -1, -1, -1, None, ()), (1, 0, 5, -1, 0, None, ())]
     frame = encode_produce_response(
         version,
         77,

@@ -4,7 +4,6 @@ As in Kafka the client is not kept waiting: it is told UNKNOWN_TOPIC_OR_PARTITIO
 controller creates the topic, and finds the topic when it asks again.
 """
 
-import logging
 from collections.abc import Iterable
 
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, internal_topic
@@ -12,13 +11,10 @@ from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.controller import ANSWER_TIMEOUT_MS, Controller
+from sskafka.servers.kafka.creation_warnings import CreationWarnings
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.registry import Spawn
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-
-log = logging.getLogger(__name__)
-
-_OUTCOMES = {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}
 
 
 class TopicCreation:
@@ -27,6 +23,7 @@ class TopicCreation:
         self._settings = settings
         self._spawn = spawn
         self._under_way: set[str] = set()
+        self._warnings = CreationWarnings()
 
     @property
     def automatic(self) -> bool:
@@ -53,10 +50,13 @@ class TopicCreation:
         try:
             response = await self._controller.ask(CreateTopicsRequest(topics=wanted), ANSWER_TIMEOUT_MS)
         except Exception as error:  # the client asks again
-            log.warning("topics %s could not be created: %s", ", ".join(names), error_code_of(error)[1])
+            for name in names:
+                self._warnings.failed(name, error_code_of(error)[1])
         else:
             for topic in response.topics:
-                if topic.error_code not in _OUTCOMES:
-                    log.warning("topic %s could not be created: %s", topic.name, topic.error_message)
+                if topic.error_code in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
+                    self._warnings.created(topic.name)
+                else:
+                    self._warnings.failed(topic.name, topic.error_message)
         finally:
             self._under_way -= set(names)

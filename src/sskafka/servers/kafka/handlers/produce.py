@@ -11,11 +11,13 @@ transactional_produce.py.
 
 from collections.abc import Callable
 from functools import partial
+from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import INTERNAL_TOPICS
+from sskafka.records.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC, is_transactional
 from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
@@ -24,9 +26,11 @@ from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.error_mapping import WRONG_BROKER, error_code_of
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
+from sskafka.storage.errors import RecordTooLargeError, RejectedAppendError, StorageError
 from sskafka.storage.log import AppendInfo
 from sskafka.wire.leaders import CurrentLeader
 from sskafka.wire.produce import (
+    ProducedPartition,
     ProduceRequestView,
     decode_only_batch,
     decode_produce_request,
@@ -38,12 +42,17 @@ if TYPE_CHECKING:
     from sskafka.servers.kafka.handlers.transactional_produce import CarryOut, Refusals, TransactionalProduce, Waiting
 
 NO_OFFSET = -1
+LENGTH_AT = 8
+_length_and_magic_at = Struct(">i4xb").unpack_from
 ADMIN_CLIENT_ID = "__admin_client"  # by which Kafka's own tools may write to internal topics
 _ACKS = {0, 1, ACKS_ALL}
 
-Row = tuple[int, int, int, int, int, str | None]
-"""Partition, error code, base offset, append time, log start offset, error message: as the codec takes them."""
+Row = ProducedPartition
 Results = list[tuple[str | bytes, list[Row]]]
+
+
+class UnknownMagicError(KafkaError):
+    """A batch in a format that does not exist."""
 
 
 class Wait(NamedTuple):
@@ -84,14 +93,14 @@ class ProduceHandler:
         if only is None:
             return self._handle_any(request)
         topic, index, records, acks, timeout_ms = only
-        if acks == 0:
+        if acks == 0 or is_transactional(records):
             return self._handle_any(request)
         try:
             partition, info = self._append(request, topic, index, records, acks, self._clock.now_ms())
         except Exception as error:
             self._count_failure(topic)
-            return self.failure_response(request, [(topic, [_failure(index, error)])])
-        row = (index, 0, info.base_offset, info.append_time_ms, info.log_start_offset, None)
+            return self.failure_response(request, [(topic, [self._failure(topic, index, error)])])
+        row = (index, 0, info.base_offset, info.append_time_ms, info.log_start_offset, None, ())
         if info.last_offset < _reached(partition, acks):
             return encode_produced(request.version, request.correlation_id, topic, row)
         rows: list[Row] = [row]
@@ -106,6 +115,8 @@ class ProduceHandler:
                 return self._refuse_all(request, produce, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
             if produce.acks != 0 and self._must_wait(request, produce):
                 return None
+        elif any(records and is_transactional(records) for _, entries in produce.topics for _, records in entries):
+            return self._refuse_all(request, produce, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         appended = self._append_all(request, produce)
         if produce.acks == 0:
             if appended.failed:
@@ -176,12 +187,12 @@ class ProduceHandler:
                     partition, info = self._append(request, topic, index, records, acks, now_ms)
                 except Exception as error:  # each partition fails for itself
                     failed = True
-                    rows.append(_failure(index, error))
+                    rows.append(self._failure(topic, index, error))
                     self._count_failure(topic)
                     continue
                 if info.last_offset >= _reached(partition, acks):
                     waits.append(Wait(partition, info.last_offset + 1, rows, len(rows)))
-                rows.append((index, 0, info.base_offset, info.append_time_ms, info.log_start_offset, None))
+                rows.append((index, 0, info.base_offset, info.append_time_ms, info.log_start_offset, None, ()))
         return Appended(results, waits, failed)
 
     def _append(
@@ -202,6 +213,7 @@ class ProduceHandler:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "coordinators alone write to internal topics")
         if not records or acks not in _ACKS:
             raise _objection(acks)
+        _check_is_one_batch(records)
         info = partition.append(records, acks, now_ms)
         counters = partition.counters
         counters.produce_requests += 1
@@ -209,6 +221,17 @@ class ProduceHandler:
             counters.messages_in += info.last_offset - info.base_offset + 1
             counters.bytes_in += len(records)
         return partition, info
+
+    def _failure(self, topic: str | bytes, index: int, error: Exception) -> Row:
+        """The row that Kafka answers with: a message where single records are to blame, the log's start where the log
+        refused the batch."""
+        code, text = error_code_of(error)
+        record_errors = getattr(error, "record_errors", ())
+        message = text if record_errors or isinstance(error, UnknownMagicError | StorageError) else None
+        log_start_offset = NO_OFFSET
+        if isinstance(error, RejectedAppendError) and not isinstance(error, RecordTooLargeError):
+            log_start_offset = self._replicas.find(topic, index).log.log_start_offset
+        return (index, code, NO_OFFSET, NO_OFFSET, log_start_offset, message, record_errors)
 
     def _count_failure(self, topic: str | bytes) -> None:
         counters = self._replicas.counters_of(topic)
@@ -287,6 +310,19 @@ def _objection(acks: int) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_RECORD, "the partition has no record batch")
 
 
+def _check_is_one_batch(records: memoryview) -> None:
+    """Produce requests carry one batch for each partition, of the present format."""
+    if len(records) < HEADER_BYTES:
+        raise KafkaError(ErrorCode.INVALID_RECORD, "the partition has no record batch")
+    length, magic = _length_and_magic_at(records, LENGTH_AT)
+    if magic != MAGIC:
+        if 0 <= magic < MAGIC:
+            raise KafkaError(ErrorCode.INVALID_RECORD, f"produced records have magic {MAGIC}, not {magic}")
+        raise UnknownMagicError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+    if length + LOG_OVERHEAD_BYTES != len(records):
+        raise KafkaError(ErrorCode.INVALID_RECORD, "the partition has no complete batch, or more than one")
+
+
 def _without(produce: ProduceRequestView, refusals: "Refusals") -> ProduceRequestView:
     topics = [
         (topic, [entry for entry in entries if (topic, entry[0]) not in refusals]) for topic, entries in produce.topics
@@ -297,15 +333,10 @@ def _without(produce: ProduceRequestView, refusals: "Refusals") -> ProduceReques
 def _refused(refusals: "Refusals") -> Results:
     rows: dict[str | bytes, list[Row]] = {}
     for (topic, index), error in refusals.items():
-        rows.setdefault(topic, []).append((index, error, NO_OFFSET, NO_OFFSET, NO_OFFSET, None))
+        rows.setdefault(topic, []).append((index, error, NO_OFFSET, NO_OFFSET, NO_OFFSET, None, ()))
     return list(rows.items())
-
-
-def _failure(index: int, error: Exception) -> Row:
-    code, message = error_code_of(error)
-    return (index, code, NO_OFFSET, NO_OFFSET, NO_OFFSET, message)
 
 
 def _replace_by_error(wait: Wait, error: ErrorCode) -> None:
     index = wait.rows[wait.position][0]
-    wait.rows[wait.position] = (index, error, NO_OFFSET, NO_OFFSET, NO_OFFSET, None)
+    wait.rows[wait.position] = (index, error, NO_OFFSET, NO_OFFSET, NO_OFFSET, None, ())
