@@ -16,7 +16,7 @@ from sskafka.raft.messages import FetchRequest, PeerRequest, PeerResponse, VoteR
 from sskafka.raft.node import RaftNode
 from sskafka.raft.progress import Progress
 from sskafka.raft.ready import Ready, ReplyTo
-from sskafka.raft.roles import Follower, Leader
+from sskafka.raft.roles import Candidate, Follower, Leader, Prospective
 from sskafka.raft.voters import NO_NODE
 
 
@@ -101,6 +101,28 @@ class AcceptsStaleAnswers(RaftNode):
         self.state.peers.settle(source, request)
         self.state.learn(response.leader_id, response.leader_epoch, now_ms)
         self._take_response(source, request, response, now_ms)
+
+
+class TakesTheDownForSupporters(RaftNode):
+    """Who is down cannot object."""
+
+    def _peer_down(self, peer_id: int, now_ms: int) -> None:
+        match self.state.role:
+            case Prospective(tally=tally) | Candidate(tally=tally):
+                tally.count(peer_id, granted=True)
+            case _:
+                super()._peer_down(peer_id, now_ms)
+
+
+class SkipsElectionsWhenTold(RaftNode):
+    """Leads at once when its leader is reported down, in the next epoch."""
+
+    def _peer_down(self, peer_id: int, now_ms: int) -> None:
+        state = self.state
+        if state.is_voter and isinstance(state.role, Follower) and state.role.leader_id == peer_id:
+            state.become_prospective(now_ms)
+            state.become_candidate(now_ms)
+            state.become_leader(state.voters.ids, now_ms)
 
 
 class LeadsOnAfterRestart(RaftNode):
@@ -195,6 +217,8 @@ KNOWN_BUGS: dict[str, Bug] = {
     "any log gets a vote": Bug(node_with(elections=VotesForAnyLog)),
     "two votes in one epoch": Bug(node_with(elections=VotesTwice)),
     "stale answers count": Bug(member_with(AcceptsStaleAnswers)),
+    "those who are down count as supporters": Bug(member_with(TakesTheDownForSupporters)),
+    "a report replaces the election": Bug(member_with(SkipsElectionsWhenTold)),
     "a restarted leader leads on": Bug(member_with(LeadsOnAfterRestart)),
     "an isolated leader never resigns": Bug(node_with(leading=NeverResigns)),
     "older epochs are committed by count": Bug(node_with(leading=CommitsOlderEpochsByCount), first_seed=331),

@@ -15,7 +15,7 @@ from raft_invariants import History
 from raft_member import Member, NodeDiedError
 
 from sskafka.raft.messages import FetchRequest, FetchSnapshotRequest, PeerRequest, Request, Response
-from sskafka.raft.node import Answered, Asked, Event, Unanswered
+from sskafka.raft.node import Answered, Asked, Event, PeerDown, Unanswered
 from sskafka.raft.ready import FlushPoint, Ready, Send
 from sskafka.raft.roles import Leader
 from sskafka.raft.timing import Timing
@@ -36,6 +36,8 @@ class Weather:
     flush_ms: int = 8
     fatal_percent: int = 0
     """How often a node dies while it stores a vote, an epoch or a snapshot."""
+    silent_percent: int = 30
+    """How often a connection fails without a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,10 @@ class Cluster:
         if member.is_up:
             self.note("crash", member.node_id)
             member.crash()
+            for other in self.up_members():
+                request = other.request_to(member.node_id)
+                if request is not None and not self._fails_silently():
+                    self._report_failure(other, member.node_id, request)
 
     def up_members(self) -> list[Member]:
         return [member for member in self.members.values() if member.is_up]
@@ -187,14 +193,25 @@ class Cluster:
         delivered = self._transmit(
             member.node_id, send.to, lambda: self.receive(target, Asked(send.request, call)), target
         )
-        if not delivered and self.random.randrange(100) < 70:
+        if not delivered and not self._fails_silently():
             self._report_failure(member, send.to, send.request)
+
+    def _fails_silently(self) -> bool:
+        return self.random.randrange(100) < self.weather.silent_percent
 
     def _report_failure(self, member: Member, node_id: int, request: PeerRequest) -> None:
         """Connections that fail are mostly noticed, some only by their silence."""
         incarnation = member.incarnation
         failure = Unanswered(node_id, request)
         self.at(1 + self.random.randrange(30), lambda: self.receive(member, failure, incarnation))
+        is_cut = not self.cut.isdisjoint({(member.node_id, node_id), (node_id, member.node_id)})
+        if not self.members[node_id].is_up and not is_cut:
+            self.hint(member, node_id, 1 + self.random.randrange(30))
+
+    def hint(self, member: Member, node_id: int, delay_ms: int = 0) -> None:
+        """Tell a member that a node is down. By the time that it hears so the node may be up again."""
+        incarnation = member.incarnation
+        self.at(delay_ms, lambda: self.receive(member, PeerDown(node_id), incarnation))
 
     def answer(self, member: Member, reply_to: object, response: Response) -> None:
         if not isinstance(reply_to, Call):

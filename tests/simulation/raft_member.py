@@ -16,6 +16,7 @@ from sskafka.raft.messages import (
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
+    PeerRequest,
     Response,
     VoteRequest,
     VoteResponse,
@@ -108,6 +109,11 @@ class Member:
             self.world.random.randrange,
             self.timing,
         )
+
+    def request_to(self, node_id: int) -> PeerRequest | None:
+        """What this node waits to hear from another one."""
+        waiting = self.node.state.peers._in_flight.get(node_id)
+        return waiting[0] if waiting else None
 
     def crash(self) -> None:
         self.node = None

@@ -57,6 +57,7 @@ class Run:
         weather = _WEATHERS[self.random.randrange(len(_WEATHERS))]
         self.pace = _PACES[self.random.randrange(len(_PACES))]
         self.has_door = self.random.randrange(6) == 0
+        self.has_liar = self.random.randrange(3) == 0
         self.cluster = Cluster(seed, voters, observers, weather, self.pace.timing, member_class)
 
     def execute(self) -> Cluster:
@@ -86,6 +87,8 @@ class Run:
         faults += [self._isolate_leader, self._pause, self._shut_down, self._resign, self._crash_all]
         if self.has_door:
             faults += [self._vote_at_door, self._name_leader_at_door] * 2
+        if self.has_liar:
+            faults += [self._tell_falsehoods] * 8
         for at_ms in self._times(self.pace.fault_gap_ms):
             self.cluster.at(at_ms, faults[self.random.randrange(len(faults))])
 
@@ -174,6 +177,14 @@ class Run:
     def _resign(self) -> None:
         for member in self.cluster.leaders():
             self.cluster.act(member, lambda member=member: member.node.resign(self.cluster.now_ms))
+
+    def _tell_falsehoods(self) -> None:
+        """Members are told that nodes are down which may well be up, a few times within a moment."""
+        for _ in range(1 + self.random.randrange(6)):
+            member = self._some_up_member()
+            if member is not None:
+                node_id = self.random.choice(list(self.cluster.members))
+                self.cluster.hint(member, node_id, self.random.randrange(60))
 
     # --- the lab's door -----------------------------------------------------------------------------------
 

@@ -6,8 +6,11 @@ SEED=123 pytest tests/simulation          one, exactly as it was; the failure sh
 """
 
 import pytest
+from raft_cluster import Cluster, Weather
 from raft_run import run_seed
 from seeds import name_of, seed_groups
+
+from sskafka.raft.timing import Timing
 
 
 @pytest.mark.parametrize("seeds", seed_groups("", 500, 20), ids=name_of)
@@ -29,3 +32,19 @@ def test_runs_are_not_idle() -> None:
     assert all(cluster.history.acknowledged for cluster in clusters)
     assert sum(len(cluster.history.leaders) for cluster in clusters) > 30
     assert any(member.disk.snapshots for cluster in clusters for member in cluster.members.values())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_dead_leader_is_replaced_without_waiting_for_timeouts(seed: int) -> None:
+    """In calm weather, with the default timeouts: the fetch timeout alone is 2 s."""
+    cluster = Cluster(seed, 3 + 2 * (seed % 2), 0, Weather(silent_percent=0), Timing())
+    cluster.start_all()
+    assert cluster.run_until(10_000, lambda: len(cluster.history.committed) > 0)
+    cluster.run_until(cluster.now_ms + 1000)
+    (leader,) = cluster.leaders()
+    epoch, killed_ms = leader.node.epoch, cluster.now_ms
+    cluster.crash(leader)
+    is_elected = cluster.run_until(
+        killed_ms + 1000, lambda: any(member.node.epoch > epoch for member in cluster.leaders())
+    )
+    assert is_elected, cluster.describe_trace()

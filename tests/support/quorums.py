@@ -1,8 +1,9 @@
 """Several nodes of a quorum on one loop of virtual time: disks in memory, and a network that can be cut."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from random import Random
+from typing import Any
 
 from simulated_disk import SimulatedDisk
 from virtual_loop import InlineExecutor, LoopClock
@@ -11,14 +12,15 @@ from sskafka.metadata.broker_lifecycle import supported_features
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_plane import ControlPlane
+from sskafka.quorum.driver import Done, NoAnswer
 from sskafka.quorum.raft_messages import request_from_wire, response_from_wire, response_to_wire, to_wire
-from sskafka.raft.messages import PeerRequest, PeerResponse
+from sskafka.raft.messages import PeerRequest, Response
 from sskafka.wire.codec import decode, encode
 from sskafka.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
+from sskafka.wire.schema import Message
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
-Done = Callable[[PeerResponse | None], None]
 
 
 class Quorum:
@@ -34,6 +36,8 @@ class Quorum:
         self.planes: dict[int, ControlPlane] = {}
         self.failures: dict[int, BaseException] = {}
         self.cut_off: set[int] = set()
+        self.crashed = {node_id: asyncio.Event() for node_id in self.node_ids}
+        """Set when the node crashes: its connections break."""
         self._random = Random(seed)
 
     def start(self, *node_ids: int) -> None:
@@ -71,6 +75,8 @@ class Quorum:
         plane._driver.stop()
         plane.controller.follow("it crashed")
         plane._duties.end()
+        self.crashed[node_id].set()
+        self.crashed[node_id] = asyncio.Event()
         self.disks[node_id].crash(self._random)
 
     async def until(self, condition: Callable[[], bool], what: str, timeout_s: float = 60) -> None:
@@ -111,16 +117,34 @@ class _Wires:
     async def _exchange(self, to: int, request: PeerRequest, done: Done) -> None:
         await asyncio.sleep(0)
         target = self._quorum.planes.get(to)
-        if target is None or {to, self._node_id} & self._quorum.cut_off:
+        if {to, self._node_id} & self._quorum.cut_off:
             await asyncio.sleep(0.01)
-            done(None)
+            done(NoAnswer.LOST)
+            return
+        if target is None:
+            await asyncio.sleep(0.001)
+            done(NoAnswer.REFUSED)
             return
         sent = to_wire(request, CLUSTER_ID, to)
         version = sent.SCHEMA.versions.last
         received = decode(type(sent), version, encode(sent, version))
-        answer = response_to_wire(await target.ask_raft(request_from_wire(received, CLUSTER_ID, to)))
+        answer = await self._answer_of(to, target.ask_raft(request_from_wire(received, CLUSTER_ID, to)))
+        if answer is None:
+            done(NoAnswer.LOST)
+            return
         read = response_from_wire(decode(type(answer), version, encode(answer, version)))
-        done(None if {to, self._node_id} & self._quorum.cut_off else read)
+        done(NoAnswer.LOST if {to, self._node_id} & self._quorum.cut_off else read)
+
+    async def _answer_of(self, to: int, asked: Coroutine[Any, Any, Response]) -> Message | None:
+        """None when the node crashes before it answers."""
+        answering = asyncio.ensure_future(asked)
+        crashing = asyncio.ensure_future(self._quorum.crashed[to].wait())
+        await asyncio.wait((answering, crashing), return_when=asyncio.FIRST_COMPLETED)
+        crashing.cancel()
+        if not answering.done():
+            answering.cancel()
+            return None
+        return response_to_wire(answering.result())
 
 
 async def register_broker(controller: ControlPlane, broker_id: int = 1, incarnation: int = 1) -> int:

@@ -7,13 +7,16 @@ nothing behind it would come either.
 """
 
 import asyncio
+import errno
 import socket
 from collections.abc import Callable
+from re import findall
 from typing import NamedTuple, TypeVar, cast
 
 from sskafka.client.errors import (
     BrokerUnavailableError,
     ConnectionLostError,
+    ConnectionRefusedByBrokerError,
     ProtocolError,
     RequestTimeoutError,
     UnsupportedApiError,
@@ -73,13 +76,28 @@ async def connect(address: Address, options: ConnectionOptions | None = None, *,
     except TimeoutError:
         raise BrokerUnavailableError(f"{address} did not answer within {timeout_ms} ms") from None
     except OSError as error:
-        raise BrokerUnavailableError(f"cannot connect to {address}: {_reason(error)}") from error
+        refused = ConnectionRefusedByBrokerError if is_refusal(error) else BrokerUnavailableError
+        raise refused(f"cannot connect to {address}: {_reason(error)}") from error
     except ConnectionLostError as error:
         raise BrokerUnavailableError(f"{address} does not answer as a Kafka broker: {error}") from error
     finally:
         if not connection.is_negotiated:
             connection.abort("it could not be set up")
     return connection
+
+
+_NO_SUCH_FAMILY = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
+
+
+def is_refusal(error: OSError) -> bool:
+    """Whether every address that the name stands for refused the connection, families that this host lacks aside.
+
+    For a name with several addresses asyncio puts the errors into one text, such as `Multiple exceptions: [Errno 111]
+    Connect call failed ('::1', 9092, 0, 0), [Errno 111] Connect call failed ('127.0.0.1', 9092)`."""
+    if error.errno is not None:
+        return error.errno == errno.ECONNREFUSED
+    numbers = {int(number) for number in findall(r"\[Errno (\d+)\]", str(error))} - _NO_SUCH_FAMILY
+    return numbers == {errno.ECONNREFUSED}
 
 
 def _reason(error: OSError) -> str:

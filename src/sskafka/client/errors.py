@@ -18,6 +18,10 @@ class BrokerUnavailableError(ClientError):
     retriable = True
 
 
+class ConnectionRefusedByBrokerError(BrokerUnavailableError):
+    """No process listens at the broker's address: the host itself said so."""
+
+
 class ConnectionLostError(ClientError):
     """The connection ended while a request waited for its answer."""
 

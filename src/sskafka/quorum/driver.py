@@ -12,6 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from enum import Enum
 from math import ceil
 from typing import Protocol
 
@@ -29,7 +30,7 @@ from sskafka.raft.messages import (
     Request,
     Response,
 )
-from sskafka.raft.node import Answered, Asked, RaftNode, Unanswered
+from sskafka.raft.node import Answered, Asked, PeerDown, RaftNode, Unanswered
 from sskafka.raft.ready import (
     Answer,
     FlushPoint,
@@ -56,9 +57,19 @@ CallLater = Callable[[float, Callable[[], None]], Timer]
 """Seconds from now, and what to call then."""
 
 
+class NoAnswer(Enum):
+    """Why a request to another node will not be answered."""
+
+    LOST = "no connection could be made in time, or it broke"
+    REFUSED = "no process listens at the node's address"
+
+
+Done = Callable[[PeerResponse | NoAnswer], None]
+
+
 class QuorumNetwork(Protocol):
-    def send(self, to: int, request: PeerRequest, done: Callable[[PeerResponse | None], None]) -> None:
-        """`done` is called later, once, with the answer, or with None when there will be none."""
+    def send(self, to: int, request: PeerRequest, done: Done) -> None:
+        """`done` is called later, once, with the answer, or with the reason why there will be none."""
         ...
 
 
@@ -246,9 +257,13 @@ class QuorumDriver:
         reply(response)
 
     def _send(self, to: int, request: PeerRequest) -> None:
-        def done(response: PeerResponse | None) -> None:
-            event = Unanswered(to, request) if response is None else Answered(to, request, response)
-            self._take(lambda now_ms: self.node.receive(event, now_ms))
+        def done(response: PeerResponse | NoAnswer) -> None:
+            if not isinstance(response, NoAnswer):
+                self._take(lambda now_ms: self.node.receive(Answered(to, request, response), now_ms))
+                return
+            self._take(lambda now_ms: self.node.receive(Unanswered(to, request), now_ms))
+            if response is NoAnswer.REFUSED:
+                self._take(lambda now_ms: self.node.receive(PeerDown(to), now_ms))
 
         self._network.send(to, request, done)
 

@@ -9,17 +9,16 @@ import logging
 from collections.abc import Callable, Mapping
 
 from sskafka.client.connection import Address, Connection, ConnectionOptions, connect
-from sskafka.client.errors import ClientError
+from sskafka.client.errors import ClientError, ConnectionRefusedByBrokerError
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import Uuid
+from sskafka.quorum.driver import Done, NoAnswer
 from sskafka.quorum.raft_messages import response_from_wire, to_wire
 from sskafka.raft.messages import FetchRequest, FetchSnapshotRequest, PeerRequest, PeerResponse
 from sskafka.records.batch import CorruptBatchError
 from sskafka.wire.apis import API_BY_KEY
 
 _log = logging.getLogger(__name__)
-
-Done = Callable[[PeerResponse | None], None]
 
 
 class NodeConnection:
@@ -71,9 +70,12 @@ class PeerNetwork:
         task.add_done_callback(self._tasks.discard)
 
     async def _exchange(self, to: int, connection: NodeConnection, request: PeerRequest, done: Done) -> None:
-        response: PeerResponse | None = None
+        response: PeerResponse | NoAnswer = NoAnswer.LOST
         try:
             response = await self._ask(connection, request, to)
+        except ConnectionRefusedByBrokerError as error:
+            _log.debug("%s to node %d failed: %s", type(request).__name__, to, error)
+            response = NoAnswer.REFUSED
         except (ClientError, CorruptBatchError) as error:
             _log.debug("%s to node %d failed: %s", type(request).__name__, to, error)
             connection.drop()

@@ -79,6 +79,13 @@ class Following:
         role.fetch_deadline_ms = now_ms + self.state.timing.fetch_timeout_ms
         self.state.peers.succeeded(role.leader_id)
 
+    def leader_is_down(self, role: Follower, now_ms: int) -> None:
+        """Give the leader up soon. Until it answers again, nobody is refused a pre-vote for its sake."""
+        state = self.state
+        role.has_fetched = False
+        deadline_ms = now_ms + state.timing.succession_delay(state.random_below)
+        role.fetch_deadline_ms = min(role.fetch_deadline_ms, deadline_ms)
+
     def _truncate(self, diverging: OffsetAndEpoch) -> None:
         target = self.state.log_view.truncation_target(diverging)
         if target is None or target < self.state.high_watermark:

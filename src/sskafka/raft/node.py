@@ -2,7 +2,7 @@
 
     node = RaftNode(...)            what the disk holds is taken over; call `tick` at once for the first `Ready`
     node.tick(now_ms)               time has passed; due at the latest when `wake_at_ms` says
-    node.receive(event, now_ms)     a request came in (Asked), or one of ours was answered or failed
+    node.receive(event, now_ms)     a request came in (Asked), one of ours was answered or failed, a peer is down
     node.propose(...)               records to commit, on the leader
     node.flushed(point, now_ms)     an fsync of the log is done
     node.resign / node.shutdown     give up leading, and help the others to a new leader
@@ -73,7 +73,24 @@ class Unanswered:
     request: PeerRequest
 
 
-Event: TypeAlias = Asked | Answered | Unanswered
+@value
+class PeerDown:
+    """No process listens at the address of node `peer_id`: a connection to it was refused.
+
+    A hint that may be late or false at any time. All it does is let a timeout pass early that could have passed anyway:
+
+        a follower of that node    campaigns after a short random time, and grants pre-votes until the leader answers
+        a node that counts votes   counts the peer as refusing, instead of waiting for it until the election ends
+        everybody else             does nothing
+
+    A follower that was told a falsehood asks for pre-votes, which those who hear the leader refuse; it stays in its
+    epoch and follows the leader again.
+    """
+
+    peer_id: int
+
+
+Event: TypeAlias = Asked | Answered | Unanswered | PeerDown
 
 
 class RaftNode:
@@ -147,6 +164,8 @@ class RaftNode:
             case Unanswered(source, request):
                 if self.state.peers.settle(source, request):
                     self.state.peers.failed(source, now_ms)
+            case PeerDown(peer_id):
+                self._peer_down(peer_id, now_ms)
             case _:
                 assert_never(event)
         return self._finish(now_ms)
@@ -193,6 +212,16 @@ class RaftNode:
         if isinstance(self.state.role, Unattached):
             self.state.role.election_deadline_ms = None
         return self.resign(now_ms)
+
+    def _peer_down(self, peer_id: int, now_ms: int) -> None:
+        match self.state.role:
+            case Follower(leader_id) as role if leader_id == peer_id:
+                self.following.leader_is_down(role, now_ms)
+            case Prospective(tally=tally) | Candidate(tally=tally):
+                if self.state.is_other_voter(peer_id) and peer_id not in tally.granted:
+                    tally.count(peer_id, granted=False)
+            case _:
+                pass
 
     # --- requests of others -----------------------------------------------------------------------
 

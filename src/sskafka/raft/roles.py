@@ -14,12 +14,12 @@
     Unattached   Prospective  =       the election timeout passes
     Follower     Follower     >       the leader of a newer epoch is heard of
     Follower     Unattached   >=      a newer epoch is heard of; the leader says that it is none; an observer lost it
-    Follower     Prospective  =       the fetch timeout passes
+    Follower     Prospective  =       the fetch timeout passes, soon after the leader is reported down
     Prospective  Candidate    +1      a majority would vote for it
     Prospective  Follower     >=      a leader is heard of; no majority, and the known leader is tried again
     Prospective  Unattached   >=      a newer epoch is heard of; a vote is given; no majority, and no leader is known
     Candidate    Leader       =       a majority voted for it
-    Candidate    Prospective  =       the election timeout passes, or a majority refused and the backoff is over
+    Candidate    Prospective  =       the election timeout passes; too many refuse or are down, and the backoff is over
     Candidate    Follower     >=      a leader is heard of
     Candidate    Unattached   >       a newer epoch is heard of
     Leader       Resigned     =       shutdown; no majority has fetched for too long; the driver asks for it
@@ -63,7 +63,7 @@ class Follower:
     leader_id: int
     fetch_deadline_ms: int
     has_fetched: bool = False
-    """Whether this leader has answered: then it is alive, and pre-votes against it are refused."""
+    """Whether this leader has answered and was not reported down since: then pre-votes against it are refused."""
     download: SnapshotDownload | None = None
 
 

@@ -10,6 +10,7 @@ RandomBelow: TypeAlias = Callable[[int], int]
 
 _BACKOFF_BASE_MS = 50
 _RETRY_DOUBLINGS_MAX = 4
+_SUCCESSION_PARTS = 10
 
 
 @value
@@ -44,6 +45,13 @@ class Timing:
     def election_timeout(self, random_below: RandomBelow) -> int:
         """Between one and two election timeouts: nodes that lose their leader together must not campaign together."""
         return self.election_timeout_ms + random_below(self.election_timeout_ms + 1)
+
+    def succession_delay(self, random_below: RandomBelow) -> int:
+        """How long a follower waits that was told that its leader is down.
+
+        Up to a tenth of the election timeout: all followers are told within a few milliseconds of each other, and one
+        of them should be through with its pre-vote and its vote before the next one begins."""
+        return random_below(self.election_timeout_ms // _SUCCESSION_PARTS + 1)
 
     def election_backoff(self, failed_elections: int, random_below: RandomBelow) -> int:
         ceiling = min(self.election_backoff_max_ms, _BACKOFF_BASE_MS << min(failed_elections, 10))

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from fake_broker import HANG_UP, FakeBroker, api_versions
 
-from sskafka.client.connection import Address, Connection, ConnectionOptions, connect
+from sskafka.client.connection import Address, Connection, ConnectionOptions, connect, is_refusal
 from sskafka.client.errors import (
     BrokerUnavailableError,
     ConnectionLostError,
+    ConnectionRefusedByBrokerError,
     ProtocolError,
     RequestTimeoutError,
     UnsupportedApiError,
@@ -62,10 +63,29 @@ def test_nobody_listens() -> None:
     async def scenario() -> None:
         async with FakeBroker() as broker:
             address = broker.address
-        with pytest.raises(BrokerUnavailableError, match=f"cannot connect to {address}: connection refused"):
+        with pytest.raises(ConnectionRefusedByBrokerError, match=f"cannot connect to {address}: connection refused"):
             await connect(address)
+        with pytest.raises(ConnectionRefusedByBrokerError):  # a name with an address of each family
+            await connect(Address("localhost", address.port))
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("error", "is_refused"),
+    [
+        (ConnectionRefusedError(111, "Connection refused"), True),
+        (OSError(111, "Connect call failed ('127.0.0.1', 9092)"), True),
+        (OSError(113, "No route to host"), False),
+        (OSError("Multiple exceptions: [Errno 111] to ::1, [Errno 111] to 127.0.0.1"), True),
+        (OSError("Multiple exceptions: [Errno 99] to ::1, [Errno 111] to 127.0.0.1"), True),
+        (OSError("Multiple exceptions: [Errno 110] to 10.0.0.1, [Errno 111] to 10.0.0.2"), False),
+        (OSError("Multiple exceptions: [Errno 99] to ::1, [Errno 97] to 127.0.0.1"), False),
+        (OSError("could not be resolved"), False),
+    ],
+)
+def test_only_a_host_that_answers_can_refuse(error: OSError, is_refused: bool) -> None:
+    assert is_refusal(error) is is_refused
 
 
 def test_somebody_else_listens() -> None:

@@ -17,6 +17,8 @@ from sskafka.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
+from sskafka.raft.node import Answered, PeerDown
+from sskafka.raft.roles import Follower, Prospective
 from sskafka.raft.timing import Timing
 
 
@@ -228,3 +230,88 @@ def test_observers_take_no_word_from_the_door() -> None:
     observer = LoneNode(node_id=9)
     assert not observer.ask(DoorVoteRequest(2, 5, log_is_up_to_date=True)).granted
     assert not observer.ask(DoorLeaderRequest(2, 5)).accepted
+
+
+# --- a peer is reported down
+
+
+def down(lone: LoneNode, peer_id: int) -> None:
+    lone.carry_out(lone.node.receive(PeerDown(peer_id), lone.now_ms))
+
+
+def fetched(lone: LoneNode) -> None:
+    lone.answer(FetchResponse(ErrorCode.NONE, 2, lone.node.epoch, high_watermark=0))
+
+
+def test_a_follower_whose_leader_is_down_campaigns_at_once() -> None:
+    lone = follower()
+    fetched(lone)
+    down(lone, 2)
+    assert isinstance(lone.node.role, Prospective)
+    assert isinstance(lone.sent_to(3), VoteRequest)
+
+
+def test_the_time_until_then_is_random_and_short() -> None:
+    timing = Timing(election_timeout_ms=1000)
+    assert timing.succession_delay(lambda below: 0) == 0
+    assert timing.succession_delay(lambda below: below - 1) == 100
+
+
+def test_that_another_follower_is_down_is_no_reason_to_campaign() -> None:
+    lone = follower()
+    fetched(lone)
+    down(lone, 3)
+    assert isinstance(lone.node.role, Follower)
+    assert lone.ask(vote(3, 1, pre_vote=True)) == refused(1, leader_id=2)
+
+
+def test_a_follower_that_waits_to_campaign_grants_pre_votes_until_the_leader_answers() -> None:
+    lone = follower()
+    lone.node.state.random_below = lambda below: below - 1
+    fetched(lone)
+    assert lone.ask(vote(3, 1, pre_vote=True)) == refused(1, leader_id=2)
+    lone.at(10)
+    down(lone, 2)
+    assert lone.ask(vote(3, 1, pre_vote=True)) == granted(1, leader_id=2)
+    lone.carry_out(lone.node.tick(10))
+    assert isinstance(lone.node.role, Follower)
+
+
+def test_an_answer_of_the_leader_revokes_the_report() -> None:
+    lone = follower()
+    lone.node.state.random_below = lambda below: below - 1
+    request = lone.sent_to(2)
+    assert request is not None
+    down(lone, 2)
+    response = FetchResponse(ErrorCode.NONE, 2, lone.node.epoch, high_watermark=0)
+    lone.carry_out(lone.node.receive(Answered(2, request, response), lone.now_ms))
+    lone.at(1000)
+    assert isinstance(lone.node.role, Follower)
+    assert lone.ask(vote(3, 1, pre_vote=True)) == refused(1, leader_id=2)
+
+
+def test_a_candidate_does_not_wait_for_voters_that_are_down() -> None:
+    lone = candidate()
+    epoch = lone.node.epoch
+    request = lone.sent_to(2)
+    assert request is not None
+    down(lone, 3)
+    lone.carry_out(lone.node.receive(Answered(2, request, refused(epoch)), lone.now_ms))
+    lone.at(1001)
+    assert isinstance(lone.node.role, Prospective), "it is lost: the next attempt follows after the backoff of 1 ms"
+
+
+def test_a_voter_that_is_down_grants_nothing() -> None:
+    lone = candidate()
+    down(lone, 2)
+    down(lone, 3)
+    assert lone.node.progress is None
+    assert lone.node.epoch == 1
+
+
+def test_an_observer_whose_leader_is_down_looks_for_the_next_one() -> None:
+    lone = LoneNode(node_id=4)
+    lone.answer(FetchResponse(ErrorCode.FENCED_LEADER_EPOCH, 2, 1), source=1)
+    assert lone.sent_to(2) is not None
+    down(lone, 2)
+    assert lone.sent_to(1) is not None

@@ -9,6 +9,7 @@ propose 1 text | snapshot 1         on the leader | of everything committed ther
 hold 1 | flush 1                    fsyncs of that node take for ever | finish them
 crash 1 | restart 1                 what is not flushed is lost
 log 1 1,1,2                         while it is down: its log has records of these epochs
+down 2 1                            2 is told that 1 is down, whether it is or not
 resign 1 | shutdown 1
 door-vote 1 3 7 [behind]            vote for 3 in epoch 7, asked through the lab's door
 door-leader 1 3 7                   3 leads epoch 7, says somebody at that door
@@ -31,7 +32,7 @@ from sskafka.raft.messages import (
     FetchSnapshotResponse,
     Request,
 )
-from sskafka.raft.node import Answered, Asked, RaftNode
+from sskafka.raft.node import Answered, Asked, PeerDown, RaftNode
 from sskafka.raft.ready import Answer, FlushPoint, FollowerAppend, LogRead, Ready, SnapshotRead
 from sskafka.raft.timing import Timing
 from sskafka.raft.voters import VoterSet
@@ -146,6 +147,10 @@ class Script:
         batches = [Batch(offset, offset + 1, int(epoch), b"old") for offset, epoch in enumerate(epochs.split(","))]
         host = self.hosts[int(node_id)]
         host.flushed_batches, host.log.batches = batches, list(batches)
+
+    def do_down(self, node_id: str, peer_id: str) -> None:
+        event = PeerDown(int(peer_id))
+        self._carry_out(int(node_id), lambda: self._node(int(node_id)).receive(event, self.now_ms))
 
     def do_resign(self, node_id: str) -> None:
         self._carry_out(int(node_id), lambda: self._node(int(node_id)).resign(self.now_ms))
