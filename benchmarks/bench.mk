@@ -9,7 +9,7 @@ RDKAFKA_HEADER := /usr/include/librdkafka/rdkafka.h
 RDKAFKA_LIBRARY = $(firstword $(wildcard $(abspath $(VENV))/lib/python3*/site-packages/confluent_kafka.libs/librdkafka-*.so*))
 BENCH_OPTIONS ?=
 
-.PHONY: load bench bench-grid bench-cluster bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-spark
+.PHONY: load bench bench-grid bench-cluster bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark
 
 load: $(LOAD) ## Build the load generator of the benchmarks
 
@@ -46,6 +46,9 @@ bench-grid: $(STAMP) ## Measure throughput over partitions, brokers and replicat
 
 bench-compaction: $(STAMP) ## Measure compaction of 10 million records and what producers notice of it
 	$(BIN)/python -m benchmarks.compaction $(BENCH_OPTIONS)
+
+bench-failover: $(STAMP) ## Measure how long writers wait when brokers are killed, beside Apache Kafka (BENCH_OPTIONS="--quick" for two rounds)
+	$(BIN)/python -m benchmarks.failover $(BENCH_OPTIONS)
 
 bench-spark: $(STAMP) ## Measure reading and writing with Spark, beside Spark's own connector and Apache Kafka
 	$(BIN)/python -m benchmarks.spark_read $(BENCH_OPTIONS)

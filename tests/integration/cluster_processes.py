@@ -20,6 +20,7 @@ from sskafka.model.properties import parse_properties
 from sskafka.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from sskafka.wire.messages.describe_cluster import DescribeClusterRequest
 from sskafka.wire.messages.describe_quorum import DescribeQuorumRequest, RequestPartitionData, RequestTopicData
+from sskafka.wire.messages.elect_leaders import ElectLeadersRequest
 from sskafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
@@ -239,6 +240,11 @@ class ClusterProcesses:
         assert result.error_code == 0, result
         for node_id in self.running():
             wait_until(lambda at=node_id: self._is_whole(name, partitions, at), f"broker {node_id} knows {name}")
+
+    def elect_preferred_leaders(self) -> None:
+        """Of all partitions, as far as they are in sync."""
+        answer = self.ask(ElectLeadersRequest(topic_partitions=None, timeout_ms=15_000), 2, self.controller())
+        assert answer.error_code == 0, answer
 
     def _is_whole(self, topic: str, count: int, at: int) -> bool:
         states = self.partitions(topic, at)

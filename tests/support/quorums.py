@@ -11,6 +11,7 @@ from virtual_loop import InlineExecutor, LoopClock
 from sskafka.metadata.broker_lifecycle import supported_features
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
+from sskafka.quorum.broker_watch import BrokerProber
 from sskafka.quorum.control_plane import ControlPlane
 from sskafka.quorum.driver import Done, NoAnswer
 from sskafka.quorum.raft_messages import request_from_wire, response_from_wire, response_to_wire, to_wire
@@ -38,6 +39,8 @@ class Quorum:
         self.cut_off: set[int] = set()
         self.crashed = {node_id: asyncio.Event() for node_id in self.node_ids}
         """Set when the node crashes: its connections break."""
+        self.prober_of: Callable[[int], BrokerProber] | None = None
+        """How a node reaches brokers; None: over sockets."""
         self._random = Random(seed)
 
     def start(self, *node_ids: int) -> None:
@@ -62,6 +65,7 @@ class Quorum:
                 self._random,
                 lambda error, node=node_id: self.failures.setdefault(node, error),
                 _Wires(self, node_id),
+                self.prober_of(node_id) if self.prober_of is not None else None,
             )
             self.planes[node_id] = plane
             plane.start()
@@ -75,6 +79,7 @@ class Quorum:
         plane._driver.stop()
         plane.controller.follow("it crashed")
         plane._duties.end()
+        plane._watch.stop()
         self.crashed[node_id].set()
         self.crashed[node_id] = asyncio.Event()
         self.disks[node_id].crash(self._random)

@@ -40,6 +40,7 @@ from sskafka.servers.event_loop import new_event_loop
 from sskafka.servers.kafka.api_tables import register_broker_apis, register_controller_apis
 from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
+from sskafka.servers.kafka.handlers.broker_identity import BrokerIdentityHandler
 from sskafka.servers.kafka.listener import ConnectionLimits, Listener
 from sskafka.servers.kafka.readiness import ServedApis
 from sskafka.servers.kafka.registry import Api, Registry
@@ -72,6 +73,7 @@ class Broker:
         self.node_id: int = settings["node.id"]
         self.cluster_id = ""
         self.recovery = ""
+        self._incarnation_id = os.urandom(16)
         self._clock = clock or SystemClock()
         self._disk = OsDisk()
         self._sockets = NodeSockets(settings, inherited or {})
@@ -198,8 +200,9 @@ class Broker:
         return NodeControl(settings, self.cluster_id, self._disk, clock, executor, new_event_loop, background.fail)
 
     def _register_apis(self, services: NodeServices, doors: SideDoors, control: NodeControl) -> None:
+        identity = BrokerIdentityHandler(self.cluster_id, self.node_id, self._incarnation_id)
         register_broker_apis(
-            self._registry, services.for_handlers, control, self.settings, self._clock, self.cluster_id
+            self._registry, services.for_handlers, control, self.settings, self._clock, identity, self.cluster_id
         )
         doors.register(self._registry)
 
@@ -225,7 +228,7 @@ class Broker:
         return BrokerRegistrationRequest(
             broker_id=self.node_id,
             cluster_id=self.cluster_id,
-            incarnation_id=os.urandom(16),
+            incarnation_id=self._incarnation_id,
             listeners=[
                 RegisteredListener(item.name, item.host, item.port, SECURITY_PROTOCOLS[item.protocol])
                 for item in self._sockets.advertised

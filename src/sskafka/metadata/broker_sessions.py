@@ -1,14 +1,16 @@
 """When each broker was last heard of. Known to the active controller alone and to no log.
 
-A broker must be heard of every `timeout_ms`. Who is silent for longer is fenced, if it is not fenced already; until
-then another process with its id is refused. A controller that takes over knows nothing, so it gives every unfenced
-broker one timeout from then on: silence towards somebody else proves nothing.
+A broker must be heard of every `timeout_ms`. A broker that is silent for longer, or whose process has ended for certain
+(`broker_presence`), is fenced, if it is not fenced already; until then another process with its id is refused. A
+controller that takes over has heard of nobody, so it gives every unfenced broker one timeout from then on: silence
+towards another controller proves nothing. What it knows of ended processes holds from its first moment on.
 
 Times are those of a monotonic clock, in ms.
 """
 
 from dataclasses import dataclass
 
+from sskafka.metadata.broker_presence import BrokerPresence
 from sskafka.metadata.image import ClusterImage
 
 NEVER_HEARD = -1
@@ -25,12 +27,14 @@ class BrokerSession:
 
 
 class BrokerSessions:
-    def __init__(self, timeout_ms: int) -> None:
+    def __init__(self, timeout_ms: int, presence: BrokerPresence | None = None) -> None:
         self._timeout_ms = timeout_ms
+        self._presence = presence or BrokerPresence()
         self._sessions: dict[int, BrokerSession] = {}
 
     def take_over(self, image: ClusterImage, now_ms: int) -> None:
         """This controller has become the active one."""
+        self._presence.take_over(now_ms)
         self._sessions = {
             broker.id: BrokerSession(broker.epoch, now_ms) for broker in image.brokers.values() if not broker.fenced
         }
@@ -40,6 +44,7 @@ class BrokerSessions:
 
     def touch(self, broker_id: int, epoch: int, now_ms: int, metadata_offset: int = NEVER_HEARD) -> BrokerSession:
         """The broker registered or sent a heartbeat."""
+        self._presence.heard(broker_id, epoch, now_ms)
         session = self._sessions.get(broker_id)
         if session is None or session.epoch != epoch:
             session = self._sessions[broker_id] = BrokerSession(epoch, now_ms)
@@ -57,20 +62,22 @@ class BrokerSessions:
             session.last_contact_ms += pause_ms
 
     def may_live(self, broker_id: int, now_ms: int) -> bool:
-        """Whether a process with this id was heard of within the timeout."""
+        """Whether a process with this id was heard of within the timeout, and has not ended since."""
         session = self._sessions.get(broker_id)
-        return session is not None and now_ms < self._deadline_ms(session)
+        if session is None or now_ms >= self._deadline_ms(session):
+            return False
+        return not self._presence.is_gone(broker_id, session.epoch, now_ms)
 
     def is_alive(self, broker_id: int, now_ms: int) -> bool:
         """Whether this controller itself has had a heartbeat within the timeout, and does not just give it time."""
         return self._replayed(broker_id) != NEVER_HEARD and self.may_live(broker_id, now_ms)
 
     def expired(self, image: ClusterImage, now_ms: int) -> list[int]:
-        """The unfenced brokers that have been silent for too long."""
+        """The unfenced brokers that have been silent for too long or have ended."""
         unfenced = [broker for broker in image.brokers.values() if not broker.fenced]
         for broker in unfenced:
             if broker.id not in self._sessions:
-                self.touch(broker.id, broker.epoch, now_ms)
+                self._sessions[broker.id] = BrokerSession(broker.epoch, now_ms)
         return [broker.id for broker in unfenced if not self.may_live(broker.id, now_ms)]
 
     def all_have_replayed(self, image: ClusterImage, offset: int) -> bool:

@@ -32,9 +32,11 @@ they are not set otherwise).
 _FAST_FAILOVER = """\
 ## Faster failover
 
-With the defaults writers wait less than 10 s when the broker dies that they write to, also when it was the active
-controller. With these settings, on every node, they wait less than 3 s. A broker that pauses or cannot be reached for a
-second then counts as dead, so they suit quiet machines and networks:
+A broker whose process ends is replaced at once, also when it was the active controller: its host refuses connections,
+which the other nodes notice ([ADR-0015](adr/0015-broken-connections-as-evidence.md)). A broker that pauses, or whose
+network or power fails, refuses nothing; with the defaults writers wait less than 10 s for its replacement. With these
+settings, on every node, they wait less than 3 s. A broker that pauses or cannot be reached for a second then counts as
+dead, so they suit quiet machines and networks:
 
 ```properties
 {lines}```

@@ -22,7 +22,7 @@ from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
 _log = logging.getLogger(__name__)
 
 NOT_REGISTERED = -1
-RETRY_PAUSE_S = 0.25
+RETRY_PAUSE_S = 0.1
 SHUTDOWN_PAUSE_S = 0.1
 SHUTDOWN_TIMEOUT_MS = 10_000
 SHUTDOWN_ANSWER_TIMEOUT_MS = 1500
@@ -72,6 +72,10 @@ class BrokerLifecycle:
         self._next_offset = next_offset
         if not self._unfenced.is_set():
             self._is_wanted.set()
+
+    def controller_changed(self) -> None:
+        """Report to the new controller at once: it gives brokers that it has not heard of little time."""
+        self._is_wanted.set()
 
     # ---- registration
 

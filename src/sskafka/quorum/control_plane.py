@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from sskafka.client.connection import ConnectionOptions
+from sskafka.metadata.broker_presence import BrokerPresence
 from sskafka.metadata.broker_sessions import BrokerSessions
 from sskafka.metadata.decision import Decision, RandomBytes
 from sskafka.metadata.image import ClusterImage
@@ -24,6 +25,8 @@ from sskafka.model.ids import ZERO_UUID, Uuid
 from sskafka.model.settings import Settings
 from sskafka.quorum.active_controller import ActiveController, FirstRecords
 from sskafka.quorum.bootstrap import bootstrap_records
+from sskafka.quorum.broker_prober import SocketProber
+from sskafka.quorum.broker_watch import BrokerProber, BrokerWatch
 from sskafka.quorum.committed_metadata import CommittedMetadata
 from sskafka.quorum.control_batches import control_batch
 from sskafka.quorum.controller_duties import ControllerDuties
@@ -81,10 +84,11 @@ class ControlPlane:
         random: Random,
         on_failure: Callable[[BaseException], None],
         network: QuorumNetwork | None = None,
+        prober: BrokerProber | None = None,
     ) -> None:
         """On the running loop. Raises MetadataError when the metadata on the disk cannot be used.
 
-        `network` takes the place of connections to the voters' addresses."""
+        `network` takes the place of connections to the voters' addresses, `prober` that of connections to brokers."""
         self._settings = settings
         self._cluster_id = cluster_id
         self._clock = clock
@@ -107,7 +111,8 @@ class ControlPlane:
         )
         self._network = network or self._peers
         self._driver = self._new_driver(executor, random)
-        sessions = BrokerSessions(settings["broker.session.timeout.ms"])
+        presence = BrokerPresence(settings["broker.heartbeat.interval.ms"])
+        sessions = BrokerSessions(settings["broker.session.timeout.ms"], presence)
         is_alone = self.voters.is_only(self.node_id)
         self._decisions = Decisions(settings, cluster_id, clock, random_bytes, sessions, is_alone=is_alone)
         self.controller = ActiveController(
@@ -120,12 +125,17 @@ class ControlPlane:
         )
         self.controller.on_activation = self._activated
         self._duties = ControllerDuties(self.controller, self.committed, self._decisions, sessions, settings, clock)
+        listener_name = settings["inter.broker.listener.name"]
+        prober = prober or SocketProber(cluster_id, listener_name, self.addresses, self._options)
+        self._watch = BrokerWatch(self.node_id, prober, presence, clock, self._duties.broker_was_seen)
         self._snapshots = SnapshotWriter(self._log, self.committed, settings, clock, on_failure)
         listeners = (*settings.controller_listeners, *settings.listeners)
         self._describer = QuorumDescriber(self._driver.node, clock, self.addresses, listeners[0].name)
         self._leadership = Leadership(NO_NODE, 0)
         self._leader_changed = asyncio.Event()
         self._links: list[ControllerLink] = []
+        self.on_leader_change: Callable[[], None] | None = None
+        """Called when another node leads the quorum, and when this one begins to act as the controller."""
         self._other_cluster: set[int] = set()
         self._has_joined = False
 
@@ -148,10 +158,13 @@ class ControlPlane:
         self._log.mirror_election(self._driver.node.election)
         self._driver.start()
         self._snapshots.start()
+        if self.node_id in self.voters:
+            self.committed.subscribe(self._watch.metadata_changed)
 
     async def stop(self) -> None:
         """Hands leadership over where there is somebody to take it, and leaves the log cleanly closed."""
         self._duties.end()
+        self._watch.stop()
         await self._snapshots.stop()
         self._driver.shutdown()
         await self._told_others()
@@ -246,6 +259,8 @@ class ControlPlane:
     def _tell_those_who_look_for_the_leader(self) -> None:
         self._leader_changed.set()
         self._leader_changed.clear()
+        if self.on_leader_change is not None:
+            self.on_leader_change()
 
     def _maybe_lead(self, epoch: int) -> None:
         node = self._driver.node

@@ -1,10 +1,11 @@
-"""What the active controller does unasked: fence silent brokers, bring leadership back to where it belongs."""
+"""What the active controller does unasked: fence brokers that ended or are silent, restore preferred leaders."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any
 
+from sskafka.metadata.broker_presence import TAKEOVER_PATIENCE_MS
 from sskafka.metadata.broker_sessions import BrokerSessions
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.image import ClusterImage
@@ -50,8 +51,14 @@ class ControllerDuties:
         self._checked_ms = self._now_ms()
         self._sessions.take_over(self._committed.image, self._checked_ms)
         self._check_sessions()
+        self._timers["takeover"] = self._loop.call_later(TAKEOVER_PATIENCE_MS / 1000, self._fence_expired)
         self._rebalance_later()
         self._append_when_idle(self._committed.image.next_offset)
+
+    def broker_was_seen(self) -> None:
+        """Something was found out about a broker, perhaps that it has ended."""
+        if self._controller.is_active:
+            self._fence_expired()
 
     def end(self) -> None:
         for timer in self._timers.values():
@@ -61,7 +68,7 @@ class ControllerDuties:
     def _now_ms(self) -> int:
         return int(self._clock.monotonic_ms())
 
-    # ---- silent brokers
+    # ---- brokers that ended or are silent
 
     def _check_sessions(self) -> None:
         interval_ms = self._settings["broker.session.timeout.ms"] // CHECKS_PER_SESSION
@@ -70,11 +77,14 @@ class ControllerDuties:
         if since_ms > interval_ms * PAUSE_INTERVALS:
             _log.warning("the controller did not run for %d ms; brokers are not blamed for it", since_ms)
             self._sessions.excuse(since_ms)
-        expired = self._sessions.expired(self._committed.image, now_ms)
-        if expired:
-            _log.warning("no heartbeat of %s within the session timeout: fenced", expired)
-            self._submit(self._decisions.fence_expired)
+        self._fence_expired()
         self._timers["sessions"] = self._loop.call_later(interval_ms / 1000, self._check_sessions)
+
+    def _fence_expired(self) -> None:
+        expired = self._sessions.expired(self._committed.image, self._now_ms())
+        if expired:
+            _log.warning("brokers %s have ended or sent no heartbeat within the session timeout: fenced", expired)
+            self._submit(self._decisions.fence_expired)
 
     # ---- preferred leaders
 

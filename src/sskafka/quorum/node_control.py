@@ -159,6 +159,7 @@ class NodeControl:
             offline_directories,
             self._fail,
         )
+        self._plane.on_leader_change = self._lifecycle.controller_changed
         await self._lifecycle.start()
 
     def applied(self, next_offset: int) -> None:

@@ -139,6 +139,7 @@ class ApiKey(IntEnum):
     FLUSH_LOGS = 20003
     DESCRIBE_GROUP_TIMELINE = 20004
     DESCRIBE_READERS = 20005
+    BROKER_IDENTITY = 20010
 
 
 _APIS = (
@@ -236,6 +237,7 @@ _APIS = (
     ApiSchema(20003, "FlushLogs", 0, 0, 0),
     ApiSchema(20004, "DescribeGroupTimeline", 0, 0, 0),
     ApiSchema(20005, "DescribeReaders", 0, 0, 0),
+    ApiSchema(20010, "BrokerIdentity", 0, 0, 0),
 )
 
 API_BY_KEY: dict[int, ApiSchema] = {api.key: api for api in _APIS}

@@ -47,7 +47,7 @@ QUORUM = (
     Setting("controller.quorum.election.timeout.ms", INT, 1000, AtLeast(0), READ_ONLY, HIGH,
             "How long a candidate waits for votes before it tries again."),
     Setting("controller.quorum.fetch.timeout.ms", INT, 2000, AtLeast(0), READ_ONLY, HIGH,
-            "How long a voter goes without hearing its leader before it stands for election."),
+            "How long a voter goes without hearing a leader that refuses no connections before it campaigns."),
     Setting("controller.quorum.election.backoff.max.ms", INT, 1000, AtLeast(0), READ_ONLY, HIGH,
             "Longest random pause after an election without a winner."),
     Setting("controller.quorum.append.linger.ms", INT, 0, AtLeast(0), READ_ONLY, MEDIUM,
@@ -81,7 +81,7 @@ QUORUM = (
     Setting("broker.heartbeat.interval.ms", INT, 2000, None, READ_ONLY, MEDIUM,
             "How often a broker tells the controller that it lives."),
     Setting("broker.session.timeout.ms", INT, 6000, None, READ_ONLY, MEDIUM,
-            "How long a silent broker still counts as alive.", kafka_default=9000),
+            "How long a silent broker whose host refuses no connections counts as alive.", kafka_default=9000),
     Setting("initial.broker.registration.timeout.ms", INT, 60000, None, READ_ONLY, MEDIUM,
             "How long a starting broker tries to register."),
 )

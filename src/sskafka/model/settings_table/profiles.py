@@ -12,4 +12,4 @@ FAST_FAILOVER = MappingProxyType(
         "controller.quorum.request.timeout.ms": "500",
     }
 )
-"""A dead leader is replaced within 3 s instead of 10, also when it was the active controller."""
+"""A leader that pauses or is out of reach is replaced within 3 s instead of 10, also if it is the active controller."""

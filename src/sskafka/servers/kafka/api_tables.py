@@ -21,6 +21,7 @@ from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.group_services import GroupServices
 from sskafka.servers.kafka.handlers.administration import AdministrationHandlers
 from sskafka.servers.kafka.handlers.api_versions import ApiVersionsHandler
+from sskafka.servers.kafka.handlers.broker_identity import BrokerIdentityHandler
 from sskafka.servers.kafka.handlers.cluster import ClusterHandler
 from sskafka.servers.kafka.handlers.configs import ConfigHandlers
 from sskafka.servers.kafka.handlers.controller_apis import ControllerHandlers
@@ -72,6 +73,7 @@ def register_broker_apis(
     control: NodeControl,
     settings: Settings,
     clock: Clock,
+    identity: BrokerIdentityHandler,
     cluster_id: str,
 ) -> None:
     controller, node_id = control.client, settings["node.id"]
@@ -94,6 +96,7 @@ def register_broker_apis(
     registry.add(ApiKey.FETCH, fetch.handle)
     registry.add(ApiKey.API_VERSIONS, ApiVersionsHandler(registry, view).handle)
     quorum.register(registry, is_advertised=False)
+    identity.register(registry)
     ControllerHandlers(controller).register(registry, is_advertised=False)
     MetadataHandler(view, TopicCreation(controller, settings, registry.spawn)).register(registry)
     TopicPartitionsHandler(view, settings["max.request.partition.size.limit"]).register(registry)

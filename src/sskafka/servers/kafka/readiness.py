@@ -9,7 +9,9 @@ from sskafka.servers.kafka.registry import Api, Registry
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.wire.apis import ApiKey
 
-FOR_OTHER_NODES = frozenset({*QUORUM_APIS, *BROKER_APIS, ApiKey.ENVELOPE, ApiKey.FETCH, ApiKey.API_VERSIONS})
+FOR_OTHER_NODES = frozenset(
+    {*QUORUM_APIS, *BROKER_APIS, ApiKey.ENVELOPE, ApiKey.FETCH, ApiKey.API_VERSIONS, ApiKey.BROKER_IDENTITY}
+)
 
 
 class ServedApis:

@@ -1,0 +1,138 @@
+import pytest
+from metadata_clusters import cluster
+
+from sskafka.metadata.broker_presence import TAKEOVER_PATIENCE_MS, BrokerPresence, Sighting
+from sskafka.metadata.broker_sessions import BrokerSessions
+
+EPOCH = 7
+HEARTBEAT_MS = 2000
+
+
+def presence(now_ms: int = 0) -> BrokerPresence:
+    known = BrokerPresence(HEARTBEAT_MS)
+    known.take_over(now_ms)
+    return known
+
+
+def reached() -> BrokerPresence:
+    known = presence()
+    known.heard(1, EPOCH, 10)
+    known.found(1, EPOCH, Sighting.ANSWERED, 20)
+    return known
+
+
+@pytest.mark.parametrize(
+    ("sighting", "is_gone"),
+    [(Sighting.REFUSED, True), (Sighting.REPLACED, True), (Sighting.UNSURE, False), (Sighting.ANSWERED, False)],
+)
+def test_what_proves_that_a_broker_has_ended(sighting: Sighting, is_gone: bool) -> None:
+    known = reached()
+    known.found(1, EPOCH, sighting, 100)
+    assert known.is_gone(1, EPOCH, 101) is is_gone
+
+
+def test_an_address_at_which_nobody_ever_answered_proves_nothing() -> None:
+    known = presence()
+    known.heard(1, EPOCH, 10)
+    known.found(1, EPOCH, Sighting.REFUSED, 100)
+    assert not known.is_gone(1, EPOCH, 1_000_000)
+
+
+def test_a_heartbeat_that_comes_later_proves_more_than_a_refusal() -> None:
+    known = reached()
+    known.found(1, EPOCH, Sighting.REFUSED, 100)
+    known.heard(1, EPOCH, 101)
+    assert not known.is_gone(1, EPOCH, 102)
+
+
+def test_a_refusal_that_was_under_way_when_a_heartbeat_came_proves_nothing() -> None:
+    known = reached()
+    known.heard(1, EPOCH, 101)
+    known.found(1, EPOCH, Sighting.REFUSED, began_ms=100)
+    assert not known.is_gone(1, EPOCH, 1_000_000)
+
+
+def test_once_contradicted_refusals_count_after_two_heartbeats_are_missing() -> None:
+    """A broker whose address refuses but which lives is not fenced again and again."""
+    known = reached()
+    known.found(1, EPOCH, Sighting.REFUSED, 100)
+    known.heard(1, EPOCH, 101)
+    known.found(1, EPOCH, Sighting.REFUSED, 150)
+    assert not known.is_gone(1, EPOCH, 101 + 2 * HEARTBEAT_MS - 1)
+    assert known.is_gone(1, EPOCH, 101 + 2 * HEARTBEAT_MS)
+
+
+def test_what_was_found_is_about_one_registration() -> None:
+    known = reached()
+    known.found(1, EPOCH, Sighting.REFUSED, 100)
+    assert not known.is_gone(1, EPOCH + 1, 101)
+    known.heard(1, EPOCH + 1, 110)
+    known.found(1, EPOCH, Sighting.REFUSED, 120)
+    assert not known.is_gone(1, EPOCH, 130)
+    assert not known.is_gone(1, EPOCH + 1, 130)
+    assert not known.was_reached(1, EPOCH + 1)
+
+
+def test_a_new_controller_knows_what_it_found_before_it_was_one() -> None:
+    known = reached()
+    known.found(1, EPOCH, Sighting.REFUSED, 100)
+    known.take_over(5000)
+    assert known.is_gone(1, EPOCH, 5000)
+
+
+def test_a_new_controller_that_never_reached_a_voter_gives_it_a_moment_to_report() -> None:
+    known = presence(5000)
+    known.found(1, EPOCH, Sighting.REFUSED, 5001, at_voter_address=True)
+    known.found(2, EPOCH, Sighting.REFUSED, 5001, at_voter_address=True)
+    known.heard(2, EPOCH, 5500)
+    now_ms = 5000 + TAKEOVER_PATIENCE_MS
+    assert not known.is_gone(1, EPOCH, now_ms - 1)
+    assert known.is_gone(1, EPOCH, now_ms)
+    known.found(2, EPOCH, Sighting.REFUSED, 5600, at_voter_address=True)
+    assert not known.is_gone(2, EPOCH, 5500 + 2 * HEARTBEAT_MS - 1), "it reports: its address as a voter must be wrong"
+
+
+def test_that_another_process_answers_at_a_brokers_first_greeting_does_not_replace_it() -> None:
+    """Two live processes with one id whose common address leads to the second."""
+    known = presence()
+    known.heard(1, EPOCH, 10)
+    known.found(1, EPOCH, Sighting.REPLACED, 20)
+    assert not known.is_gone(1, EPOCH, 1_000_000)
+
+
+def test_brokers_that_are_not_registered_are_forgotten() -> None:
+    known, image = BrokerPresence(), cluster(1)
+    known.found(1, EPOCH, Sighting.ANSWERED, 0)
+    known.found(2, EPOCH, Sighting.ANSWERED, 0)
+    known.retain(image)
+    assert known.was_reached(1, EPOCH)
+    assert not known.was_reached(2, EPOCH)
+
+
+def test_a_session_ends_with_its_broker() -> None:
+    image, known = cluster(2), BrokerPresence(HEARTBEAT_MS)
+    sessions = BrokerSessions(6000, known)
+    sessions.take_over(image, 0)
+    epochs = {broker.id: broker.epoch for broker in image.brokers.values()}
+    for broker_id, epoch in epochs.items():
+        sessions.touch(broker_id, epoch, 1, metadata_offset=50)
+        known.found(broker_id, epoch, Sighting.ANSWERED, 1)
+    assert sessions.expired(image, 100) == []
+    known.found(1, epochs[1], Sighting.REFUSED, 100)
+    assert sessions.expired(image, 100) == [1]
+    assert not sessions.is_alive(1, 100), "its successor need not wait"
+    assert sessions.is_alive(2, 100)
+    sessions.touch(1, epochs[1], 101)
+    assert sessions.expired(image, 101) == []
+
+
+def test_a_successor_has_a_session_of_its_own() -> None:
+    image, known = cluster(1), BrokerPresence(HEARTBEAT_MS)
+    sessions = BrokerSessions(6000, known)
+    epoch = image.brokers[1].epoch
+    sessions.touch(1, epoch, 1)
+    known.found(1, epoch, Sighting.ANSWERED, 1)
+    known.found(1, epoch, Sighting.REFUSED, 100)
+    sessions.touch(1, epoch + 5, 101)
+    assert sessions.expired(image, 102) == []
+    assert sessions.may_live(1, 102)
