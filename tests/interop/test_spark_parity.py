@@ -20,6 +20,7 @@ from sskafka.client.transactions import add_partitions, end
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Row, framed, payloads
+from sskafka.pipelines.connector.offsets import TOPIC_IDS
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.transactions import begin
@@ -273,7 +274,9 @@ class Stream:
         assert query.awaitTermination(120), query.status
         reports = [json.loads(report.json) for report in query.recentProgress]
         return [
-            (report["numInputRows"], report["sources"][0]["endOffset"]) for report in reports if report["numInputRows"]
+            (report["numInputRows"], without_ids(report["sources"][0]["endOffset"]))
+            for report in reports
+            if report["numInputRows"]
         ]
 
     def rows(self) -> list[tuple[Any, ...]]:
@@ -390,7 +393,12 @@ def progress_of(query: "StreamingQuery") -> tuple[int, int]:
 
 
 def total(offsets: dict[str, dict[str, int]] | None) -> int:
-    return sum(offset for partitions in (offsets or {}).values() for offset in partitions.values())
+    return sum(offset for partitions in without_ids(offsets or {}).values() for offset in partitions.values())
+
+
+def without_ids(offsets: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """Our offsets name the topics' ids, too: a topic that was deleted and created again is noticed by that."""
+    return {topic: of for topic, of in offsets.items() if topic != TOPIC_IDS}
 
 
 def batches_of(query: "StreamingQuery") -> list[int]:

@@ -223,22 +223,23 @@ class TestStreams:
             stream.run(startingOffsets=begin, failOnDataLoss="false")
             assert stream.values() == [*(range(40, 100) if start < 100 else ()), *range(100, 200)]
 
+    @pytest.mark.parametrize("count", [10, 150], ids=["shorter", "longer than the checkpoint"])
     def test_a_topic_that_was_made_again(
-        self, stream: Stream, filled: str, produce: Callable[..., None], session: ClusterSession
+        self, stream: Stream, filled: str, produce: Callable[..., None], session: ClusterSession, count: int
     ) -> None:
-        """Offsets of the old one mean nothing: the query ends, or goes on with what comes behind the end it finds."""
+        """Offsets of the old one mean nothing: the query ends, or begins at the start of the new one."""
         stream.run()
         admin = Admin(session.cluster)
         session.run(admin.delete_topics([filled]))
         wait_until(lambda: filled not in {view.name for view in session.run(admin.list_topics())}, "it is deleted")
         session.run(admin.create_topics([NewTopic(filled, 3, configs={"retention.ms": "-1"})]))
-        produce(filled, numbers(500, 510))
-        with pytest.raises(Exception, match=r"ends before them.*made again.*failOnDataLoss=false"):
+        produce(filled, numbers(500, 500 + count))
+        with pytest.raises(Exception, match=r"deleted and created again: the 300 offsets.*failOnDataLoss=false"):
             stream.run()
         stream.run(failOnDataLoss="false")
-        produce(filled, numbers(510, 515))
+        produce(filled, numbers(500 + count, 505 + count))
         stream.run(failOnDataLoss="false")
-        assert stream.values() == [*range(300), *range(510, 515)]
+        assert stream.values() == [*range(300), *range(500, 505 + count)]
 
     def test_a_topic_that_is_not_there(self, spark: "SparkSession", bootstrap: str, tmp_path: Path) -> None:
         with pytest.raises(Exception, match="there is no topic 'no-such-topic-here'"):

@@ -11,8 +11,10 @@ from sskafka.pipelines.connector.offsets import (
     cut_ranges,
     from_json,
     group_ranges,
+    ids_in,
     limited,
     lost_ranges,
+    of_other_topics,
     parse_assignment,
     parse_offsets,
     ranges_between,
@@ -135,3 +137,18 @@ def test_what_is_not_there_is_lost(start: int | None, end: int, log: tuple[int, 
     begun = {} if start is None else {A0: start}
     earliest, latest = log
     assert bool(lost_ranges(begun, {A0: end}, {A0: earliest}, {A0: latest})) is is_lost
+
+
+def test_offsets_name_the_ids_of_their_topics() -> None:
+    stored = json.loads(json.dumps(to_json({A0: 3, B0: 1}, {"a": "id-a", "b": "id-b", "c": "id-c"})))
+    assert ids_in(stored) == {"a": "id-a", "b": "id-b"}
+    assert from_json(stored) == {A0: 3, B0: 1}
+    assert ids_in(to_json({A0: 3})) == {}
+    assert parse_offsets("startingOffsets", json.dumps(stored)) == {A0: 3, B0: 1}
+
+
+def test_topics_with_another_id_are_found_and_others_are_not() -> None:
+    offsets = {A0: 3, A1: 2, B0: 1}
+    assert of_other_topics(offsets, {"a": "old", "b": "id-b"}, {"a": "new", "b": "id-b"}) == {A0: 3, A1: 2}
+    assert of_other_topics(offsets, {}, {"a": "new"}) == {}  # a checkpoint of an earlier version
+    assert of_other_topics(offsets, {"a": "old"}, {}) == {}  # brokers without ids, or a topic that is gone

@@ -25,6 +25,9 @@ class Log:
     def latest(self) -> Offsets:
         return dict(self.ends)
 
+    def topic_ids(self, topics: Any) -> dict[str, str]:
+        return {}
+
     def earliest(self, partitions: list[TopicPartition]) -> Offsets:
         return dict.fromkeys(partitions, 0)
 

@@ -1,6 +1,8 @@
 """Offsets of partitions as Spark stores them, and the ranges that tasks read. Pure: no cluster, no Spark.
 
     {"orders": {"0": 17, "1": 23}}         the form of Spark's own Kafka source, in checkpoints and in options
+    "#topic-ids": {"orders": "vPz..."}     beside that, in checkpoints: offsets of a topic that was deleted and created
+                                           again mean nothing in the new one. No topic can have this name
 
 Spark compares offsets by their text, so topics and partitions are always written in order. In options -2 stands for
 the earliest offset and -1 for the latest.
@@ -15,8 +17,10 @@ from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.errors import OptionError
 
 Offsets: TypeAlias = dict[TopicPartition, int]
-OffsetsJson: TypeAlias = dict[str, dict[str, int]]
+OffsetsJson: TypeAlias = dict[str, dict[str, Any]]
+TopicIds: TypeAlias = dict[str, str]
 
+TOPIC_IDS = "#topic-ids"
 LATEST = -1
 EARLIEST = -2
 
@@ -33,17 +37,33 @@ class OffsetRange(NamedTuple):
         return self.end - self.start
 
 
-def to_json(offsets: Mapping[TopicPartition, int]) -> OffsetsJson:
+def to_json(offsets: Mapping[TopicPartition, int], ids: Mapping[str, str] | None = None) -> OffsetsJson:
     topics: OffsetsJson = {}
     for partition in sorted(offsets):
         topics.setdefault(partition.topic, {})[str(partition.partition)] = offsets[partition]
-    return topics
+    known = {topic: ids[topic] for topic in topics if topic in ids} if ids else {}
+    return {TOPIC_IDS: known, **topics} if known else topics
 
 
-def from_json(topics: Mapping[str, Mapping[str, int]]) -> Offsets:
+def ids_in(topics: Mapping[str, Mapping[str, Any]]) -> TopicIds:
+    """The ids of the topics that the offsets belong to; none where brokers or an earlier version had none."""
+    return dict(topics.get(TOPIC_IDS, {}))
+
+
+def of_other_topics(offsets: Mapping[TopicPartition, int], ids: Mapping[str, str], now: Mapping[str, str]) -> Offsets:
+    """Those of the offsets whose topic has another id by now: it was deleted and created again."""
+    return {
+        partition: offset
+        for partition, offset in offsets.items()
+        if partition.topic in now and ids.get(partition.topic, now[partition.topic]) != now[partition.topic]
+    }
+
+
+def from_json(topics: Mapping[str, Mapping[str, Any]]) -> Offsets:
     return {
         TopicPartition(topic, int(partition)): offset
         for topic, partitions in topics.items()
+        if topic != TOPIC_IDS
         for partition, offset in partitions.items()
     }
 
@@ -52,6 +72,8 @@ def parse_offsets(option: str, text: str) -> Offsets:
     """An option's JSON of offsets or timestamps; OptionError says what is wrong with it."""
     example = '{"topic": {"0": 23, "1": -2}}'
     parsed = _parse_json(option, text, example)
+    if isinstance(parsed, dict):
+        parsed.pop(TOPIC_IDS, None)  # offsets that were copied from a checkpoint or a report
     if not isinstance(parsed, dict) or not all(isinstance(partitions, dict) for partitions in parsed.values()):
         raise OptionError(option, f"{text!r} is not of the form {example}")
     try:

@@ -1,6 +1,7 @@
 """What the driver works out before tasks run: which partitions, from where to where, and who reads what."""
 
 import asyncio
+import logging
 import re
 from collections.abc import Coroutine, Iterable, Mapping
 from functools import partial
@@ -12,7 +13,7 @@ from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig
 from sskafka.client.errors import ConnectionLostError, RequestTimeoutError, UnknownTopicError
 from sskafka.client.offsets import NO_OFFSET, list_offsets
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ZERO_UUID, TopicPartition, uuid_text
 from sskafka.pipelines.connector.errors import DataLossError, OptionError
 from sskafka.pipelines.connector.fetching import out_of_range_text
 from sskafka.pipelines.connector.offsets import (
@@ -20,15 +21,22 @@ from sskafka.pipelines.connector.offsets import (
     LATEST,
     OffsetRange,
     Offsets,
+    OffsetsJson,
+    TopicIds,
     cut_ranges,
+    from_json,
     group_ranges,
+    ids_in,
     lost_ranges,
+    of_other_topics,
     ranges_between,
     split_ranges,
 )
 from sskafka.pipelines.connector.options import OffsetSpec, SourceOptions, Subscription
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 
 class ClusterSession:
@@ -123,6 +131,15 @@ class Planner:
             for number in sorted(topic.partitions)
         ]
 
+    def topic_ids(self, topics: Iterable[str]) -> TopicIds:
+        """Ids of topics as they are now; those that are gone, or that brokers give no id, are left out."""
+        return self._session.run(self._topic_ids(sorted(set(topics))))
+
+    async def _topic_ids(self, topics: list[str]) -> TopicIds:
+        view = await self._cluster.retrying(lambda: self._cluster.refresh(topics))
+        found = {name: view.topics[name].topic_id for name in topics if name in view.topics}
+        return {name: uuid_text(topic_id) for name, topic_id in found.items() if topic_id != ZERO_UUID}
+
     # Where they begin and end
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
@@ -183,6 +200,37 @@ class Planner:
 
     # Who reads what
 
+    def tasks_between(self, start: OffsetsJson, end: OffsetsJson) -> list[list[OffsetRange]]:
+        """The ranges of each task of a micro-batch, as Spark names it."""
+        begin, stop = from_json(start), from_json(end)
+        now = self.topic_ids(partition.topic for partition in stop)
+        begin = self.still_valid(begin, ids_in(start), now)
+        gone = of_other_topics(stop, ids_in(end), now)
+        if gone:
+            skipped = sum(max(0, offset - begin.get(partition, 0)) for partition, offset in gone.items())
+            self._tell_of_loss(
+                f"{_topics_text(gone)} deleted and created again after the micro-batch was planned: "
+                f"{skipped} offsets of it are gone"
+            )
+            stop = {partition: offset for partition, offset in stop.items() if partition not in gone}
+        return self.tasks(begin, stop)
+
+    def still_valid(self, offsets: Offsets, ids: Mapping[str, str], now: Mapping[str, str]) -> Offsets:
+        """Offsets without those of topics that were deleted and created again: these begin at their earliest."""
+        stale = of_other_topics(offsets, ids, now)
+        if not stale:
+            return offsets
+        self._tell_of_loss(
+            f"{_topics_text(stale)} deleted and created again: the {sum(stale.values())} offsets up to which the query "
+            "had read are those of the old topic and are skipped; reading begins at the start of the new one"
+        )
+        return {partition: offset for partition, offset in offsets.items() if partition not in stale}
+
+    def _tell_of_loss(self, what: str) -> None:
+        if self._options.fail_on_data_loss:
+            raise DataLossError(what)
+        logger.warning("%s", what)
+
     def tasks(self, start: Offsets, end: Offsets) -> list[list[OffsetRange]]:
         """The ranges of each task; fewer tasks than partitions where those have little to read."""
         ranges = ranges_between(*self._checked(start, end))
@@ -204,10 +252,22 @@ class Planner:
             raise DataLossError(f"partitions {', '.join(map(str, gone))} were read before and are gone")
         earliest, latest = self.earliest(end), self.latest(end)
         lost = lost_ranges(start, end, earliest, latest)
-        if lost and self._options.fail_on_data_loss:
-            raise DataLossError(_lost_text(lost[0], earliest[lost[0].partition], latest[lost[0].partition]))
+        if lost:
+            skipped = sum(_skipped(part, earliest[part.partition], latest[part.partition]) for part in lost)
+            first = _lost_text(lost[0], earliest[lost[0].partition], latest[lost[0].partition])
+            self._tell_of_loss(first if self._options.fail_on_data_loss else f"{first}; {skipped} offsets are skipped")
         stop = {one: min(offset, latest[one]) for one, offset in end.items()}
         return {one: min(max(start.get(one, 0), earliest[one]), stop[one]) for one in end}, stop
+
+
+def _topics_text(offsets: Iterable[TopicPartition]) -> str:
+    names = sorted({partition.topic for partition in offsets})
+    return f"the topic {names[0]} was" if len(names) == 1 else f"the topics {', '.join(names)} were"
+
+
+def _skipped(wanted: OffsetRange, earliest: int, latest: int) -> int:
+    """How many offsets of a range are not there."""
+    return wanted.size - max(0, min(wanted.end, latest) - max(wanted.start, earliest)) if wanted.size > 0 else 0
 
 
 def _lost_text(wanted: OffsetRange, earliest: int, latest: int) -> str:

@@ -13,7 +13,16 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from sskafka.pipelines.connector.fetching import read_ranges
-from sskafka.pipelines.connector.offsets import OffsetRange, Offsets, OffsetsJson, from_json, limited, to_json
+from sskafka.pipelines.connector.offsets import (
+    OffsetRange,
+    Offsets,
+    OffsetsJson,
+    TopicIds,
+    from_json,
+    ids_in,
+    limited,
+    to_json,
+)
 from sskafka.pipelines.connector.options import SourceOptions
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
 from sskafka.pipelines.connector.progress import maybe_commit_progress
@@ -52,6 +61,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._session: ClusterSession | None = None
         self._target: Offsets | None = None
         """Where Trigger.AvailableNow ends."""
+        self._target_ids: TopicIds = {}
         self._latest: Offsets | None = None
         self._committed: Offsets | None = None
         self._quiet_until = 0.0
@@ -60,28 +70,38 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """When minOffsetsPerTrigger last let a batch begin; the first one need not wait."""
 
     def initialOffset(self) -> OffsetsJson:
-        return to_json(self._planner().starting())
+        planner = self._planner()
+        starting = planner.starting()
+        return to_json(starting, _ids_of(planner, starting))
 
     def getDefaultReadLimit(self) -> ReadLimit:
         limit = self._options.max_offsets_per_trigger
         return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = self._planner().latest()
+        planner = self._planner()
+        self._target = planner.latest()
+        self._target_ids = _ids_of(planner, self._target)
 
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:
         begin = from_json(start)
         self._tell_group(begin)
         if self._options.pause_file and os.path.exists(self._options.pause_file):
             return start
-        self._latest = self._planner().latest()
+        planner = self._planner()
+        self._latest = planner.latest()
+        ids = _ids_of(planner, self._latest)
+        known = ids_in(start)
+        if known and known != ids:
+            begin = planner.still_valid(begin, known, ids)
         if self._target is None and self._must_wait(begin, self._latest):
             return start
         end = self._latest if self._target is None else self._target
+        ids = ids if self._target is None else self._target_ids
         if isinstance(limit, ReadMaxRows):
             fresh = [partition for partition in end if partition not in begin]
-            end = limited({**self._planner().earliest(fresh), **begin}, end, limit.max_rows)
-        return to_json(end)
+            end = limited({**planner.earliest(fresh), **begin}, end, limit.max_rows)
+        return to_json(end, ids)
 
     def _must_wait(self, begin: Offsets, latest: Offsets) -> bool:
         """Whether too little waits for a batch, and not for too long yet."""
@@ -98,7 +118,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return None if self._latest is None else to_json(self._latest)
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
-        return [RangesPartition(ranges) for ranges in self._planner().tasks(from_json(start), from_json(end))]
+        return [RangesPartition(ranges) for ranges in self._planner().tasks_between(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(self._options, partition)
@@ -128,3 +148,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._session is None:
             self._session = ClusterSession(self._options.bootstrap, self._options.connection)
         return self._session
+
+
+def _ids_of(planner: Planner, offsets: Offsets) -> TopicIds:
+    return planner.topic_ids(partition.topic for partition in offsets)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from sskafka.pipelines.connector.offsets import TOPIC_IDS
 from sskafka.pipelines.files.model import DEAD_LETTERS
 
 OUT, ROWS = "sskafka_out", "rows"
@@ -123,7 +124,12 @@ def _offsets(value: Any) -> dict[str, int]:
     if isinstance(value, str):
         value = json.loads(value) if value.startswith("{") else {}
     topics: Mapping[str, Mapping[str, int]] = value or {}
-    return {f"{topic}-{number}": int(offset) for topic, of in topics.items() for number, offset in of.items()}
+    return {
+        f"{topic}-{number}": int(offset)
+        for topic, of in topics.items()
+        if topic != TOPIC_IDS
+        for number, offset in of.items()
+    }
 
 
 def _observed(report: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
