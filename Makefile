@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run lint types contracts unit sim test challenge clean
+.PHONY: help install run lint types contracts unit sim sink-sim test challenge clean
 
 help: ## List the targets
 	@grep -hE "^[a-z-]+:.*## " $(MAKEFILE_LIST) | sed -E "s/:.*## /\t/" | expand -t 20
@@ -36,6 +36,9 @@ unit: $(STAMP) ## Run the tests
 
 sim: $(STAMP) ## Simulate 10,000 quorums (SEED=123 replays one)
 	SEEDS=$${SEEDS:-10000} $(BIN)/pytest -q -n 2 tests/simulation
+
+sink-sim: $(STAMP) ## Simulate 100,000 interleavings of the Spark sink's drivers and tasks (SINK_SEED=123 replays one)
+	SINK_SEEDS=$${SINK_SEEDS:-100000} $(BIN)/pytest -q -n 2 tests/simulation/test_sink_simulation.py
 
 test: lint types contracts unit ## Lint, types, import contracts and tests; all that need nothing but pip
 

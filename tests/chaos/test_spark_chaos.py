@@ -6,6 +6,7 @@ The harness is that of the tests with Spark; these are the combinations that tak
 import random
 import signal
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from spark_fixtures import append, make_topic
 
 from sskafka.client.config import ConnectionConfig
 from sskafka.client.coordinators import CoordinatorType, find_coordinator
+from sskafka.pipelines.connector.committing import prefix_of
 from sskafka.pipelines.connector.planning import ClusterSession
 
 SETTINGS = {
@@ -84,8 +86,11 @@ def test_the_coordinator_of_the_driver_dies_and_the_query_goes_on(
 ) -> None:
     source, sink = filled_topic(RECORDS), filled_topic(0)
     program = SinkProgram(brokers.bootstrap, source, sink, tmp_path)
+    query_id = str(uuid.uuid4())
+    program.choose_query_id(query_id)
+    driver = f"{prefix_of(sink, query_id)}-driver"
     with ClusterSession(brokers.bootstrap, ConnectionConfig()) as session:
-        victim = session.run(find_coordinator(session.cluster, CoordinatorType.TRANSACTION, f"{sink}-driver"))
+        victim = session.run(find_coordinator(session.cluster, CoordinatorType.TRANSACTION, driver))
     options = {"broker": str(brokers.pid(victim)), "transactionalIdPrefix": sink}
     try:
         assert program.run_until_death(step, "broker", **options) == 0, program.talk()

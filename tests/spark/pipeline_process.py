@@ -15,9 +15,11 @@ import pyarrow.parquet as pq
 from process_session import ProcessSession
 from waiting import wait_until
 
+from sskafka.pipelines.connector.checkpoint import query_id_of
+from sskafka.pipelines.connector.committing import prefix_of
 from sskafka.pipelines.files.parse import load_pipeline
 from sskafka.pipelines.runner.leftovers import listed_names
-from sskafka.pipelines.runner.recovery import transactional_prefix
+from sskafka.pipelines.runner.recovery import checkpoint_of, transactional_prefix
 from sskafka.pipelines.shipped.reading import committed_records
 
 SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
@@ -79,7 +81,11 @@ class Copying:
 
     @property
     def driver_id(self) -> str:
-        return f"{transactional_prefix(load_pipeline(self.file), 'topic')}-driver"
+        """Of the query that writes the topic, which has run before."""
+        pipeline = load_pipeline(self.file)
+        query_id = query_id_of(checkpoint_of(pipeline, "topic"))
+        assert query_id is not None
+        return f"{prefix_of(transactional_prefix(pipeline, 'topic'), query_id)}-driver"
 
     @property
     def out(self) -> str:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from process_session import ProcessSession
+from waiting import wait_until
 
 from sskafka.pipelines.shipped.reading import committed_records
 
@@ -28,6 +29,15 @@ class SinkProgram:
             "per_batch": str(RECORDS // 3),
         }
 
+    @property
+    def checkpoint(self) -> Path:
+        return Path(self._arguments["checkpoint"])
+
+    def choose_query_id(self, query_id: str) -> None:
+        """Spark takes the id of a checkpoint that it finds."""
+        self.checkpoint.mkdir(parents=True)
+        (self.checkpoint / "metadata").write_text(json.dumps({"id": query_id}))
+
     def run_until_death(self, step: str, who: str, **options: str) -> int:
         """The exit code of a run in which `who` dies at `step`."""
         died = self._directory / "died"
@@ -38,18 +48,35 @@ class SinkProgram:
     def run(self) -> int:
         return self._run("sskafka")
 
+    def start_until(self, step: str, **options: str) -> ProcessSession:
+        """A run that sleeps at `step` until `resume` is called."""
+        session = self._start("killing", dieAt=step, dieWho="nobody", dieFile=str(self._slept), **options)
+        wait_until(lambda: self._slept.exists() or session.process.poll() is not None, f"it sleeps {step}", 240)
+        assert self._slept.exists(), self.talk()
+        return session
+
+    @property
+    def _slept(self) -> Path:
+        return self._directory / "slept"
+
+    def resume(self) -> None:
+        self._slept.with_suffix(".resume").touch()
+
     def _run(self, format_name: str, **options: str) -> int:
         """Whatever has died: in the end no process is left."""
-        arguments = json.dumps({**self._arguments, "format": format_name, "options": options})
-        path = os.pathsep.join((str(HERE / "killing"), os.environ.get("PYTHONPATH", "")))
-        command = [sys.executable, HERE / "sink_program.py", arguments]
-        session = ProcessSession(command, self._directory / "program.log", {"PYTHONPATH": path})
+        session = self._start(format_name, **options)
         try:
             code = session.wait(300)
             session.wait_until_gone()
         finally:
             session.close()
         return code
+
+    def _start(self, format_name: str, **options: str) -> ProcessSession:
+        arguments = json.dumps({**self._arguments, "format": format_name, "options": options})
+        path = os.pathsep.join((str(HERE / "killing"), os.environ.get("PYTHONPATH", "")))
+        command = [sys.executable, HERE / "sink_program.py", arguments]
+        return ProcessSession(command, self._directory / "program.log", {"PYTHONPATH": path})
 
     def talk(self) -> str:
         return (self._directory / "program.log").read_text()[-3_000:]

@@ -32,6 +32,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": 2,
     "transaction.state.log.num.partitions": 2,
     "group.initial.rebalance.delay.ms": 0,
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500,
 }
 PY4J_LEAVES = ("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")
 """Warnings of pyspark, and sockets that py4j leaves open."""

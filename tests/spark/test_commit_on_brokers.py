@@ -1,27 +1,36 @@
 """The sink's transactions on real brokers, without Spark: tasks and drivers are calls that may not come to an end."""
 
+import json
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
+from waiting import wait_until
 
+from sskafka.cli.commands import app
 from sskafka.client.config import ConnectionConfig
-from sskafka.client.transactions import Transaction, add_partitions, end
+from sskafka.client.transactions import Transaction, add_partitions, describe, end
 from sskafka.model.ids import TopicPartition
-from sskafka.pipelines.connector.commit_log import CommitLog, Decision
-from sskafka.pipelines.connector.committing import Batch, Committer, cluster_committer, transactional_id
+from sskafka.pipelines.connector.commit_log import CommitLog
+from sskafka.pipelines.connector.commit_protocol import Attempt
+from sskafka.pipelines.connector.committing import Committer, cluster_committer, prefix_of
+from sskafka.pipelines.connector.decision import Decision, Owner, Part, Phase
 from sskafka.pipelines.connector.delivery import deliver
-from sskafka.pipelines.connector.errors import CommitFailedError, FencedError, OptionError
+from sskafka.pipelines.connector.encode import Row, framed, payloads
+from sskafka.pipelines.connector.errors import CommitFailedError, FencedError, NotDecidedError, OptionError
 from sskafka.pipelines.connector.fetching import read_ranges
 from sskafka.pipelines.connector.options import BOOTSTRAP, SinkOptions, sink_options, source_options
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
 from sskafka.pipelines.connector.producing import TaskProducer
+from sskafka.pipelines.connector.task_ids import transactional_id
 from sskafka.pipelines.connector.transactions import begin
 from sskafka.pipelines.files.parse import load_pipeline
-from sskafka.pipelines.runner.recovery import recover_topics
+from sskafka.pipelines.runner.recovery import checkpoint_of, recover_topics
 
 QUERY = "query-id"
 VISIBLE_WITHIN_S = 30
@@ -32,48 +41,59 @@ RECOVERED_WITHIN_S = 20
 class Query:
     """One query's tasks, commits and readers."""
 
-    def __init__(self, session: ClusterSession, bootstrap: str, prefix: str, topic: str = "") -> None:
+    def __init__(self, session: ClusterSession, bootstrap: str, name: str, topic: str = "", **options: str) -> None:
         self._session = session
         self._bootstrap = bootstrap
-        self.prefix = prefix
-        self.topic = topic or prefix
-        self.options: SinkOptions = sink_options({BOOTSTRAP: bootstrap, "topic": self.topic})
+        self.name = name
+        self.prefix = prefix_of(name, QUERY)
+        self.topic = topic or name
+        given = {BOOTSTRAP: bootstrap, "topic": self.topic, "transactionalIdPrefix": name, **options}
+        self.options: SinkOptions = sink_options(given)
 
-    def write(self, run: str, slot: int, *values: int) -> Transaction:
-        async def work() -> Transaction | None:
-            name = transactional_id(self.prefix, run, slot)
-            producer = TaskProducer(self._session.cluster, self.options, name, slot)
+    def write(self, run: str, slot: int, *values: int, process: str = "0a") -> Part:
+        epoch = self.committer(run).claim()
+
+        async def work() -> Part | None:
+            name = transactional_id(self.prefix, epoch, process, slot)
+            producer = TaskProducer(self._session.cluster, self.options, name, slot, two_phase=True)
             await producer.write(pa.RecordBatch.from_pydict({"value": [b"%d" % value for value in values]}))
             await producer.flush()
-            return producer.transaction
+            return producer.part
 
-        transaction = self._session.run(work())
-        assert transaction is not None
-        return transaction
+        part = self._session.run(work())
+        assert part is not None
+        return part
 
-    def committer(self) -> Committer:
-        return cluster_committer(self._session, self.options, self.prefix)
+    def committer(self, run: str) -> Committer:
+        return cluster_committer(self._session, self.options, QUERY, Owner(run))
 
-    def commit(self, run: str, batch: int, *transactions: Transaction) -> None:
-        self.committer().commit(Batch(QUERY, run, batch), transactions)
+    def commit(self, run: str, batch: int, *parts: Part) -> None:
+        self.committer(run).commit(Attempt(batch, parts))
 
-    def decide(self, run: str, batch: int, *transactions: Transaction) -> None:
+    def log(self) -> CommitLog:
+        return CommitLog(self._session, self.options, self.prefix, QUERY)
+
+    def decide(self, run: str, batch: int, *parts: Part) -> None:
         """A driver that dies right behind its intent."""
-        CommitLog(self._session, self.options, self.prefix).write(self._intent(run, batch, transactions))
+        intent, driver = self._intent(run, batch, parts)
+        self.log().write(intent, driver)
 
-    def begin_to_decide(self, run: str, batch: int, *transactions: Transaction) -> Transaction:
+    def begin_to_decide(self, run: str, batch: int, *parts: Part) -> Transaction:
         """A driver that dies between the two: its intent is in the log, in a transaction that is open."""
-        intent = self._intent(run, batch, transactions)
-        log = CommitLog(self._session, self.options, self.prefix)
+        intent, driver = self._intent(run, batch, parts)
         partition = TopicPartition(self.options.control_topic, 0)
-        self._session.run(add_partitions(self._session.cluster, intent.driver, [partition]))
-        record = log._record(intent)
-        self._session.run(deliver(self._session.cluster, {partition: record}, intent.driver.transactional_id))
-        return intent.driver
+        self._session.run(add_partitions(self._session.cluster, driver, [partition]))
+        record = self.log().record(intent, driver)
+        self._session.run(deliver(self._session.cluster, {partition: record}, driver.transactional_id))
+        return driver
 
-    def _intent(self, run: str, batch: int, transactions: tuple[Transaction, ...]) -> Decision:
+    def _intent(self, run: str, batch: int, parts: tuple[Part, ...]) -> tuple[Decision, Transaction]:
+        self.committer(run).claim()
         driver = self._session.run(begin(self._session.cluster, f"{self.prefix}-driver", 60_000))
-        return Decision(QUERY, run, batch, False, driver, transactions)
+        held = self.log().peek()
+        assert held is not None
+        intent = held.decided(batch, parts, "")
+        return (intent if parts else replace(intent, phase=Phase.DECIDED)), driver
 
     def read(self) -> list[int]:
         """All that readers of committed records can see now."""
@@ -95,7 +115,7 @@ class Query:
 def new_query(session: ClusterSession, bootstrap: str, new_topic: Callable[..., str]) -> Callable[[], Query]:
     def make() -> Query:
         query = Query(session, bootstrap, new_topic(2))
-        CommitLog(session, query.options, query.prefix).read()  # so that the control topic is there
+        query.log().read()  # so that the control topic is there
         return query
 
     return make
@@ -106,7 +126,7 @@ def query(new_query: Callable[[], Query]) -> Query:
     return new_query()
 
 
-FIRST, SECOND = "aaaaaaaa-run", "bbbbbbbb-run"
+FIRST, SECOND, THIRD, FOURTH = "aaaaaaaa-run", "bbbbbbbb-run", "cccccccc-run", "dddddddd-run"
 
 
 def test_nothing_is_seen_before_the_driver_commits(query: Query) -> None:
@@ -136,7 +156,7 @@ def test_a_decided_batch_is_completed_and_its_repetition_dropped(query: Query) -
 def test_recovery_needs_no_new_batch(query: Query) -> None:
     query.decide(FIRST, 0, query.write(FIRST, 0, 1))
     query.write(FIRST, 1, 99)
-    assert query.committer().recover(SECOND) is not None
+    assert query.committer(SECOND).recover() is not None
     assert query.seen(1) == [1]
 
 
@@ -153,7 +173,7 @@ def test_a_second_attempt_of_a_task_replaces_the_first(query: Query) -> None:
     query.commit(FIRST, 0, query.write(FIRST, 0, 1))
     assert query.seen(1) == [1]
     with pytest.raises(CommitFailedError, match="could not be committed"):
-        query.committer().commit_job([first])
+        query.committer(FIRST).commit_job([first.transaction])
 
 
 def test_a_decision_behind_an_open_transaction_of_another_query_counts(
@@ -164,7 +184,7 @@ def test_a_decision_behind_an_open_transaction_of_another_query_counts(
     other = new_query().begin_to_decide(FIRST, 0)
     written = query.write(FIRST, 0, 2)
     query.decide(FIRST, 1, written)
-    session.run(end(session.cluster, written, commit=True))
+    session.run(end(session.cluster, written.transaction, commit=True))
     with OpenFor(1, bootstrap, other):
         query.commit(SECOND, 1, query.write(SECOND, 0, 2))
     query.commit(SECOND, 2, query.write(SECOND, 0, 3))
@@ -203,6 +223,10 @@ def test_a_pipeline_that_died_while_all_its_sinks_decided_is_recovered_at_once(
     topic = new_topic(2)
     file = tmp_path / "pipeline.yaml"
     file.write_text(PIPELINE.format(name=topic))
+    for name in ("topic", "dead-letters"):
+        checkpoint = Path(checkpoint_of(load_pipeline(file), name))
+        checkpoint.mkdir(parents=True)
+        (checkpoint / "metadata").write_text(json.dumps({"id": QUERY}))
     sink, letters = (Query(session, bootstrap, f"{topic}-{name}", topic) for name in ("topic", "dead-letters"))
     sink.commit(FIRST, 0, sink.write(FIRST, 0, 1))
     letters.begin_to_decide(FIRST, 1)
@@ -216,3 +240,148 @@ def test_a_pipeline_that_died_while_all_its_sinks_decided_is_recovered_at_once(
 def test_a_timeout_that_brokers_do_not_allow_is_named(query: Query, session: ClusterSession) -> None:
     with pytest.raises(OptionError, match=r"transaction\.max\.timeout\.ms"):
         session.run(begin(session.cluster, "too-long", 2_000_000_000))
+
+
+TIMEOUT_MS = 1_000
+
+
+def wait_for_state(session: ClusterSession, transactional_id: str, state: str) -> None:
+    def is_there() -> bool:
+        return session.run(describe(session.cluster, transactional_id)).transaction_state == state
+
+    wait_until(is_there, f"{transactional_id} is {state}")
+
+
+def test_a_decided_batch_is_completed_by_the_abort_that_follows_a_failed_commit(query: Query) -> None:
+    written = (query.write(FIRST, 0, 1, 2), query.write(FIRST, 1, 3))
+    query.decide(FIRST, 0, *written)
+    query.committer(FIRST).abort(Attempt(0, written))
+    assert query.seen(3) == [1, 2, 3]
+    query.commit(SECOND, 0, query.write(SECOND, 0, 1, 2), query.write(SECOND, 1, 3))
+    query.commit(SECOND, 1, query.write(SECOND, 0, 4))
+    assert query.seen(4) == [1, 2, 3, 4]
+
+
+def test_a_batch_that_was_not_decided_is_aborted_at_once(query: Query) -> None:
+    written = (query.write(FIRST, 0, 1), query.write(FIRST, 1, 2))
+    query.committer(FIRST).abort(Attempt(0, written))
+    with pytest.raises(FencedError, match="newer run"):
+        query.commit(FIRST, 0, *written)
+    query.commit(SECOND, 0, query.write(SECOND, 0, 1), query.write(SECOND, 1, 2))
+    assert query.seen(2) == [1, 2]
+
+
+def test_a_batch_longer_than_the_timeout_is_not_decided_and_may_be_written_again(
+    session: ClusterSession, bootstrap: str, new_topic: Callable[..., str]
+) -> None:
+    """Written with the transactions of brokers that do not allow two-phase commits."""
+    slow = Query(session, bootstrap, new_topic(1), transactionTimeoutMs=str(TIMEOUT_MS))
+    first = slow.write(FIRST, 0, 1)
+    wait_for_state(session, first.transaction.transactional_id, "CompleteAbort")
+    with pytest.raises(NotDecidedError, match=r"no longer open.*transactionTimeoutMs.*transaction\.max\.timeout\.ms"):
+        slow.commit(FIRST, 0, first, slow.write(FIRST, 1, 2))
+    assert slow.read() == []
+    slow.commit(SECOND, 0, slow.write(SECOND, 0, 1), slow.write(SECOND, 1, 2))
+    assert slow.seen(2) == [1, 2]
+
+
+def test_a_run_that_slept_in_its_first_batch_ends_and_the_newer_one_goes_on(query: Query) -> None:
+    zombies = query.write(FIRST, 0, 1)
+    query.commit(SECOND, 0, query.write(SECOND, 0, 1))
+    with pytest.raises(FencedError, match="newer run"):
+        query.commit(FIRST, 0, zombies)
+    with pytest.raises(FencedError, match="newer run"):
+        query.write(FIRST, 0, 1)
+    query.commit(SECOND, 1, query.write(SECOND, 0, 2))
+    query.commit(THIRD, 2, query.write(THIRD, 0, 3))
+    assert query.seen(3) == [1, 2, 3]
+
+
+def test_an_attempt_that_begins_late_harms_nobody_and_is_aborted(query: Query, session: ClusterSession) -> None:
+    accepted = query.write(FIRST, 0, 1, process="0a")
+    late = query.write(FIRST, 0, 1, process="0b")
+    query.committer(FIRST).commit(Attempt(0, (accepted,), had_failures=True))
+    assert query.seen(1) == [1]
+    wait_for_state(session, late.transaction.transactional_id, "CompleteAbort")
+
+
+def lose_a_part(query: Query, session: ClusterSession) -> None:
+    """Batch 0 is decided and its driver dies; the first part is committed, brokers abort the second."""
+    kept, lost = query.write(FIRST, 0, 1, 2), query.write(FIRST, 1, 3)
+    query.decide(FIRST, 0, kept, lost)
+    session.run(end(session.cluster, kept.transaction, commit=True))
+    session.run(begin(session.cluster, lost.transaction.transactional_id, 60_000))
+
+
+def test_parts_that_brokers_aborted_after_the_decision_are_supplied_by_the_next_run(
+    query: Query, session: ClusterSession
+) -> None:
+    lose_a_part(query, session)
+    query.commit(SECOND, 0, query.write(SECOND, 0, 1, 2), query.write(SECOND, 1, 3))
+    assert query.seen(3) == [1, 2, 3]
+    query.commit(SECOND, 1, query.write(SECOND, 0, 4))
+    assert query.seen(4) == [1, 2, 3, 4]
+
+
+def test_what_no_run_can_complete_is_settled_by_hand(
+    query: Query, session: ClusterSession, bootstrap: str, tmp_path: Path
+) -> None:
+    lose_a_part(query, session)
+    with pytest.raises(CommitFailedError, match=r"1 of its 2 transactions.*1 records are missing.*pipeline recover"):
+        query.commit(SECOND, 0, query.write(SECOND, 0, 1, 2), query.write(SECOND, 1, 99))
+    (tmp_path / "metadata").write_text(json.dumps({"id": QUERY}))
+    command = [str(tmp_path), "--query-name", query.name, "-b", bootstrap]
+    told = recover(*command, "--declare", "missing")
+    for part in ("rows are missing", "aborted", "would declare batch 0", "2 rows that are in"):
+        assert part in told
+    with pytest.raises(CommitFailedError):  # nothing was changed
+        query.commit(THIRD, 0, query.write(THIRD, 0, 1, 2), query.write(THIRD, 1, 99))
+    assert "1 are missing and stay so" in recover(*command, "--declare", "written", "--execute")
+    query.commit(FOURTH, 0, query.write(FOURTH, 0, 1, 2), query.write(FOURTH, 1, 99))
+    query.commit(FOURTH, 1, query.write(FOURTH, 0, 4))
+    assert query.seen(3) == [1, 2, 4]
+
+
+def test_recover_completes_what_was_decided_and_aborts_the_rest(
+    query: Query, session: ClusterSession, bootstrap: str, tmp_path: Path
+) -> None:
+    query.decide(FIRST, 0, query.write(FIRST, 0, 1))
+    query.write(FIRST, 5, 99)
+    (tmp_path / "metadata").write_text(json.dumps({"id": QUERY}))
+    command = [str(tmp_path), "--query-name", query.name, "-b", bootstrap]
+    assert "would commit the 1 parts of batch 0 and abort 1 open transactions" in recover(*command)
+    assert query.read() == []
+    recover(*command, "--execute")
+    assert query.seen(1) == [1]
+    assert "there is nothing to settle" in recover(*command)
+
+
+def recover(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["pipeline", "recover", *arguments])
+    assert result.exit_code == 0, result.output
+    return " ".join(result.output.split())
+
+
+def test_the_control_topic_survives_a_broker(session: ClusterSession, query: Query) -> None:
+    view = session.run(session.cluster.refresh([query.options.control_topic]))
+    (partition,) = view.topics[query.options.control_topic].partitions.values()
+    brokers = len(session.run(session.cluster.brokers()))
+    assert len(partition.replicas) == min(3, brokers)
+
+
+def test_what_a_query_decided_under_the_prefix_of_an_earlier_version_counts(
+    query: Query, session: ClusterSession
+) -> None:
+    driver = session.run(begin(session.cluster, f"{query.name}-driver", 60_000))
+    old = {
+        "query_id": QUERY, "run": "old", "past_runs": [], "batch": 4, "is_committed": True,
+        "driver": list(driver), "transactions": [],
+    }  # fmt: skip
+    earlier = CommitLog(session, query.options, query.name)
+    partition = TopicPartition(query.options.control_topic, 0)
+    (payload,) = payloads([Row(query.name.encode(), json.dumps(old).encode())])
+    session.run(deliver(session.cluster, {partition: framed(payload, timestamp=1)}, None))
+    assert earlier.read() is not None
+    query.commit(SECOND, 4, query.write(SECOND, 0, 99))  # is in the topic already
+    query.commit(SECOND, 5, query.write(SECOND, 0, 5))
+    assert query.seen(1) == [5]

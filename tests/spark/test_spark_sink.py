@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from cluster_processes import ClusterProcesses
 from sink_process import RECORDS, VISIBLE_WITHIN_S, SinkProgram, assert_each_once_whoever_dies
 from test_spark_source import numbers, read, values
 
@@ -83,3 +84,36 @@ def test_each_record_is_there_once_whoever_dies(
     for partition in (0, 1):
         produce(source, numbers(partition * half, (partition + 1) * half), partition)
     assert_each_once_whoever_dies(SinkProgram(bootstrap, source, sink, tmp_path), step, who)
+
+
+@pytest.fixture
+def program(bootstrap: str, new_topic: Callable[..., str], produce: Callable[..., None], tmp_path: Path) -> SinkProgram:
+    source, sink = new_topic(2), new_topic(2)
+    half = RECORDS // 2
+    for partition in (0, 1):
+        produce(source, numbers(partition * half, (partition + 1) * half), partition)
+    return SinkProgram(bootstrap, source, sink, tmp_path)
+
+
+def test_a_driver_that_sleeps_in_its_first_batch_wakes_up_beside_a_newer_run(program: SinkProgram) -> None:
+    older = program.start_until("before the intent", dieBatch="0")
+    try:
+        assert program.run() == 0, program.talk()
+        program.resume()
+        assert older.wait(120) != 0, "it has written everything, though a newer run had taken over"
+    finally:
+        older.close()
+    assert program.committed() == list(range(RECORDS))
+    assert "a newer run of the query" in program.talk()
+    assert program.run() == 0, program.talk()
+
+
+def test_brokers_that_pause_right_behind_the_decision(program: SinkProgram, brokers: ClusterProcesses | None) -> None:
+    """The commit fails, Spark aborts the batch, and that must not happen: it is decided."""
+    if brokers is None:
+        pytest.skip("the brokers are not ours to pause")
+    pids = ",".join(str(brokers.pid(node)) for node in brokers.node_ids)
+    quick = {"kafka.default.api.timeout.ms": "5000", "kafka.request.timeout.ms": "2000"}
+    program.run_until_death("after the intent", "brokers", brokers=pids, pauseSeconds="16", **quick)
+    assert program.run() == 0, program.talk()
+    assert program.committed() == list(range(RECORDS))

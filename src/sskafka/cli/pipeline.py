@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sskafka.cli import pipeline_cases, pipeline_runs, pipeline_shipped
+from sskafka.cli import pipeline_cases, pipeline_recover, pipeline_runs, pipeline_shipped
 from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
@@ -290,6 +290,45 @@ def reset(
         talk("  try: --execute to do it; topics and Delta tables keep what they have, and get it once more")
 
 
+def recover(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A pipeline, or the checkpoint directory of a query.")],
+    declare: pipeline_recover.DeclareOption = "",
+    batch: pipeline_recover.BatchOption = None,
+    moved: pipeline_recover.MovedOption = False,
+    execute: Annotated[bool, typer.Option("--execute", help="Do it; without, only tell.")] = False,
+    query_name: pipeline_recover.QueryNameOption = "",
+    control_topic: pipeline_recover.ControlTopicOption = "",
+    own_name: OwnNameOption = "",
+    to: PlaceOption = None,
+    profile: ProfileOption = "",
+    var: VariableOption = None,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Show what queries that write topics have decided; settle what is left open.
+
+    What was decided and not committed is committed, what nobody decided is aborted. --declare says what is true of a
+    batch that no run can complete. Without --execute nothing is changed."""
+    if Path(name).is_dir():
+        sinks = [pipeline_recover.sink_of_checkpoint(Path(name), query_name, bootstrap, control_topic)]
+        pipeline_recover.recover(
+            sinks, lambda _: None, declare=declare, batch=batch, moved=moved, execute=execute, bootstrap=bootstrap,
+            output=output,
+        )  # fmt: skip
+        return
+    pipeline = rewired(load(name, profile, var), own_name, None, to)
+    pipeline_recover.recover(
+        pipeline_recover.sinks_of_pipeline(pipeline, bootstrap),
+        lambda session: refuse_running(session, pipeline, bootstrap),
+        declare=declare,
+        batch=batch,
+        moved=moved,
+        execute=execute,
+        bootstrap=bootstrap,
+        output=output,
+    )
+
+
 def refuse_running(session: "ClusterSession", pipeline: "Pipeline", bootstrap: str) -> None:
     from sskafka.pipelines.runner.events import EventLog  # noqa: PLC0415  not for --help
     from sskafka.pipelines.runner.history import OVER, newest_runs, runs_of  # noqa: PLC0415  see above
@@ -353,4 +392,5 @@ app.command()(pipeline_shipped.generate)
 app.command()(pipeline_runs.status)
 app.command()(pipeline_runs.stop)
 app.command()(reset)
+app.command()(recover)
 app.command()(dlq)

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.coordinators import CoordinatorType, coordinator_connection
-from sskafka.client.errors import raise_for
+from sskafka.client.errors import UnsupportedApiError, raise_for
 from sskafka.client.offsets import by_topic
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
@@ -48,6 +48,10 @@ ADD_PARTITIONS_VERSION_MAX = 3  # later ones are for brokers
 FIRST_END_VERSION_MAX = 4
 FIRST_OFFSETS_VERSION_MAX = 4
 FIRST_PRODUCE_VERSION_MAX = 11
+TWO_PHASE_FROM = 6
+"""The version of InitProducerId that knows two-phase commits."""
+NO_TIMEOUT_MS = 2**31 - 1
+"""What coordinators say of transactions that do not time out."""
 
 
 class Transaction(NamedTuple):
@@ -78,21 +82,30 @@ async def version_of(cluster: Cluster) -> int:
 
 
 async def initialize(
-    cluster: Cluster, transactional_id: str, timeout_ms: int, last: Transaction | None = None
+    cluster: Cluster,
+    transactional_id: str,
+    timeout_ms: int,
+    last: Transaction | None = None,
+    *,
+    two_phase: bool = False,
 ) -> Transaction:
     """Takes the id over: an open transaction of it is aborted, whoever had it before is fenced.
 
-    With `last` it is taken over from that holder alone: PRODUCER_FENCED says that somebody else has it by now."""
+    With `last` it is taken over from that holder alone: PRODUCER_FENCED says that somebody else has it by now.
+    With `two_phase` its transactions do not time out (KIP-939). TRANSACTIONAL_ID_AUTHORIZATION_FAILED says that brokers
+    do not allow that; UnsupportedApiError, that they do not know it."""
     request = InitProducerIdRequest(
         transactional_id,
         timeout_ms,
         -1 if last is None else last.producer_id,
         -1 if last is None else last.producer_epoch,
+        enable_2pc=two_phase,
     )
+    oldest = TWO_PHASE_FROM if two_phase else 0
     version = await cluster.retrying(lambda: version_of(cluster))
 
     async def attempt() -> Transaction:
-        response = await _ask(cluster, transactional_id, request, InitProducerIdResponse)
+        response = await _ask(cluster, transactional_id, request, InitProducerIdResponse, oldest=oldest)
         raise_for(response.error_code, f"InitProducerId of {transactional_id!r}")
         return Transaction(transactional_id, response.producer_id, response.producer_epoch, version)
 
@@ -213,8 +226,17 @@ async def _listed_by(cluster: Cluster, node_id: int, states: list[str]) -> list[
 
 
 async def _ask(
-    cluster: Cluster, transactional_id: str, request: Message, response_class: type[R], newest: int | None = None
+    cluster: Cluster,
+    transactional_id: str,
+    request: Message,
+    response_class: type[R],
+    newest: int | None = None,
+    *,
+    oldest: int = 0,
 ) -> R:
     connection = await coordinator_connection(cluster, CoordinatorType.TRANSACTION, transactional_id)
     version = connection.version_for(type(request), at_most=newest)
+    if version < oldest:
+        name = type(request).__name__.removesuffix("Request")
+        raise UnsupportedApiError(f"the broker at {connection.address} has {name} only up to version {version}")
     return await connection.request(request, response_class, version=version)

@@ -7,11 +7,19 @@ import pytest
 
 from sskafka.client.transactions import Transaction
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.pipelines.connector.commit_log import Decision
-from sskafka.pipelines.connector.committing import Batch, Committer, transactional_id
-from sskafka.pipelines.connector.errors import CommitFailedError, ConnectorError, FencedError
+from sskafka.pipelines.connector.commit_protocol import Attempt, Condition, Query
+from sskafka.pipelines.connector.committing import Committer
+from sskafka.pipelines.connector.decision import Decision, Fate, Owner, Part, Phase, Place
+from sskafka.pipelines.connector.errors import (
+    CheckpointError,
+    CommitFailedError,
+    ConnectorError,
+    FencedError,
+    NotDecidedError,
+)
+from sskafka.pipelines.connector.task_ids import transactional_id
 
-PREFIX, QUERY = "q", "query-1"
+PREFIX, QUERY_ID = "q", "query-1"
 BATCHES = 3
 SLOTS = 2
 
@@ -32,6 +40,9 @@ class Cluster:
     steps: int = 0
     crash_at: int = -1
     crash_after: bool = False
+    crash_at_intent: bool = False
+    time_left_ms: float = 60_000
+    earlier_prefix: str = ""
 
     def step(self, action: Callable[[], None]) -> None:
         """Every change is a step; a crash comes before or after one."""
@@ -42,9 +53,7 @@ class Cluster:
         if self.steps == self.crash_at:
             raise DriverCrashError
 
-    def begin(self, transactional_id: str, last: Transaction | None = None) -> Transaction:
-        if last is not None and last.producer_epoch != self.epochs.get(transactional_id):
-            raise KafkaError(ErrorCode.PRODUCER_FENCED, "fenced")
+    def begin(self, transactional_id: str) -> Transaction:
         self.step(lambda: self._take_over(transactional_id))
         return Transaction(transactional_id, 1, self.epochs[transactional_id])
 
@@ -67,19 +76,32 @@ class Cluster:
         if commit:
             self.topic += rows
 
-    def state_of(self, transactional_id: str) -> str:
-        return "Ongoing" if transactional_id in self.open else "CompleteAbort"
+    def condition_of(self, transaction: Transaction) -> Condition:
+        name = transaction.transactional_id
+        is_open = name in self.open and self.epochs[name] == transaction.producer_epoch
+        return Condition(is_open, "Ongoing" if is_open else "CompleteAbort", self.time_left_ms)
 
     def open_transactions(self, prefix: str) -> list[str]:
         return [name for name in self.open if name.startswith(prefix)]
 
+    def open_transaction_of(self, transactional_id: str) -> Transaction | None:
+        return Transaction(transactional_id, 1, self.epochs[transactional_id])
+
+    def is_visible(self, place: Place) -> bool | None:
+        return place.topic in self.topic
+
     def read(self) -> Decision | None:
         return self.decisions[-1] if self.decisions else None
 
-    def write(self, decision: Decision) -> None:
-        if decision.driver.producer_epoch != self.epochs[f"{PREFIX}-driver"]:
+    peek = read
+
+    def write(self, decision: Decision, driver: Transaction) -> None:
+        if driver.producer_epoch != self.epochs[f"{PREFIX}-driver"]:
             raise KafkaError(ErrorCode.PRODUCER_FENCED, "fenced")
-        self.step(lambda: self.decisions.append(decision))
+        self.step(lambda: self.decisions.append(Decision.from_json(decision.to_json())))
+        if self.crash_at_intent and decision.phase is Phase.DECIDED:
+            self.crash_at_intent = False
+            raise DriverCrashError
 
     def time_out(self) -> None:
         """Every open transaction was open for too long."""
@@ -87,30 +109,36 @@ class Cluster:
             self._take_over(name)
 
 
-class Query:
+class SparkQuery:
     """Spark: runs batches in order, remembers which it has committed, and repeats the last one after a crash."""
 
-    def __init__(self, cluster: Cluster, query_id: str = QUERY) -> None:
+    def __init__(self, cluster: Cluster, query_id: str = QUERY_ID) -> None:
         self.cluster = cluster
         self.query_id = query_id
         self.next_batch = 0
         self.runs = 0
 
-    def committer(self) -> Committer:
-        return Committer(self.cluster, self.cluster, PREFIX)
+    def committer(self, run: str, checkpoint: str = "") -> Committer:
+        query = Query(self.query_id, self.query_id, Owner(run), checkpoint, reserve_ms=1_000)
+        return Committer(self.cluster, self.cluster, PREFIX, query)
+
+    def commit(self, run: str, batch: int, *parts: Part, offsets: str = "") -> Decision:
+        return self.committer(run).commit(Attempt(batch, parts, offsets))
 
     def run(self, batches: int = BATCHES) -> None:
         self.runs += 1
         run = f"{self.runs:08x}-uuid"
         while self.next_batch < batches:
             written = [self.write(run, self.next_batch, slot) for slot in range(SLOTS)]
-            self.committer().commit(Batch(self.query_id, run, self.next_batch), written)
+            self.commit(run, self.next_batch, *written)
             self.next_batch += 1
 
-    def write(self, run: str, batch: int, slot: int) -> Transaction:
-        transaction = self.cluster.begin(transactional_id(PREFIX, run, slot))
-        self.cluster.open[transaction.transactional_id] = [f"{batch}/{slot}"]
-        return transaction
+    def write(self, run: str, batch: int, slot: int, *, counted: bool = False) -> Part:
+        epoch = self.committer(run).claim()
+        transaction = self.cluster.begin(transactional_id(PREFIX, epoch, "abc", slot))
+        row = f"{batch}/{slot}"
+        self.cluster.open[transaction.transactional_id] = [row]
+        return Part(transaction, slot, 1, batch * 10 + slot, Place(row, 0, 0)) if counted else Part(transaction)
 
 
 def expected(batches: int = BATCHES) -> list[str]:
@@ -118,7 +146,7 @@ def expected(batches: int = BATCHES) -> list[str]:
 
 
 def test_without_crashes_every_row_is_there_once() -> None:
-    query = Query(Cluster())
+    query = SparkQuery(Cluster())
     query.run()
     assert sorted(query.cluster.topic) == expected()
     assert not query.cluster.open
@@ -134,7 +162,7 @@ def test_two_crashes_at_every_pair_of_steps(after: bool, second: int) -> None:
     crashes = 0
     for first in range(1, STEPS):
         cluster = Cluster(crash_at=first, crash_after=after)
-        query = Query(cluster)
+        query = SparkQuery(cluster)
         try:
             query.run()
         except DriverCrashError:
@@ -151,48 +179,47 @@ def test_two_crashes_at_every_pair_of_steps(after: bool, second: int) -> None:
 
 def test_a_repeated_attempt_of_a_task_replaces_the_one_before() -> None:
     cluster = Cluster()
-    query = Query(cluster)
+    query = SparkQuery(cluster)
     first = query.write("00000001-uuid", 0, 0)
     second = query.write("00000001-uuid", 0, 0)
-    query.committer().commit(Batch(QUERY, "00000001-uuid", 0), [second])
+    query.commit("00000001-uuid", 0, second)
     assert cluster.topic == ["0/0"]
     with pytest.raises(KafkaError):
-        cluster.end(first, commit=True)
+        cluster.end(first.transaction, commit=True)
 
 
 def test_a_zombie_driver_decides_nothing_any_more() -> None:
     cluster = Cluster()
-    old, new = Query(cluster), Query(cluster)
+    old, new = SparkQuery(cluster), SparkQuery(cluster)
     old.run(1)
     zombie_rows = [old.write("00000001-uuid", 1, 0)]
     new.runs, new.next_batch = 1, 1
     new.run(2)
     with pytest.raises(FencedError, match="newer run"):
-        old.committer().commit(Batch(QUERY, "00000001-uuid", 1), zombie_rows)
+        old.commit("00000001-uuid", 1, *zombie_rows)
     with pytest.raises(FencedError, match="newer run"):
-        old.committer().commit(Batch(QUERY, "00000001-uuid", 2), zombie_rows)
+        old.commit("00000001-uuid", 2, *zombie_rows)
     new.run(3)
     assert sorted(cluster.topic) == expected()
 
 
-def test_a_driver_that_loses_its_id_between_reading_and_taking_it_is_fenced() -> None:
+def test_a_driver_whose_query_was_claimed_meanwhile_is_fenced() -> None:
     cluster = Cluster()
-    query = Query(cluster)
+    query = SparkQuery(cluster)
     query.run(1)
-    cluster.begin(f"{PREFIX}-driver")  # a newer run that has not decided anything yet
+    written = query.write("00000001-uuid", 1, 0)
+    query.committer("00000002-uuid").claim()  # a newer run that has not decided anything yet
     with pytest.raises(FencedError, match="newer run"):
-        query.committer().commit(Batch(QUERY, "00000001-uuid", 1), [query.write("00000001-uuid", 1, 0)])
+        query.commit("00000001-uuid", 1, written)
 
 
 def test_a_transaction_that_timed_out_after_the_decision_is_loud() -> None:
-    cluster = Cluster(crash_after=True)
-    query = Query(cluster)
-    cluster.crash_at = SLOTS + 2  # behind the tasks and the driver's id: the intent was just written
+    cluster = Cluster(crash_at_intent=True)
+    query = SparkQuery(cluster)
     with pytest.raises(DriverCrashError):
         query.run()
     assert cluster.decisions
     assert not cluster.decisions[-1].is_committed
-    cluster.crash_at = -1
     cluster.time_out()
     with pytest.raises(CommitFailedError, match="transactionTimeoutMs"):
         query.run()
@@ -200,8 +227,8 @@ def test_a_transaction_that_timed_out_after_the_decision_is_loud() -> None:
 
 def test_a_query_with_a_new_checkpoint_begins_anew_under_its_old_name() -> None:
     cluster = Cluster()
-    Query(cluster).run(1)
-    again = Query(cluster, "query-2")
+    SparkQuery(cluster).run(1)
+    again = SparkQuery(cluster, "query-2")
     again.runs = 7
     again.run(1)
     assert sorted(cluster.topic) == ["0/0", "0/0", "0/1", "0/1"]
@@ -209,7 +236,7 @@ def test_a_query_with_a_new_checkpoint_begins_anew_under_its_old_name() -> None:
 
 def test_a_checkpoint_that_is_older_than_the_output_is_refused() -> None:
     cluster = Cluster()
-    query = Query(cluster)
+    query = SparkQuery(cluster)
     query.run(3)
     query.next_batch = 1
     with pytest.raises(ConnectorError, match="older than the output"):
@@ -218,29 +245,175 @@ def test_a_checkpoint_that_is_older_than_the_output_is_refused() -> None:
 
 
 def test_recovery_completes_what_was_decided_and_aborts_the_rest() -> None:
-    cluster = Cluster(crash_after=True, crash_at=SLOTS + 2)
-    query = Query(cluster)
+    cluster = Cluster(crash_at_intent=True)
+    query = SparkQuery(cluster)
     with pytest.raises(DriverCrashError):
         query.run()
-    cluster.crash_at = -1
     undecided = query.write("00000009-uuid", 5, 0)
-    last = query.committer().recover("0000000a-uuid")
+    last = query.committer("0000000a-uuid").recover()
     assert last is not None
     assert last.batch == 0
     assert sorted(cluster.topic) == expected(1)
-    assert undecided.transactional_id not in cluster.open
+    assert undecided.transaction.transactional_id not in cluster.open
     query.run()
     assert sorted(cluster.topic) == expected()
 
 
 def test_a_batch_without_rows_decides_nothing_but_the_first_of_a_run_settles_the_last_one() -> None:
-    cluster = Cluster(crash_after=True, crash_at=SLOTS + 2)
-    query = Query(cluster)
+    cluster = Cluster(crash_at_intent=True)
+    query = SparkQuery(cluster)
     with pytest.raises(DriverCrashError):
         query.run()
-    cluster.crash_at = -1
-    query.committer().commit(Batch(QUERY, "0000000a-uuid", 0), [])
+    query.commit("0000000a-uuid", 0)
     assert sorted(cluster.topic) == expected(1)
     decided = len(cluster.decisions)
-    query.committer().commit(Batch(QUERY, "0000000a-uuid", 1), [])
+    query.commit("0000000a-uuid", 1)
     assert len(cluster.decisions) == decided
+
+
+RUN, NEXT_RUN = "0000000a-uuid", "0000000b-uuid"
+
+
+def test_a_decided_batch_is_not_aborted_when_its_commit_failed() -> None:
+    cluster = Cluster(crash_at_intent=True)
+    query = SparkQuery(cluster)
+    written = (query.write(RUN, 0, 0), query.write(RUN, 0, 1))
+    with pytest.raises(DriverCrashError):
+        query.commit(RUN, 0, *written)
+    query.committer(RUN).abort(Attempt(0, written))
+    assert sorted(cluster.topic) == expected(1)
+    query.commit(NEXT_RUN, 0, query.write(NEXT_RUN, 0, 0), query.write(NEXT_RUN, 0, 1))
+    assert sorted(cluster.topic) == expected(1)
+
+
+def test_an_undecided_batch_is_aborted_and_its_run_can_decide_nothing_any_more() -> None:
+    cluster = Cluster()
+    query = SparkQuery(cluster)
+    written = query.write(RUN, 0, 0)
+    query.committer(RUN).abort(Attempt(0, (written,)))
+    assert not cluster.open
+    with pytest.raises(FencedError, match="newer run"):
+        query.commit(RUN, 0, written)
+
+
+def test_a_batch_with_a_transaction_that_timed_out_is_not_decided() -> None:
+    cluster = Cluster()
+    query = SparkQuery(cluster)
+    first = query.write(RUN, 0, 0)
+    cluster.time_out()
+    second = query.write(RUN, 0, 1)
+    with pytest.raises(NotDecidedError, match=r"no longer open.*transaction\.max\.timeout\.ms"):
+        query.commit(RUN, 0, first, second)
+    assert cluster.decisions[-1].batch == -1
+
+
+def test_a_batch_is_not_decided_when_too_little_time_is_left_to_commit_it() -> None:
+    cluster = Cluster(time_left_ms=900)
+    query = SparkQuery(cluster)
+    with pytest.raises(NotDecidedError, match=r"times out in 900 ms.*1000 ms are needed"):
+        query.commit(RUN, 0, query.write(RUN, 0, 0))
+    assert cluster.decisions[-1].batch == -1
+
+
+def lost_one_part(cluster: Cluster, query: SparkQuery) -> None:
+    """Batch 0 is decided, slot 1 is committed, slot 0 timed out."""
+    written = [query.write(RUN, 0, slot, counted=True) for slot in range(SLOTS)]
+    cluster.crash_at_intent = True
+    with pytest.raises(DriverCrashError):
+        query.commit(RUN, 0, *written)
+    cluster.end(written[1].transaction, commit=True)
+    cluster.time_out()
+
+
+def test_the_next_attempt_supplies_the_parts_that_were_lost() -> None:
+    cluster = Cluster()
+    query = SparkQuery(cluster)
+    lost_one_part(cluster, query)
+    query.commit(NEXT_RUN, 0, *(query.write(NEXT_RUN, 0, slot, counted=True) for slot in range(SLOTS)))
+    assert sorted(cluster.topic) == expected(1)
+    assert cluster.decisions[-1].is_committed
+    assert not cluster.open
+
+
+def test_an_attempt_with_other_rows_does_not_complete_a_batch() -> None:
+    cluster = Cluster()
+    query = SparkQuery(cluster)
+    lost_one_part(cluster, query)
+    again = [query.write(NEXT_RUN, 0, slot, counted=True) for slot in range(SLOTS)]
+    with pytest.raises(CommitFailedError, match=r"1 of its 2 transactions.*1 records are missing"):
+        query.commit(NEXT_RUN, 0, again[0], again[1]._replace(digest=99))
+    assert cluster.decisions[-1].phase is Phase.PARTIAL
+    assert [part.fate for part in cluster.decisions[-1].parts] == [Fate.ABORTED, Fate.COMMITTED]
+
+
+def test_another_batch_under_a_number_that_is_committed_is_refused() -> None:
+    """A checkpoint that is one batch old plans the batch again, and there is more to read by then."""
+    cluster = Cluster()
+    query = SparkQuery(cluster)
+    query.commit(RUN, 0, query.write(RUN, 0, 0, counted=True), offsets="to 100")
+    with pytest.raises(CheckpointError, match=r"with 1 rows.*another batch 0 with 1 rows"):
+        query.commit(NEXT_RUN, 0, query.write(NEXT_RUN, 0, 0, counted=True), offsets="to 250")
+    query.commit(NEXT_RUN, 0, query.write(NEXT_RUN, 0, 0, counted=True)._replace(digest=99), offsets="to 100")
+    with pytest.raises(CheckpointError, match="another batch 0"):  # where offsets are not known, rows are compared
+        query.commit(NEXT_RUN, 0, query.write(NEXT_RUN, 0, 0, counted=True)._replace(rows=2))
+    assert cluster.topic == ["0/0"]
+
+
+def test_a_copied_checkpoint_is_noticed() -> None:
+    cluster = Cluster()
+    query = SparkQuery(cluster)
+    query.committer(RUN, "file:/one").claim()
+    query.committer(NEXT_RUN, "file:/one").claim()
+    with pytest.raises(CheckpointError, match="one is a copy of the other"):
+        query.committer("0000000c-uuid", "file:/two").claim()
+
+
+def test_an_empty_control_topic_beside_a_checkpoint_with_batches_is_an_error() -> None:
+    query = SparkQuery(Cluster())
+    with pytest.raises(CheckpointError, match="knows of no batch before"):
+        query.commit(RUN, 7, query.write(RUN, 7, 0))
+
+
+def test_a_query_that_began_with_empty_batches_is_no_such_error() -> None:
+    query = SparkQuery(Cluster())
+    query.commit(RUN, 0)
+    query.commit(RUN, 1)
+    query.commit(RUN, 2, query.write(RUN, 2, 0))
+    assert query.cluster.topic == ["2/0"]
+
+
+FIRST_FORMAT = (
+    b'{"query_id": "query-1", "run": "aaaa", "past_runs": ["0000"], "batch": 3, "is_committed": false, '
+    b'"driver": ["q-driver", 5, 2, 0], "transactions": [["q-aaaa-0", 7, 1, 0]]}'
+)
+
+
+def test_decisions_of_the_first_format_are_read() -> None:
+    old = Decision.from_json(FIRST_FORMAT)
+    assert (old.batch, old.phase, old.transactions) == (3, Phase.DECIDED, (Transaction("q-aaaa-0", 7, 1, 0),))
+    assert old.has_superseded(Owner("0000"))
+    cluster = Cluster(epochs={"q-aaaa-0": 1}, open={"q-aaaa-0": ["3/0"]}, decisions=[old])
+    query = SparkQuery(cluster)
+    query.commit(RUN, 3, query.write(RUN, 3, 0))  # Spark writes it again: it was decided, and is completed
+    assert cluster.topic == ["3/0"]
+    query.commit(RUN, 4, query.write(RUN, 4, 0))
+    assert cluster.topic == ["3/0", "4/0"]
+
+
+def test_a_decision_of_a_newer_version_is_refused_with_a_sentence() -> None:
+    with pytest.raises(ConnectorError, match="format 9, which a newer version"):
+        Decision.from_json(b'{"format": 9}')
+
+
+def test_a_run_of_a_superseded_pipeline_cannot_claim_though_it_never_decided() -> None:
+    cluster = Cluster()
+
+    def committer(run: str, session: str) -> Committer:
+        return Committer(cluster, cluster, PREFIX, Query(QUERY_ID, "q", Owner(run, session)))
+
+    committer("", "first").recover()
+    committer("spark-1", "first").claim()
+    committer("", "second").recover()
+    with pytest.raises(FencedError, match="newer run"):
+        committer("spark-2", "first").claim()
+    committer("spark-3", "second").claim()

@@ -1,11 +1,7 @@
-"""The control topic: what each query decided last, so that a driver that died can be completed or undone.
+"""The control topic: what each query decided last (`decision` describes a record), under the query's prefix as key.
 
-    key    the query's prefix
-    value  {"query_id", "run", "past_runs", "batch", "is_committed",
-            "driver": [id, producer id, epoch, version], "transactions": [[...]...]}
-
-It is written in transactions of the id `<prefix>-driver`. Whoever holds that id is the query's driver: a newer run
-takes it over and so fences the older one, which can decide nothing any more. Only committed records are read.
+It is written in transactions of the id `<prefix>-driver`. Whoever initialized that id last is the only one who can
+write until somebody initializes it in turn. Only committed records are read.
 
 All queries share one partition, and readers of committed records see nothing behind an open transaction:
 
@@ -14,19 +10,24 @@ All queries share one partition, and readers of committed records see nothing be
 
 Whoever took the older decision of A for its last one would write a batch again. So reading waits until everything is
 settled that stood there when it began.
+
+Queries of earlier versions had a prefix without the checkpoint's id. A query that finds nothing under its prefix takes
+over what it decided under the earlier one.
 """
 
 import asyncio
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
 
-from sskafka.client.admin import Admin, NewTopic
+from sskafka.client.admin import NewTopic
 from sskafka.client.errors import UnknownTopicError
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
 from sskafka.client.transactions import Transaction, add_partitions, end
 from sskafka.model.buffers import Buffer
-from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector.decision import Decision
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Row, framed, payloads
 from sskafka.pipelines.connector.errors import ConnectorError
@@ -34,125 +35,95 @@ from sskafka.pipelines.connector.fetching import read_ranges
 from sskafka.pipelines.connector.offsets import OffsetRange
 from sskafka.pipelines.connector.options import BOOTSTRAP, SinkOptions, source_options
 from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.pipelines.connector.topics import create_topics
+from sskafka.pipelines.connector.transactions import begin
 from sskafka.records.compression import Compression
 
+DRIVER_TIMEOUT_MS = 60_000
+
 _TAIL_RECORDS = 64
-_PAST_RUNS_MAX = 64
 _READ_UNCOMMITTED, _READ_COMMITTED = 0, 1
 _SETTLED_WITHIN_MS = 90_000
 """Longer than brokers need to abort what a dead driver had open: its timeout, and the pause between their looks."""
 _SETTLED_POLL_S = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What a query's driver decided last. `is_committed` False: the transactions below may be still open."""
-
-    query_id: str
-    run: str
-    batch: int
-    is_committed: bool
-    driver: Transaction
-    transactions: tuple[Transaction, ...] = ()
-    past_runs: tuple[str, ...] = ()
-    """Runs that this one has superseded; a process of theirs that is still alive must not take over again."""
-
-    def to_json(self) -> bytes:
-        return json.dumps(
-            {
-                "query_id": self.query_id,
-                "run": self.run,
-                "batch": self.batch,
-                "is_committed": self.is_committed,
-                "driver": list(self.driver),
-                "transactions": [list(transaction) for transaction in self.transactions],
-                "past_runs": list(self.past_runs),
-            }
-        ).encode()
-
-    @classmethod
-    def from_json(cls, text: bytes) -> "Decision":
-        fields = json.loads(text)
-        return cls(
-            query_id=fields["query_id"],
-            run=fields["run"],
-            batch=fields["batch"],
-            is_committed=fields["is_committed"],
-            driver=Transaction(*fields["driver"]),
-            transactions=tuple(Transaction(*one) for one in fields["transactions"]),
-            past_runs=tuple(fields["past_runs"]),
-        )
-
-    def committed(self) -> "Decision":
-        return replace(self, is_committed=True)
-
-    def handed_to(self, run: str, driver: Transaction) -> "Decision":
-        """The same decision, done with, in the hands of a newer run."""
-        past = past_runs(self, run)
-        return replace(self, run=run, driver=driver, is_committed=True, transactions=(), past_runs=past)
-
-
-def past_runs(last: Decision | None, run: str) -> tuple[str, ...]:
-    """What `run` has superseded when `last` was decided before it."""
-    if last is None or last.run == run:
-        return () if last is None else last.past_runs
-    return (*last.past_runs, last.run)[-_PAST_RUNS_MAX:]
-
-
 class CommitLog:
     """The decisions of one query, kept in partition 0 of the control topic."""
 
-    def __init__(self, session: ClusterSession, options: SinkOptions, prefix: str) -> None:
+    def __init__(self, session: ClusterSession, options: SinkOptions, prefix: str, query_id: str = "") -> None:
         self._session = session
         self._options = options
         self._prefix = prefix
+        self._query_id = query_id
         self._partition = TopicPartition(options.control_topic, 0)
-        self._sequence = 0
-        """The log is used by one holder of the driver's id, whose epoch is new: its numbers begin at 0."""
+        self._sequences: dict[Transaction, int] = {}
+        self.earlier_prefix = ""
+        """Of the version before this one, once something was found under it."""
 
     def read(self) -> Decision | None:
-        """The query's last decision. The tail is looked at first, then ever more of the topic."""
+        """The query's last decision. Waits for every write that is under way in the topic."""
+        return self._found(self._settled_end)
+
+    def peek(self) -> Decision | None:
+        """The last decision that is visible now; a newer one may be about to appear."""
+        return self._found(partial(self._end, _READ_COMMITTED))
+
+    def _found(self, end: Callable[[], Coroutine[Any, Any, int]]) -> Decision | None:
+        partition, cluster = self._partition, self._session.cluster
         try:
-            first, end_offset = self._bounds()
+            first = self._session.run(list_offsets(cluster, {partition: EARLIEST}))[partition].offset
+            last = self._session.run(end())
         except UnknownTopicError:
-            self._create()
+            create_topics(self._session, [NewTopic(partition.topic, 1, configs={"cleanup.policy": "compact"})])
             return None
+        return self._last_of(self._prefix, first, last) or self._of_an_earlier_version(first, last)
+
+    def _of_an_earlier_version(self, first: int, end_offset: int) -> Decision | None:
+        name = self._options.transactional_id_prefix
+        if not name or name == self._prefix:
+            return None
+        found = self._last_of(name, first, end_offset)
+        if found is None or found.query_id != self._query_id:
+            return None
+        if not self.earlier_prefix:  # a driver of that version must not decide under its own prefix any more
+            self.earlier_prefix = name
+            self._session.run(begin(self._session.cluster, f"{name}-driver", DRIVER_TIMEOUT_MS))
+            return self.read()
+        return found
+
+    def _last_of(self, prefix: str, first: int, end_offset: int) -> Decision | None:
+        """The tail is looked at first, then ever more of the topic."""
         tail = _TAIL_RECORDS
         while True:
             start = max(first, end_offset - tail)
-            found = self._last_between(start, end_offset)
+            found = self._last_between(prefix, start, end_offset)
             if found is not None or start == first:
                 return found
             tail *= 8
 
-    def write(self, decision: Decision) -> None:
-        """One transaction with one record; the caller holds the driver's id."""
-        self._session.run(self._write(decision))
+    def write(self, decision: Decision, driver: Transaction) -> None:
+        """One transaction with one record; `driver` is the id's last initialization."""
+        self._session.run(self._write(decision, driver))
 
-    async def _write(self, decision: Decision) -> None:
+    async def _write(self, decision: Decision, driver: Transaction) -> None:
         cluster = self._session.cluster
-        await add_partitions(cluster, decision.driver, [self._partition])
-        await deliver(cluster, {self._partition: self._record(decision)}, decision.driver.transactional_id)
-        self._sequence += 1
-        await end(cluster, decision.driver, commit=True)
+        await add_partitions(cluster, driver, [self._partition])
+        await deliver(cluster, {self._partition: self.record(decision, driver)}, driver.transactional_id)
+        self._sequences[driver] = self._sequences.get(driver, 0) + 1
+        await end(cluster, driver, commit=True)
 
-    def _record(self, decision: Decision) -> Buffer:
+    def record(self, decision: Decision, driver: Transaction) -> Buffer:
         (payload,) = payloads([Row(self._prefix.encode(), decision.to_json())])
         return framed(
             payload,
             timestamp=self._session.cluster.clock.now_ms(),
-            producer_id=decision.driver.producer_id,
-            producer_epoch=decision.driver.producer_epoch,
-            base_sequence=self._sequence,
+            producer_id=driver.producer_id,
+            producer_epoch=driver.producer_epoch,
+            base_sequence=self._sequences.get(driver, 0),
             codec=Compression.NONE,
             transactional=True,
         )
-
-    def _bounds(self) -> tuple[int, int]:
-        """Where the log begins, and its end; everything between is settled."""
-        partition = self._partition
-        first = self._session.run(list_offsets(self._session.cluster, {partition: EARLIEST}))[partition].offset
-        return first, self._session.run(self._settled_end())
 
     async def _settled_end(self) -> int:
         cluster = self._session.cluster
@@ -172,7 +143,7 @@ class CommitLog:
         found = await list_offsets(self._session.cluster, {self._partition: LATEST}, isolation=isolation)
         return found[self._partition].offset
 
-    def _last_between(self, start: int, end_offset: int) -> Decision | None:
+    def _last_between(self, prefix: str, start: int, end_offset: int) -> Decision | None:
         if start >= end_offset:
             return None
         reading = source_options(
@@ -187,12 +158,6 @@ class CommitLog:
         found = None
         for batch in read_ranges(reading, [OffsetRange(self._partition, start, end_offset)]):
             for key, value in zip(batch.column("key").to_pylist(), batch.column("value").to_pylist(), strict=True):
-                if key == self._prefix.encode() and value is not None:
-                    found = Decision.from_json(value)
-        return found
-
-    def _create(self) -> None:
-        topic = NewTopic(self._partition.topic, partitions=1, configs={"cleanup.policy": "compact"})
-        outcome = self._session.run(Admin(self._session.cluster).create_topics([topic]))[topic.name]
-        if isinstance(outcome, KafkaError) and outcome.code != ErrorCode.TOPIC_ALREADY_EXISTS:
-            raise outcome
+                if key == prefix.encode() and value is not None:
+                    found = value
+        return None if found is None else Decision.from_json(found)

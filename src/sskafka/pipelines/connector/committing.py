@@ -1,41 +1,45 @@
-"""Committing a micro-batch exactly once: the driver's part.
+"""The sink's protocol on a real cluster: `commit_protocol` says what to do next, `Committer` has it done.
 
-    tasks      begin <prefix>-<run>-<slot>, write, flush, hand their open transactions to the driver
-    driver     1 take over or keep <prefix>-driver           fences the driver of an older run
-               2 read the last decision                      what an older run left open is completed
-               3 write the intent: these transactions        from here on the batch counts as committed
-               4 commit each of them
-               5 write that it is done
-
-    killed before 3    the batch was not decided: the next run writes it anew, the old transactions are aborted
-    killed after 3     the next run completes them at 2; when Spark runs the batch again, that attempt is aborted
-
-Spark tells the batch, and the tasks tell run and query, because driver processes come and go between batches.
+task      <prefix>-<epoch>-<process>-<number>    its transactional id, of nobody else (`task_ids`)
+driver    <prefix>-driver                        writes decisions to the control topic
+prefix    <name>-<query id>                      the query id is that of the checkpoint: no other query has it
 """
 
 import logging
+import random
 import re
+import time
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar, assert_never
 
 from sskafka.client.errors import ClientError
 from sskafka.client.transactions import Transaction, end
 from sskafka.model.errors import KafkaError
-from sskafka.pipelines.connector.commit_log import CommitLog, Decision, past_runs
-from sskafka.pipelines.connector.errors import CommitFailedError, ConnectorError, FencedError
-from sskafka.pipelines.connector.options import SinkOptions
+from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector import commit_protocol as effects
+from sskafka.pipelines.connector.checkpoint import place_of
+from sskafka.pipelines.connector.commit_log import DRIVER_TIMEOUT_MS, CommitLog
+from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Condition, Query, Steps
+from sskafka.pipelines.connector.decision import Decision, Owner, Part, Place
+from sskafka.pipelines.connector.errors import CommitFailedError, DataLossError, ReadTimeoutError
+from sskafka.pipelines.connector.fetching import read_ranges
+from sskafka.pipelines.connector.offsets import OffsetRange
+from sskafka.pipelines.connector.options import BOOTSTRAP, SinkOptions, source_options
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.transactions import (
-    ABORTED,
-    FENCED,
+    ENDED,
     begin,
+    condition_of,
+    open_transaction_of,
     open_transactions,
-    state_of,
 )
 
-DRIVER_TIMEOUT_MS = 60_000
-RUN_CHARACTERS = 8
-"""Of the run's UUID, in transactional ids."""
+T = TypeVar("T")
+
+RESERVE_MS_MAX = 30_000
+"""What a transaction must have left when its batch is decided: a third of its timeout, at most this."""
+LOOK_UP_TIMEOUT_MS = 30_000
+PAUSE_S_MAX = 1.0
 
 logger = logging.getLogger(__name__)
 
@@ -49,163 +53,224 @@ class Batch(NamedTuple):
 
 
 class Coordinator(Protocol):
-    """The transaction coordinators of a cluster, as the driver uses them."""
+    """The transaction coordinators of a cluster, as drivers use them."""
 
-    def begin(self, transactional_id: str, last: Transaction | None = None) -> Transaction: ...
+    def begin(self, transactional_id: str) -> Transaction: ...
     def end(self, transaction: Transaction, *, commit: bool) -> None: ...
-    def state_of(self, transactional_id: str) -> str: ...
+    def condition_of(self, transaction: Transaction) -> Condition: ...
     def open_transactions(self, prefix: str) -> list[str]: ...
+    def open_transaction_of(self, transactional_id: str) -> Transaction | None: ...
+    def is_visible(self, place: Place) -> bool | None: ...
 
 
 class DecisionLog(Protocol):
-    """Where a query's decisions are kept; only the holder of the driver's id may write."""
+    """Where a query's decisions are kept; only the last to initialize the driver's id may write."""
+
+    earlier_prefix: str
 
     def read(self) -> Decision | None: ...
-    def write(self, decision: Decision) -> None: ...
+    def peek(self) -> Decision | None: ...
+    def write(self, decision: Decision, driver: Transaction) -> None: ...
 
 
 class ClusterCoordinator:
     """Asks a real cluster."""
 
-    def __init__(self, session: ClusterSession) -> None:
+    def __init__(self, session: ClusterSession, bootstrap: str) -> None:
         self._session = session
+        self._bootstrap = bootstrap
 
-    def begin(self, transactional_id: str, last: Transaction | None = None) -> Transaction:
-        return self._session.run(begin(self._session.cluster, transactional_id, DRIVER_TIMEOUT_MS, last))
+    def begin(self, transactional_id: str) -> Transaction:
+        return self._session.run(begin(self._session.cluster, transactional_id, DRIVER_TIMEOUT_MS))
 
     def end(self, transaction: Transaction, *, commit: bool) -> None:
         self._session.run(end(self._session.cluster, transaction, commit=commit))
 
-    def state_of(self, transactional_id: str) -> str:
-        return self._session.run(state_of(self._session.cluster, transactional_id))
+    def condition_of(self, transaction: Transaction) -> Condition:
+        return self._session.run(condition_of(self._session.cluster, transaction))
 
     def open_transactions(self, prefix: str) -> list[str]:
         return self._session.run(open_transactions(self._session.cluster, prefix))
 
+    def open_transaction_of(self, transactional_id: str) -> Transaction | None:
+        return self._session.run(open_transaction_of(self._session.cluster, transactional_id))
+
+    def is_visible(self, place: Place) -> bool | None:
+        """Whether the record there is committed. None when it is gone: deleted by retention, or compacted away."""
+        try:
+            if self._has_record(place, "read_committed"):
+                return True
+            return False if self._has_record(place, "read_uncommitted") else None
+        except (DataLossError, ReadTimeoutError, ClientError, KafkaError) as error:
+            logger.warning("offset %d of %s-%d cannot be looked up: %s", place.offset, *place[:2], error)
+            return None
+
+    def _has_record(self, place: Place, isolation: str) -> bool:
+        partition = TopicPartition(place.topic, place.partition)
+        options = source_options(
+            {
+                BOOTSTRAP: self._bootstrap,
+                "subscribe": place.topic,
+                "kafka.isolation.level": isolation,
+                "kafkaConsumer.pollTimeoutMs": str(LOOK_UP_TIMEOUT_MS),
+            },
+            streaming=False,
+        )
+        return any(
+            batch.num_rows for batch in read_ranges(options, [OffsetRange(partition, place.offset, place.offset + 1)])
+        )
+
 
 class Committer:
-    def __init__(self, coordinator: Coordinator, log: DecisionLog, prefix: str) -> None:
+    """The operations of the protocol for one query."""
+
+    def __init__(self, coordinator: Coordinator, log: DecisionLog, prefix: str, query: Query) -> None:
         self._coordinator = coordinator
         self._log = log
         self._prefix = prefix
+        self._protocol = CommitProtocol(query)
+        self._task_id = re.compile(re.escape(prefix) + r"-(\d+)-[0-9a-f]+-\d+")
 
-    def commit(self, batch: Batch, transactions: Sequence[Transaction]) -> None:
-        if not transactions and self._is_driving(batch.run):
-            return  # nothing was written, so there is nothing to decide
-        last, driver = self._become_driver(batch.run)
-        if last is not None and last.query_id == batch.query_id and batch.number <= last.batch:
-            self._drop_repeated(batch, last, driver, transactions)
-            return
-        past = past_runs(last, batch.run)
-        intent = Decision(batch.query_id, batch.run, batch.number, False, driver, tuple(transactions), past)
-        self._log.write(intent)
-        self._commit_all(intent.transactions, f"batch {batch.number} of query {self._prefix!r}")
-        self._log.write(intent.committed())
+    # -- operations
 
-    def commit_job(self, transactions: Sequence[Transaction]) -> None:
-        """A job is over when its transactions are: nobody will run it again by itself."""
-        self._commit_all(transactions, f"the job {self._prefix!r}")
+    def claim(self) -> int:
+        """The epoch of this run. Whoever asks first claims it; a run that was superseded gets a FencedError."""
+        return self._done(self._protocol.claim())
+
+    def commit(self, attempt: Attempt, epoch: int | None = None) -> Decision:
+        return self._done(self._protocol.commit(attempt, epoch))
+
+    def abort(self, attempt: Attempt, epoch: int | None = None) -> Decision | None:
+        return self._done(self._protocol.abort(attempt, epoch))
 
     def fence(self) -> None:
-        """Takes the driver's id: what a driver of an older run was about to decide is aborted."""
-        self._take_driver_id(None)
+        """Take the driver's id: what a driver of an older run was about to decide is aborted."""
+        self._coordinator.begin(f"{self._prefix}-driver")
 
-    def recover(self, run: str) -> Decision | None:
-        """Completes what an earlier run left and aborts what it had not decided; returns the last decision."""
-        last, driver = self._become_driver(run)
-        if last is not None:
-            self._log.write(last.handed_to(run, driver))
-        return last
+    def recover(self) -> Decision | None:
+        """Claim the query: what an earlier run decided is committed, what it left open is aborted."""
+        self.claim()
+        return self._log.read()
 
-    def abort(self, transactions: Sequence[Transaction]) -> None:
-        """Readers need not wait for the timeout of what nobody will commit; failing to say so does no harm."""
+    def commit_job(self, transactions: Sequence[Transaction], *, had_failures: bool = False) -> None:
+        """A job is over when its transactions are: nobody will run it again by itself."""
         for transaction in transactions:
-            try:
-                self._coordinator.end(transaction, commit=False)
-            except KafkaError as error:
-                logger.info("%s needs no abort: %s", transaction.transactional_id, error)
-            except ClientError as error:
-                logger.warning("the brokers are away, transactions stay open until they time out: %s", error)
-                return
-
-    def _is_driving(self, run: str) -> bool:
-        """Whether this run made the last decision, and so has settled what was before it."""
-        last = self._log.read()
-        return last is not None and last.run == run and last.is_committed
-
-    def _become_driver(self, run: str) -> tuple[Decision | None, Transaction]:
-        """The last decision, read while nobody else can make one, and the driver's identity."""
-        last = self._log.read()
-        self._refuse_superseded(last, run)
-        keeps = last.driver if last is not None and last.run == run else None
-        driver = self._take_driver_id(keeps)
-        last = self._log.read()
-        self._refuse_superseded(last, run)
-        if last is None or last.run != run:
-            self._settle_older_runs(last, run)
-        return last, driver
-
-    def _take_driver_id(self, keeps: Transaction | None) -> Transaction:
-        driver_id = f"{self._prefix}-driver"
-        try:
-            return self._coordinator.begin(driver_id, keeps)
-        except KafkaError as error:
-            if error.code in FENCED:
-                raise self._superseded() from error
-            raise
-
-    def _refuse_superseded(self, last: Decision | None, run: str) -> None:
-        if last is not None and run in last.past_runs:
-            raise self._superseded()
-
-    def _superseded(self) -> FencedError:
-        return FencedError(f"a newer run of the query {self._prefix!r} has taken over; this one ends")
-
-    def _settle_older_runs(self, last: Decision | None, run: str) -> None:
-        if last is not None and not last.is_committed:
-            self._commit_all(last.transactions, f"batch {last.batch} of query {self._prefix!r}")
-        of_a_run = re.compile(re.escape(self._prefix) + r"-(\w+)-\d+")
-        for name in self._coordinator.open_transactions(f"{self._prefix}-"):
-            found = of_a_run.fullmatch(name)
-            if found and found[1] != run[:RUN_CHARACTERS]:
+            cause = self._committed(transaction)
+            if cause:
+                raise CommitFailedError(
+                    f"the transaction {transaction.transactional_id} of the job {self._prefix!r} could not be "
+                    f"committed ({cause}): records are missing in the topic. The time between a task's first "
+                    "record and the commit must stay below transactionTimeoutMs"
+                )
+        if had_failures:
+            for name in self._coordinator.open_transactions(f"{self._prefix}-"):
                 self._coordinator.begin(name)
 
-    def _commit_all(self, transactions: Sequence[Transaction], what: str) -> None:
+    def abort_job(self, transactions: Sequence[Transaction]) -> None:
         for transaction in transactions:
+            self._abort(transaction)
+
+    # -- effects
+
+    def _done(self, steps: Steps[T]) -> T:
+        answer: Any = None
+        while True:
             try:
-                self._coordinator.end(transaction, commit=True)
-            except KafkaError as error:
-                if error.code in ABORTED:
-                    raise self._failed(what, transaction, error) from error
+                effect = steps.send(answer)
+            except StopIteration as stop:
+                result: T = stop.value
+                return result
+            answer = self._perform(effect)
+
+    def _perform(self, effect: effects.Effect) -> Any:
+        match effect:
+            case effects.FenceDriver():
+                return self._coordinator.begin(f"{self._prefix}-driver")
+            case effects.ReadDecision():
+                return self._log.read()
+            case effects.PeekDecision():
+                return self._log.peek()
+            case effects.WriteDecision(decision, driver):
+                return self._written(decision, driver)
+            case effects.Inspect(part):
+                return self._coordinator.condition_of(part.transaction)
+            case effects.CommitPart(part):
+                return self._committed(part.transaction)
+            case effects.AbortPart(part):
+                return self._abort(part.transaction)
+            case effects.LookUp(part):
+                return self._looked_up(part)
+            case effects.AbortOlder(epoch):
+                return self._abort_older(epoch)
+            case effects.AbortLeftovers(epoch):
+                return self._abort_leftovers(epoch)
+            case effects.Pause(tries):
+                return time.sleep(random.uniform(0, min(PAUSE_S_MAX, 0.02 * 2**tries)))
+            case other:
+                assert_never(other)
+
+    def _written(self, decision: Decision, driver: Transaction) -> bool:
+        try:
+            self._log.write(decision, driver)
+        except KafkaError as error:
+            if error.code not in ENDED:
                 raise
+            return False
+        return True
 
-    def _failed(self, what: str, transaction: Transaction, error: KafkaError) -> CommitFailedError:
-        name = transaction.transactional_id
-        state = self._coordinator.state_of(name)
-        return CommitFailedError(
-            f"{what} was decided, but its transaction {name} could not be committed ({error}; its state is {state}): "
-            "records are missing in the topic. The time between a task's first record and the commit, restarts "
-            "included, must stay below transactionTimeoutMs"
-        )
+    def _committed(self, transaction: Transaction) -> str:
+        try:
+            self._coordinator.end(transaction, commit=True)
+        except KafkaError as error:
+            if error.code not in ENDED:
+                raise
+            logger.error("%s could not be committed: %s", transaction.transactional_id, error)
+            return str(error)
+        return ""
 
-    def _drop_repeated(
-        self, batch: Batch, last: Decision, driver: Transaction, transactions: Sequence[Transaction]
-    ) -> None:
-        """Spark runs a batch again that is in the topic already."""
-        self.abort(transactions)
-        if batch.number < last.batch:
-            raise ConnectorError(
-                f"Spark writes batch {batch.number} of query {self._prefix!r}, but batch {last.batch} is in the topic "
-                "already: the checkpoint is older than the output. Use the newest checkpoint, or start anew with "
-                "another checkpointLocation and another transactionalIdPrefix"
-            )
-        logger.info("batch %d of %s is in the topic already", batch.number, self._prefix)
-        self._log.write(last.handed_to(batch.run, driver))
+    def _abort(self, transaction: Transaction) -> None:
+        try:
+            self._coordinator.end(transaction, commit=False)
+        except KafkaError as error:
+            logger.info("%s needs no abort: %s", transaction.transactional_id, error)
+        except ClientError as error:
+            logger.warning("%s stays open for now, brokers are away: %s", transaction.transactional_id, error)
+
+    def _looked_up(self, part: Part) -> bool | None:
+        return None if part.place is None else self._coordinator.is_visible(part.place)
+
+    def _abort_older(self, epoch: int) -> None:
+        for name in self._coordinator.open_transactions(f"{self._prefix}-"):
+            found = self._task_id.fullmatch(name)
+            if found and int(found[1]) < epoch:
+                self._coordinator.begin(name)
+        earlier = self._log.earlier_prefix
+        if earlier:
+            of_a_run = re.compile(re.escape(earlier) + r"-\w{8}-\d+")
+            for name in filter(of_a_run.fullmatch, self._coordinator.open_transactions(f"{earlier}-")):
+                self._coordinator.begin(name)
+
+    def _abort_leftovers(self, epoch: int) -> None:
+        """Exactly the transactions that are open now: their ids may be in use again a moment later."""
+        names = self._coordinator.open_transactions(f"{self._prefix}-{epoch}-")
+        for transaction in [self._coordinator.open_transaction_of(name) for name in names]:
+            if transaction is not None:
+                self._abort(transaction)
 
 
-def cluster_committer(session: ClusterSession, options: SinkOptions, prefix: str) -> Committer:
-    return Committer(ClusterCoordinator(session), CommitLog(session, options, prefix), prefix)
+def prefix_of(name: str, query_id: str) -> str:
+    """Of a query's transactional ids. Two jobs may have one name, but not one checkpoint."""
+    return f"{name or 'spark'}-{query_id}"
 
 
-def transactional_id(prefix: str, run: str, slot: int) -> str:
-    return f"{prefix}-{run[:RUN_CHARACTERS]}-{slot}"
+def cluster_committer(session: ClusterSession, options: SinkOptions, query_id: str, owner: Owner) -> Committer:
+    prefix = prefix_of(options.transactional_id_prefix, query_id)
+    query = Query(
+        query_id,
+        options.transactional_id_prefix or query_id,
+        owner,
+        place_of(options.checkpoint),
+        reserve_ms=min(RESERVE_MS_MAX, options.transaction_timeout_ms // 3),
+    )
+    log = CommitLog(session, options, prefix, query_id)
+    return Committer(ClusterCoordinator(session, options.bootstrap), log, prefix, query)

@@ -13,14 +13,17 @@ from sskafka.client.transactions import FIRST_PRODUCE_VERSION_MAX
 from sskafka.model.buffers import Buffer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector.offsets import Offsets
 from sskafka.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 
 DELIVERY_TIMEOUT_MS = 120_000
 
 
-async def deliver(cluster: Cluster, batches: Mapping[TopicPartition, Buffer], transactional_id: str | None) -> None:
-    """One batch a partition; raises the first error that trying again cannot heal."""
-    left = dict(batches)
+async def deliver(cluster: Cluster, batches: Mapping[TopicPartition, Buffer], transactional_id: str | None) -> Offsets:
+    """Send one batch to each partition. Returns where each begins, unless a broker cannot tell.
+
+    Raises the first error that trying again cannot heal."""
+    left, stored = dict(batches), dict[TopicPartition, int]()
 
     async def attempt() -> None:
         groups = await cluster.by_leader(left)
@@ -29,17 +32,18 @@ async def deliver(cluster: Cluster, batches: Mapping[TopicPartition, Buffer], tr
             for leader, partitions in groups.items()
         ]
         outcomes = await asyncio.gather(*requests, return_exceptions=True)
-        failures = [error for outcome in outcomes for error in _settle(outcome, left)]
+        failures = [error for outcome in outcomes for error in _settle(outcome, left, stored)]
         for error in sorted(failures, key=is_retriable):  # what cannot be healed comes first
             raise error
 
     topics = {partition.topic for partition in batches}
     await cluster.retrying(attempt, topics=topics, deadline_ms=cluster.deadline_ms(DELIVERY_TIMEOUT_MS))
+    return stored
 
 
 async def _produce(
     cluster: Cluster, leader: int, batches: Mapping[TopicPartition, Buffer], transactional_id: str | None
-) -> dict[TopicPartition, Exception | None]:
+) -> dict[TopicPartition, Exception | int]:
     connection = await cluster.connection_to(leader)
     request = ProduceRequest(
         transactional_id=transactional_id,
@@ -55,26 +59,31 @@ async def _produce(
     )
     version = connection.version_for(ProduceRequest, at_most=FIRST_PRODUCE_VERSION_MAX)
     response = await connection.request(request, ProduceResponse, version=version)
-    outcomes: dict[TopicPartition, Exception | None] = dict.fromkeys(
+    outcomes: dict[TopicPartition, Exception | int] = dict.fromkeys(
         batches, RequestTimeoutError("the broker did not answer for a batch")
     )
     for topic in response.responses:
         for answer in topic.partition_responses:
             partition = TopicPartition(topic.name, answer.index)
-            outcomes[partition] = _failure(partition, answer.error_code, answer.error_message)
+            failure = _failure(partition, answer.error_code, answer.error_message)
+            outcomes[partition] = answer.base_offset if failure is None else failure
     return outcomes
 
 
 def _settle(
-    outcome: dict[TopicPartition, Exception | None] | BaseException, left: dict[TopicPartition, Buffer]
+    outcome: dict[TopicPartition, Exception | int] | BaseException,
+    left: dict[TopicPartition, Buffer],
+    stored: Offsets,
 ) -> Iterator[Exception]:
     """Takes what was acknowledged off the list; yields what went wrong."""
     if isinstance(outcome, dict):
-        for partition, error in outcome.items():
-            if error is None:
-                left.pop(partition)
+        for partition, result in outcome.items():
+            if isinstance(result, Exception):
+                yield result
             else:
-                yield error
+                left.pop(partition)
+                if result >= 0:
+                    stored[partition] = result
     elif isinstance(outcome, Exception):
         yield outcome
     else:

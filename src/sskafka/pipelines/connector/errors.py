@@ -36,7 +36,15 @@ class ReadTimeoutError(ConnectorError):
 
 
 class CommitFailedError(ConnectorError):
-    """A batch was decided to be committed, but a transaction of it was aborted: the output lacks records."""
+    """A batch was decided, but brokers aborted a transaction of it after that: the output lacks records for now."""
+
+
+class NotDecidedError(ConnectorError):
+    """A batch was not committed, and nothing of it is visible: Spark may write it again."""
+
+
+class CheckpointError(ConnectorError):
+    """Checkpoint and control topic contradict each other: going on would lose rows or write them twice."""
 
 
 class FencedError(ConnectorError):

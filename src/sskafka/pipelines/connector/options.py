@@ -53,6 +53,8 @@ SINK_OPTIONS = (
     "transactionalIdPrefix",
     "transactionTimeoutMs",
     "controlTopic",
+    "checkpointLocation",
+    "pipelineRun",
     "includeHeaders",
 )
 FETCH_BYTES = 16 * 1024 * 1024
@@ -142,6 +144,10 @@ class SinkOptions:
     transactional_id_prefix: str
     transaction_timeout_ms: int
     control_topic: str
+    checkpoint: str = ""
+    """Where Spark keeps the query's checkpoint; empty when a setting of the session says so."""
+    pipeline_run: str = ""
+    """The run of a pipeline that started the query."""
 
     @property
     def connection(self) -> ConnectionConfig:
@@ -204,6 +210,8 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         transactional_id_prefix=given.text("transactionalIdPrefix", given.text("queryName", "")),
         transaction_timeout_ms=given.number("transactionTimeoutMs", 900_000, at_least=1_000) or 0,
         control_topic=given.text("controlTopic", "sskafka-spark-commits"),
+        checkpoint=given.text("checkpointLocation", ""),
+        pipeline_run=given.text("pipelineRun", ""),
     )
 
 

@@ -5,6 +5,7 @@ Each batch carries the producer's id, epoch and sequence, so the broker drops wh
 transaction the partitions are enrolled before their first batch.
 """
 
+import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -19,6 +20,7 @@ from sskafka.client.transactions import Transaction, add_partitions
 from sskafka.model.buffers import Buffer
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.binary_columns import Numbers, binary_or_nulls
+from sskafka.pipelines.connector.decision import Part, Place
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import (
     Columns,
@@ -31,7 +33,7 @@ from sskafka.pipelines.connector.encode import (
 from sskafka.pipelines.connector.errors import ConnectorError
 from sskafka.pipelines.connector.options import SinkOptions
 from sskafka.pipelines.connector.partitioning import partition_numbers
-from sskafka.pipelines.connector.transactions import begin
+from sskafka.pipelines.connector.transactions import begin, begin_without_timeout
 from sskafka.records.compression import Compression
 from sskafka.records.record import Headers
 from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -43,7 +45,16 @@ _SEQUENCE_MASK = 0x7FFFFFFF
 class TaskProducer:
     """One task's writing. `transactional_id` None: idempotent within the task, at least once over all."""
 
-    def __init__(self, cluster: Cluster, options: SinkOptions, transactional_id: str | None, slot: int) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        options: SinkOptions,
+        transactional_id: str | None,
+        slot: int,
+        *,
+        two_phase: bool = False,
+    ) -> None:
+        """`two_phase`: the transaction may have no timeout, because somebody surely ends it."""
         self._cluster = cluster
         self._options = options
         self._transactional_id = transactional_id
@@ -55,11 +66,22 @@ class TaskProducer:
         self._keyless = slot
         """Counts up with each Arrow batch: rows without a key go to one partition after the other."""
         self.records = 0
+        self._slot = slot
+        self._two_phase = two_phase
+        self._digest = 0
+        self._place: Place | None = None
 
     @property
     def transaction(self) -> Transaction | None:
         """The open transaction; None when nothing was written in one."""
         return self._identity if self._transactional_id is not None else None
+
+    @property
+    def part(self) -> Part | None:
+        """The open transaction with what it holds; None when nothing was written in one."""
+        if self.transaction is None:
+            return None
+        return Part(self.transaction, self._slot, self.records, self._digest, self._place)
 
     async def write(self, batch: pa.RecordBatch) -> None:
         for topic, rows in _by_topic(batch, self._options.topic):
@@ -86,9 +108,12 @@ class TaskProducer:
         waiting = {partition: deque(payloads_of(Columns.joined(parts))) for partition, parts in collected.items()}
         while waiting:
             heads = {partition: self._framed(identity, partition, queue[0]) for partition, queue in waiting.items()}
-            await deliver(self._cluster, heads, self._transactional_id)
+            stored = await deliver(self._cluster, heads, self._transactional_id)
+            if self._place is None:
+                self._place = next((Place(*partition, offset) for partition, offset in stored.items()), None)
             for partition in heads:
                 done = waiting[partition].popleft()
+                self._digest += zlib.crc32(done.records, partition.partition)
                 self._sequences[partition] = (self._sequences.get(partition, 0) + done.record_count) & _SEQUENCE_MASK
             waiting = {partition: queue for partition, queue in waiting.items() if queue}
 
@@ -102,7 +127,12 @@ class TaskProducer:
 
     async def _begin(self) -> Transaction:
         if self._transactional_id is not None:
-            return await begin(self._cluster, self._transactional_id, self._options.transaction_timeout_ms)
+            options = self._options
+            if not self._two_phase:
+                return await begin(self._cluster, self._transactional_id, options.transaction_timeout_ms)
+            return await begin_without_timeout(
+                self._cluster, options.bootstrap, self._transactional_id, options.transaction_timeout_ms
+            )
 
         async def attempt() -> Transaction:
             connection = await self._cluster.any_connection()

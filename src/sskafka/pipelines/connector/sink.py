@@ -9,6 +9,7 @@ import logging
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -18,17 +19,26 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 from sskafka.client.cluster import Cluster
 from sskafka.client.errors import ClientError
 from sskafka.client.transactions import Transaction
-from sskafka.pipelines.connector.committing import Batch, cluster_committer, transactional_id
+from sskafka.model.errors import KafkaError
+from sskafka.pipelines.connector.checkpoint import offsets_digest
+from sskafka.pipelines.connector.commit_protocol import Attempt
+from sskafka.pipelines.connector.committing import Committer, cluster_committer, prefix_of
+from sskafka.pipelines.connector.decision import Owner, Part
 from sskafka.pipelines.connector.errors import ConnectorError, OptionError
 from sskafka.pipelines.connector.options import Guarantee, SinkOptions
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.producing import TaskProducer
+from sskafka.pipelines.connector.task_ids import ids_of_this_process
 
 logger = logging.getLogger(__name__)
 
 HEADERS_TYPE_NAME = "array<struct<key:string,value:binary>>"
 
+SWEEP_EVERY = 32
+"""So many batches: an attempt that nobody knew of may have left a transaction open."""
+
 _QUERY_ID = "sql.streaming.queryId"
+_BATCH_ID = "streaming.sql.batchId"
 _RUN_ID = "spark.jobGroup.id"  # Spark puts each run of a streaming query into a job group of the run's id
 
 
@@ -39,7 +49,18 @@ class TaskWritten(WriterCommitMessage):
     query_id: str
     run: str
     records: int
-    transaction: Transaction | None
+    part: Part | None = None
+    epoch: int | None = None
+    """Of the query's owner when the task began to write."""
+    attempt: int = 0
+
+    @property
+    def transaction(self) -> Transaction | None:
+        return None if self.part is None else self.part.transaction
+
+
+_epochs: dict[tuple[str, Owner], int] = {}
+"""Of runs that tasks of this process belong to: the first task asks, the others know."""
 
 
 def check_columns(schema: StructType, options: SinkOptions) -> None:
@@ -64,18 +85,33 @@ def check_columns(schema: StructType, options: SinkOptions) -> None:
         raise ConnectorError(f"the column headers is {headers}; it must be {HEADERS_TYPE_NAME}")
 
 
-def _write(options: SinkOptions, name: str | None, batches: Iterator[pa.RecordBatch], slot: int) -> TaskProducer:
+def _write(
+    options: SinkOptions,
+    name: str | None,
+    batches: Iterator[pa.RecordBatch],
+    slot: int,
+    *,
+    two_phase: bool = False,
+) -> TaskProducer:
     """Writes everything and flushes; the transaction, if any, stays open."""
 
     async def work() -> TaskProducer:
         async with Cluster(options.bootstrap, options.connection) as cluster:
-            producer = TaskProducer(cluster, options, name, slot)
+            producer = TaskProducer(cluster, options, name, slot, two_phase=two_phase)
             for batch in batches:
                 await producer.write(batch)
             await producer.flush()
             return producer
 
     return asyncio.run(work())
+
+
+def _with_first(batches: Iterator[pa.RecordBatch]) -> tuple[pa.RecordBatch | None, Iterator[pa.RecordBatch]]:
+    """The first batch that has rows, and all batches from it on."""
+    for batch in batches:
+        if batch.num_rows:
+            return batch, chain((batch,), batches)
+    return None, iter(())
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -87,27 +123,62 @@ class StreamWriter(DataSourceStreamArrowWriter):
         assert context is not None, "write() runs in a task"
         query_id = context.getLocalProperty(_QUERY_ID) or ""
         run = context.getLocalProperty(_RUN_ID) or ""
-        slot = context.partitionId()
-        name = None
-        if self._options.guarantee is Guarantee.EXACTLY_ONCE:
-            name = transactional_id(self._prefix(query_id), run, slot)
-        producer = _write(self._options, name, iterator, slot)
-        return TaskWritten(query_id, run, producer.records, producer.transaction)
+        slot, attempt = context.partitionId(), context.attemptNumber()
+        if self._options.guarantee is not Guarantee.EXACTLY_ONCE:
+            return TaskWritten(query_id, run, _write(self._options, None, iterator, slot).records)
+        first, batches = _with_first(iterator)
+        if first is None:
+            return TaskWritten(query_id, run, 0, attempt=attempt)
+        batch = int(context.getLocalProperty(_BATCH_ID) or -1)
+        epoch = self._epoch(query_id, run)
+        prefix = prefix_of(self._options.transactional_id_prefix, query_id)
+        name = ids_of_this_process().next_id(prefix, epoch, batch)
+        producer = _write(self._options, name, batches, slot, two_phase=True)
+        return TaskWritten(query_id, run, producer.records, producer.part, epoch, attempt)
+
+    def _epoch(self, query_id: str, run: str) -> int:
+        """A run owns its query before its first record is written: what an older run had decided is settled."""
+        known = (query_id, self._owner(run))
+        if known not in _epochs:
+            with _patient_session(self._options) as session:
+                _epochs[known] = self._committer(session, query_id, run).claim()
+        return _epochs[known]
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         written = _written(messages)
         if self._options.guarantee is not Guarantee.EXACTLY_ONCE or not written:
             return
-        query_id, run = written[0].query_id, written[0].run
         with _patient_session(self._options) as session:
-            committer = cluster_committer(session, self._options, self._prefix(query_id))
-            committer.commit(Batch(query_id, run, batchId), _open(written))
+            committer = self._committer(session, written[0].query_id, written[0].run)
+            committer.commit(self._attempt(written, batchId), _epoch_of(written))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        _abort(self._options, _written(messages))
+        """Says nothing of its own when brokers are away: the query fails already, and for a better reason."""
+        written = _written(messages)
+        if self._options.guarantee is not Guarantee.EXACTLY_ONCE or not written:
+            return
+        try:
+            with ClusterSession(self._options.bootstrap, self._options.connection) as session:
+                committer = self._committer(session, written[0].query_id, written[0].run)
+                committer.abort(self._attempt(written, batchId), _epoch_of(written))
+        except (ClientError, KafkaError, ConnectorError) as error:
+            logger.warning("batch %d was not aborted; the next run settles it: %s", batchId, error)
 
-    def _prefix(self, query_id: str) -> str:
-        return self._options.transactional_id_prefix or f"spark-{query_id}"
+    def _attempt(self, written: Sequence[TaskWritten], batch: int) -> Attempt:
+        parts = tuple(one.part for one in written if one.part is not None)
+        offsets = offsets_digest(self._options.checkpoint, batch)
+        had_failures = any(one.attempt > 0 for one in written) or batch % SWEEP_EVERY == 0
+        return Attempt(batch, parts, offsets, had_failures)
+
+    def _committer(self, session: ClusterSession, query_id: str, run: str) -> Committer:
+        return cluster_committer(session, self._options, query_id, self._owner(run))
+
+    def _owner(self, run: str) -> Owner:
+        return Owner(run, self._options.pipeline_run)
+
+
+def _epoch_of(written: Sequence[TaskWritten]) -> int | None:
+    return next((one.epoch for one in written if one.epoch is not None), None)
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -123,22 +194,30 @@ class BatchWriter(DataSourceArrowWriter):
         slot = context.partitionId()
         name = None
         if self._options.guarantee is Guarantee.EXACTLY_ONCE:
-            name = transactional_id(self._prefix, self._job, slot)
+            prefix = prefix_of(self._options.transactional_id_prefix, self._job)
+            name = f"{prefix}-{slot}-{context.taskAttemptId()}"
         producer = _write(self._options, name, iterator, slot)
-        return TaskWritten("", self._job, producer.records, producer.transaction)
+        return TaskWritten("", self._job, producer.records, producer.part, attempt=context.attemptNumber())
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        transactions = _open(_written(messages))
+        written = _written(messages)
+        transactions = _open(written)
         if transactions:
             with _patient_session(self._options) as session:
-                cluster_committer(session, self._options, self._prefix).commit_job(transactions)
+                self._committer(session).commit_job(transactions, had_failures=any(one.attempt for one in written))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        _abort(self._options, _written(messages))
+        transactions = _open(_written(messages))
+        if not transactions:
+            return
+        try:
+            with ClusterSession(self._options.bootstrap, self._options.connection) as session:
+                self._committer(session).abort_job(transactions)
+        except ClientError as error:
+            logger.warning("the brokers are away, transactions stay open until they time out: %s", error)
 
-    @property
-    def _prefix(self) -> str:
-        return self._options.transactional_id_prefix or "spark-write"
+    def _committer(self, session: ClusterSession) -> Committer:
+        return cluster_committer(session, self._options, self._job, Owner(self._job))
 
 
 def _written(messages: Sequence[WriterCommitMessage | None]) -> list[TaskWritten]:
@@ -153,15 +232,3 @@ def _open(written: Sequence[TaskWritten]) -> list[Transaction]:
 def _patient_session(options: SinkOptions) -> ClusterSession:
     """The tasks have just talked to the brokers: when they are away now, they may be back soon."""
     return ClusterSession(options.bootstrap, options.connection, patiently=True)
-
-
-def _abort(options: SinkOptions, written: Sequence[TaskWritten]) -> None:
-    """Says nothing of its own when brokers are away: the query fails already, and for a better reason."""
-    transactions = _open(written)
-    if not transactions:
-        return
-    try:
-        with ClusterSession(options.bootstrap, options.connection) as session:
-            cluster_committer(session, options, "").abort(transactions)
-    except ClientError as error:
-        logger.warning("the brokers are away, transactions stay open until they time out: %s", error)

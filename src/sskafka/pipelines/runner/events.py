@@ -11,10 +11,9 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sskafka.client.admin import Admin, NewTopic
+from sskafka.client.admin import NewTopic
 from sskafka.client.errors import UnknownTopicError
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
-from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Row, framed, payloads
@@ -22,6 +21,7 @@ from sskafka.pipelines.connector.fetching import read_ranges
 from sskafka.pipelines.connector.offsets import OffsetRange
 from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.pipelines.connector.topics import create_topics
 
 EVENTS_TOPIC = "sskafka-pipeline-events"
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -117,11 +117,3 @@ class EventLog:
         for batch in read_ranges(options, [OffsetRange(_PARTITION, start, end)]):
             events = map(Event.maybe_from_json, batch.column("value").to_pylist())
             yield from (event for event in events if event is not None)
-
-
-def create_topics(session: ClusterSession, topics: list[NewTopic]) -> None:
-    """Makes those that are missing."""
-    outcomes = session.run(Admin(session.cluster).create_topics(topics))
-    for outcome in outcomes.values():
-        if isinstance(outcome, KafkaError) and outcome.code != ErrorCode.TOPIC_ALREADY_EXISTS:
-            raise outcome

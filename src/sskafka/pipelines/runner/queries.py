@@ -31,7 +31,7 @@ from sskafka.pipelines.runner.delta import DeltaWriter
 from sskafka.pipelines.runner.naming import FileMistakeError
 from sskafka.pipelines.runner.patience import patiently, start_patiently
 from sskafka.pipelines.runner.progress import OUT, ROWS
-from sskafka.pipelines.runner.recovery import transactional_prefix
+from sskafka.pipelines.runner.recovery import checkpoint_of, transactional_prefix
 from sskafka.pipelines.runner.tables import dead_letters, parsed, read_records, table
 from sskafka.pipelines.runner.transforming import transformed
 
@@ -45,6 +45,8 @@ class Surroundings:
     bootstrap: str
     pause: str = ""
     """While a file of this name is there, no query begins a new micro-batch."""
+    run_id: str = ""
+    """Of the pipeline's run: it owns the queries that write topics, and supersedes older runs."""
 
 
 def result_of(run: Surroundings, query: str, wanted: str = "") -> DataFrame:
@@ -86,10 +88,6 @@ def start_again(run: Surroundings, place: int) -> StreamingQuery:
 def _writer(run: Surroundings, place: int) -> DataStreamWriter:
     """Of a sink, or of dead letters behind them all."""
     return _sink_writer(run, place) if place < len(run.pipeline.sinks) else _dead_letter_writer(run)
-
-
-def checkpoint_of(pipeline: Pipeline, query: str) -> str:
-    return f"{pipeline.checkpoint_root}/{query}"
 
 
 def _sink_writer(run: Surroundings, place: int) -> DataStreamWriter:
@@ -173,9 +171,8 @@ def _topic_writer(run: Surroundings, sink: TopicSink, records: DataFrame) -> Dat
     writer = writer.option("topic", sink.topic).option("includeHeaders", "true")
     if connector == SPARKS_OWN:
         return writer
-    return writer.option("deliveryGuarantee", sink.guarantee).option(
-        "transactionalIdPrefix", transactional_prefix(run.pipeline, sink.name)
-    )
+    writer = writer.option("deliveryGuarantee", sink.guarantee).option("pipelineRun", run.run_id)
+    return writer.option("transactionalIdPrefix", transactional_prefix(run.pipeline, sink.name))
 
 
 def _ready(pipeline: Pipeline, query: str, writer: DataStreamWriter) -> DataStreamWriter:

@@ -5,8 +5,11 @@ same pipeline that is still alive is fenced by this and ends.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from sskafka.pipelines.connector.checkpoint import query_id_of
 from sskafka.pipelines.connector.committing import cluster_committer
+from sskafka.pipelines.connector.decision import Owner
 from sskafka.pipelines.connector.options import BOOTSTRAP, Guarantee, SinkOptions, sink_options
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.model import DEAD_LETTERS, Pipeline, TopicSink
@@ -20,21 +23,52 @@ def topic_sinks(pipeline: Pipeline) -> Iterator[TopicSink]:
 
 
 def transactional_prefix(pipeline: Pipeline, query: str) -> str:
+    """The readable part of the prefix; the sink adds the id of the query's checkpoint."""
     return f"{pipeline.name}-{query}"
+
+
+def checkpoint_of(pipeline: Pipeline, query: str) -> str:
+    return f"{pipeline.checkpoint_root}/{query}"
+
+
+class ExactSink(NamedTuple):
+    """A query that writes a topic exactly once and has run before."""
+
+    name: str
+    topic: str
+    query_id: str
+    options: SinkOptions
+
+
+def exact_sinks(pipeline: Pipeline, bootstrap: str, run: str = "") -> list[ExactSink]:
+    """Those whose checkpoint exists and can be read here."""
+    found = []
+    for sink in topic_sinks(pipeline):
+        query_id = query_id_of(checkpoint_of(pipeline, sink.name))
+        if query_id is not None and sink.guarantee == Guarantee.EXACTLY_ONCE and pipeline.connector != "kafka":
+            found.append(ExactSink(sink.name, sink.topic, query_id, _options(pipeline, sink, bootstrap, run)))
+    return found
 
 
 def recover_topics(session: ClusterSession, pipeline: Pipeline, bootstrap: str, run: str) -> None:
     """All older drivers are fenced before anything is read: what one was about to decide would hide the others'."""
     committers = [
-        cluster_committer(session, _options(sink, bootstrap), transactional_prefix(pipeline, sink.name))
-        for sink in topic_sinks(pipeline)
-        if sink.guarantee == Guarantee.EXACTLY_ONCE and pipeline.connector != "kafka"
+        cluster_committer(session, sink.options, sink.query_id, Owner("", run))
+        for sink in exact_sinks(pipeline, bootstrap, run)
     ]
     for committer in committers:
         committer.fence()
     for committer in committers:
-        committer.recover(run)
+        committer.recover()
 
 
-def _options(sink: TopicSink, bootstrap: str) -> SinkOptions:
-    return sink_options({BOOTSTRAP: bootstrap, "topic": sink.topic})
+def _options(pipeline: Pipeline, sink: TopicSink, bootstrap: str, run: str) -> SinkOptions:
+    return sink_options(
+        {
+            BOOTSTRAP: bootstrap,
+            "topic": sink.topic,
+            "transactionalIdPrefix": transactional_prefix(pipeline, sink.name),
+            "checkpointLocation": checkpoint_of(pipeline, sink.name),
+            "pipelineRun": run,
+        }
+    )

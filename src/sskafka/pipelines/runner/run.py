@@ -25,9 +25,10 @@ from sskafka.client.admin import NewTopic
 from sskafka.client.config import ConnectionConfig
 from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
+from sskafka.pipelines.connector.topics import create_topics
 from sskafka.pipelines.files.model import ParquetSink, Pipeline, Source
 from sskafka.pipelines.runner.errors import PipelineRunError, explained
-from sskafka.pipelines.runner.events import EventLog, create_topics
+from sskafka.pipelines.runner.events import EventLog
 from sskafka.pipelines.runner.finishing import finish
 from sskafka.pipelines.runner.leftovers import Leftovers, parquet_paths
 from sskafka.pipelines.runner.lineage import LineageReporter
@@ -211,7 +212,7 @@ class _Run:
         tell("starting the queries")
         with tempfile.TemporaryDirectory(prefix="sskafka-run-") as directory:
             pause = Path(directory) / "pause"
-            surroundings = Surroundings(self._spark, self._pipeline, self._bootstrap, str(pause))
+            surroundings = Surroundings(self._spark, self._pipeline, self._bootstrap, str(pause), run_id)
             try:
                 queries = start_queries(surroundings)
             except Exception as error:

@@ -3,10 +3,14 @@
 The option `dieAt` names the step and `dieFile` a file: the first process that reaches the step makes the file, so that
 each death happens once. `dieWho` dies: the `worker` that is there, `java` with it, or alone the `driver` (the worker
 goes on while Java, which has lost its driver, ends) or a `broker`. `java`, `driver` and `broker` are process ids.
+Nobody dies with `nobody`: the step waits until a file of the same name with `.resume` is there. With `brokers`, several
+process ids with commas between, brokers are paused for `pauseSeconds`. `dieBatch` names the first batch for all that.
 """
 
 import os
 import signal
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,14 +20,15 @@ from pyspark.sql.datasource import DataSourceStreamWriter
 from pyspark.sql.types import StructType
 
 from sskafka.client.transactions import Transaction
-from sskafka.pipelines.connector.commit_log import CommitLog, Decision
+from sskafka.pipelines.connector.commit_log import CommitLog
 from sskafka.pipelines.connector.committing import ClusterCoordinator
 from sskafka.pipelines.connector.datasource import SSKafkaDataSource
+from sskafka.pipelines.connector.decision import Decision
 from sskafka.pipelines.connector.options import sink_options
 from sskafka.pipelines.connector.sink import StreamWriter, TaskWritten
 
 BATCH = 1
-"""Deaths happen in this batch, so that a batch before it is committed."""
+"""Deaths happen in this batch, unless told otherwise, so that a batch before it is committed."""
 
 
 class Death:
@@ -31,16 +36,34 @@ class Death:
         self._step = options["dieAt"]
         self._who = options["dieWho"]
         self._file = Path(options["dieFile"])
-        self._pid = None if self._who == "worker" else int(options[self._who])
+        self._pid = None if self._who in {"worker", "nobody", "brokers"} else int(options[self._who])
+        self._brokers = [int(pid) for pid in options.get("brokers", "").split(",") if pid]
+        self._pause_s = options.get("pauseSeconds", "0")
+        self.batch = int(options.get("dieBatch", BATCH))
 
     def at(self, step: str) -> None:
         if step != self._step or self._file.exists():
             return
         self._file.write_text(step)
+        if self._who == "nobody":
+            self._wait()
+        if self._who == "brokers":
+            self._pause_brokers()
         if self._pid is not None:
             os.kill(self._pid, signal.SIGKILL)
         if self._who in {"worker", "java"}:
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def _wait(self) -> None:
+        while not self._file.with_suffix(".resume").exists():
+            time.sleep(0.1)
+
+    def _pause_brokers(self) -> None:
+        """They go on by themselves: who paused them may not live so long."""
+        for pid in self._brokers:
+            os.kill(pid, signal.SIGSTOP)
+        resume = f"sleep {self._pause_s}; kill -CONT {' '.join(map(str, self._brokers))}"
+        subprocess.Popen(["sh", "-c", resume], start_new_session=True)
 
 
 class KillingWriter(StreamWriter):
@@ -50,15 +73,15 @@ class KillingWriter(StreamWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
         written = super().write(iterator)
-        if written.records and _batch_of_task() >= BATCH:
+        if written.records and _batch_of_task() >= self._death.batch:
             self._death.at("task")
         return written
 
     def commit(self, messages: Any, batchId: int) -> None:  # noqa: N803  Spark's name
-        if batchId >= BATCH:
+        if batchId >= self._death.batch:
             _die_in_commit(self._death)
         super().commit(messages, batchId)
-        if batchId >= BATCH:
+        if batchId >= self._death.batch:
             self._death.at("done")
 
 
@@ -73,9 +96,9 @@ def _batch_of_task() -> int:
 def _die_in_commit(death: Death) -> None:
     write, end = CommitLog.write, ClusterCoordinator.end
 
-    def dying_write(log: CommitLog, decision: Decision) -> None:
+    def dying_write(log: CommitLog, decision: Decision, driver: Transaction) -> None:
         death.at("before the end" if decision.is_committed else "before the intent")
-        write(log, decision)
+        write(log, decision, driver)
         death.at("after the end" if decision.is_committed else "after the intent")
 
     def dying_end(coordinator: ClusterCoordinator, transaction: Transaction, *, commit: bool) -> None:

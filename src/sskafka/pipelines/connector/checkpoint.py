@@ -1,0 +1,73 @@
+"""What the sink reads of Spark's checkpoint: the query's id, and which offsets a batch covers.
+
+    <checkpoint>/metadata           {"id": "..."}    the query's id, for as long as the checkpoint lives
+    <checkpoint>/offsets/<batch>    v1 / metadata of the batch / offsets of each source, a line each
+
+Local paths are read directly, others through Arrow's file systems. What cannot be read is unknown, and not an error:
+Spark may reach a file system that this process does not.
+"""
+
+import hashlib
+import json
+import logging
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+logger = logging.getLogger(__name__)
+
+_LINES_BEFORE_OFFSETS = 2
+
+
+def place_of(location: str) -> str:
+    """The location in one spelling, to compare it with another; empty where it is not known."""
+    if not location:
+        return ""
+    path = _local_path(location)
+    return location.rstrip("/") if path is None else f"file:{path.resolve()}"
+
+
+def query_id_of(location: str) -> str | None:
+    """The id that Spark gave the query when it made the checkpoint."""
+    text = _read(location, "metadata")
+    try:
+        return None if text is None else str(json.loads(text)["id"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def offsets_digest(location: str, batch: int) -> str:
+    """Tells two batches of one number apart that cover different offsets; empty where that cannot be read."""
+    text = _read(location, f"offsets/{batch}")
+    if text is None:
+        return ""
+    offsets = text.split("\n")[_LINES_BEFORE_OFFSETS:]
+    return hashlib.sha256("\n".join(offsets).strip().encode()).hexdigest()[:32]
+
+
+def _local_path(location: str) -> Path | None:
+    parts = urlsplit(location)
+    if "://" not in location and parts.scheme != "file":
+        return Path(location)
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+
+def _read(location: str, name: str) -> str | None:
+    if not location:
+        return None
+    path = _local_path(location)
+    try:
+        return (path / name).read_text(encoding="utf-8") if path is not None else _read_remote(location, name)
+    except OSError:
+        return None
+
+
+def _read_remote(location: str, name: str) -> str | None:
+    from pyarrow import ArrowInvalid, ArrowNotImplementedError, fs  # noqa: PLC0415  few checkpoints need it
+
+    try:
+        system, root = fs.FileSystem.from_uri(location.replace("s3a://", "s3://", 1))
+        with system.open_input_stream(f"{root.rstrip('/')}/{name}") as stream:
+            return str(stream.read().decode())
+    except (ArrowInvalid, ArrowNotImplementedError) as error:
+        logger.info("the checkpoint %s is not readable here: %s", location, error)
+        return None

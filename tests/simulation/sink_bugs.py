@@ -1,0 +1,166 @@
+"""Mistakes that the sink's protocol made once, or could make: the simulation must find each of them."""
+
+from collections.abc import Generator
+from typing import Any
+
+from sink_run import Process, Simulation
+from sink_world import World
+
+from sskafka.client.transactions import Transaction
+from sskafka.pipelines.connector.commit_protocol import (
+    AbortOlder,
+    Attempt,
+    CommitPart,
+    CommitProtocol,
+    FenceDriver,
+    Plan,
+    ReadDecision,
+    Steps,
+    WriteDecision,
+)
+from sskafka.pipelines.connector.decision import Decision, Fate, Part
+
+
+class AbortsDecidedBatches(CommitProtocol):
+    """`abort` does not look for the decision."""
+
+    def abort(self, attempt: Attempt, epoch: int | None) -> Steps[Decision | None]:
+        yield from self._abort_parts(attempt.parts)
+        return None
+
+
+class DecidesUnseen(CommitProtocol):
+    """Whether the transactions are open is not asked."""
+
+    def _inspect(self, batch: int, parts: Any) -> Steps[None]:
+        yield from ()
+
+    def _completed(self, held: Decision, attempt: Attempt) -> Plan:
+        raise self._failed(held)  # as it was when nothing could be completed
+
+
+class TakesRefusedForDone(CommitProtocol):
+    """A commit that is refused counts as one that was done before."""
+
+    def _forward(self, part: Part) -> Steps[Part]:
+        yield CommitPart(part)
+        return part._replace(fate=Fate.COMMITTED)
+
+
+class DecidesInAnyEpoch(CommitProtocol):
+    """A run that was superseded may still decide."""
+
+    def _hold(self, epoch: int) -> Steps[tuple[Decision, Transaction]]:
+        driver, last = yield from self._fence_and_read()
+        assert last is not None
+        return last, driver
+
+    def _sweep(self, held: Decision, driver: Transaction) -> Steps[tuple[Decision, Transaction]]:
+        if held.owner != self._query.owner:
+            return held, driver
+        return (yield from super()._sweep(held, driver))
+
+
+class ReadsBeforeFencing(CommitProtocol):
+    """The last decision is read while another driver can still make one."""
+
+    def _fence_and_read(self) -> Steps[tuple[Transaction, Decision | None]]:
+        last = yield ReadDecision()
+        return (yield FenceDriver()), last
+
+
+class KeepsItsEpochWhenItAborts(CommitProtocol):
+    """A commit that the driver gave up goes on in its process, and decides what is aborted."""
+
+    def abort(self, attempt: Attempt, epoch: int | None) -> Steps[Decision | None]:
+        driver, last = yield from self._fence_and_read()
+        if last is not None and last.batch == attempt.batch and last.holds(attempt.parts):
+            yield from self._settle(last, driver)
+            return last
+        yield from self._abort_parts(attempt.parts)
+        return last
+
+
+class AbortsBeforeItClaims(CommitProtocol):
+    """What older runs left open is aborted while they can still decide it."""
+
+    def _take_over(self) -> Steps[tuple[Decision, Transaction]]:
+        while True:
+            driver, last = yield from self._fence_and_read()
+            if last is not None and last.owner == self._query.owner:
+                return last, driver
+            self._refuse_owner(last)
+            claimed = (last or Decision(self._query.query_id)).claimed_by(self._query.owner, "")
+            yield AbortOlder(claimed.epoch)
+            if (yield WriteDecision(claimed, driver)):
+                return claimed, driver
+
+
+class WritesRepeatedBatches(CommitProtocol):
+    """The same batch again is taken for a new one."""
+
+    def plan(self, held: Decision, attempt: Attempt) -> Plan:
+        return Plan(decide=attempt.parts, writes=True)
+
+
+class ForgetsItsOwnIntent(CommitProtocol):
+    """An intent whose answer was lost is taken for that of another run when the driver aborts."""
+
+    def abort(self, attempt: Attempt, epoch: int | None) -> Steps[Decision | None]:
+        _, last = yield from self._fence_and_read()
+        if last is not None and last.is_committed and last.batch == attempt.batch:
+            return last
+        yield from self._abort_parts(attempt.parts)
+        return last
+
+
+class LeavesFailedAttemptsOpen(CommitProtocol):
+    """Nobody aborts what older epochs left, and two-phase transactions have no timeout."""
+
+    def _sweep(self, held: Decision, driver: Transaction) -> Steps[tuple[Decision, Transaction]]:
+        yield from ()
+        return held, driver
+
+
+class SharesIdsBetweenAttempts(Simulation):
+    """A late attempt initializes the transactional id of the attempt that took its place."""
+
+    def transactional_id(self, epoch: int, run: str, process: Process, batch: int, slot: int) -> str:
+        return f"{epoch}-{run}-{slot}"
+
+
+class _SweepsEverything(World):
+    def is_older(self, name: str, epoch: int) -> bool:
+        return name != "driver"
+
+    def _abort_leftovers(self, epoch: int) -> Generator[Any, Any, None]:
+        return self._abort_older(epoch)
+
+
+class SweepsNewerEpochs(Simulation):
+    """A slow sweeper aborts the transactions of those who came after it."""
+
+    def make_world(self, rng: Any, *, two_phase: bool) -> World:
+        return _SweepsEverything(rng, two_phase=two_phase)
+
+
+PROTOCOL_BUGS: tuple[type[CommitProtocol], ...] = (
+    AbortsDecidedBatches,
+    DecidesUnseen,
+    TakesRefusedForDone,
+    DecidesInAnyEpoch,
+    ReadsBeforeFencing,
+    KeepsItsEpochWhenItAborts,
+    AbortsBeforeItClaims,
+    WritesRepeatedBatches,
+    ForgetsItsOwnIntent,
+    LeavesFailedAttemptsOpen,
+)
+OTHER_BUGS: tuple[type[Simulation], ...] = (SharesIdsBetweenAttempts, SweepsNewerEpochs)
+
+
+def simulation_with(bug: type[CommitProtocol]) -> type[Simulation]:
+    return type(bug.__name__, (Simulation,), {"protocol_class": bug})
+
+
+BUGS = (*map(simulation_with, PROTOCOL_BUGS), *OTHER_BUGS)

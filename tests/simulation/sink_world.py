@@ -1,0 +1,216 @@
+"""A model of the brokers that a sink talks to: transaction coordinator, control topic, and the topic it writes.
+
+Transactions are those of the first version: an initialized id fences and aborts, an end may be repeated, a timeout
+aborts. What the protocol asks for in one effect, but clients do in several requests, is several steps here.
+"""
+
+import random
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from sskafka.client.transactions import Transaction
+from sskafka.pipelines.connector import commit_protocol as effects
+from sskafka.pipelines.connector.commit_protocol import Condition
+from sskafka.pipelines.connector.decision import Decision, Part, Phase
+
+DRIVER = "driver"
+TIMEOUT_MS = 1_000
+RESERVE_MS = 200
+
+
+class BrokersAwayError(Exception):
+    """No answer came. What was asked may have been done."""
+
+
+class FencedProducerError(Exception):
+    """What a producer hears whose id was initialized again, or whose transaction is over."""
+
+
+@dataclass(slots=True)
+class Producer:
+    epoch: int = 0
+    state: str = "Empty"
+    rows: list[str] = field(default_factory=list)
+    start_ms: float = 0
+
+
+@dataclass(slots=True)
+class Later:
+    """The answer comes in a later step: the client asks again, and hears what holds by then."""
+
+    answer: Any
+
+
+class World:
+    def __init__(self, rng: random.Random, *, two_phase: bool) -> None:
+        self.rng = rng
+        self.two_phase = two_phase
+        self.now_ms = 0.0
+        self.producers: dict[str, Producer] = {}
+        self.fates: dict[Transaction, bool] = {}
+        self.control: list[Decision] = []
+        self.topic: set[str] = set()
+        self.faults = True
+        self.timed_out_after_decision = 0
+        self._next_timeout_ms = 0.0
+        """Brokers look for transactions that timed out from time to time."""
+
+    @property
+    def last(self) -> Decision | None:
+        return self.control[-1] if self.control else None
+
+    # -- what the coordinator does
+
+    def initialize(self, name: str) -> Transaction:
+        producer = self.producers.get(name)
+        if producer is None:
+            producer = self.producers[name] = Producer()
+        else:
+            if producer.state == "Ongoing":
+                self._abort(name, producer, "initialized by another producer")
+            producer.epoch += 1
+        producer.state = "Empty"
+        return Transaction(name, 1, producer.epoch)
+
+    def add(self, transaction: Transaction, row: str) -> None:
+        producer = self._producer(transaction)
+        if producer.state != "Ongoing":
+            producer.state, producer.start_ms, producer.rows = "Ongoing", self.now_ms, []
+        producer.rows.append(row)
+
+    def _producer(self, transaction: Transaction) -> Producer:
+        producer = self.producers[transaction.transactional_id]
+        if producer.epoch != transaction.producer_epoch:
+            raise FencedProducerError
+        return producer
+
+    def end(self, transaction: Transaction, *, commit: bool) -> None:
+        producer = self._producer(transaction)
+        if producer.state == "Ongoing":
+            if commit:
+                self._commit(transaction, producer)
+            else:
+                self._abort(transaction.transactional_id, producer, "aborted by a client")
+        elif producer.state != ("CompleteCommit" if commit else "CompleteAbort"):
+            raise FencedProducerError
+
+    def _commit(self, transaction: Transaction, producer: Producer) -> None:
+        producer.state = "CompleteCommit"
+        self.fates[transaction] = True
+        for row in producer.rows:
+            assert row not in self.topic, f"row {row} is there twice"
+            self.topic.add(row)
+
+    def _abort(self, name: str, producer: Producer, cause: str, *, by_timeout: bool = False) -> None:
+        transaction = Transaction(name, 1, producer.epoch)
+        last = self.last
+        if last is not None and last.phase is Phase.DECIDED and transaction in last.transactions:
+            assert by_timeout, f"{transaction} was decided and then {cause}"
+            self.timed_out_after_decision += 1
+        producer.state = "CompleteAbort"
+        self.fates[transaction] = False
+
+    def pass_time(self, milliseconds: float) -> None:
+        self.now_ms += milliseconds
+        if self.two_phase or self.now_ms < self._next_timeout_ms:
+            return
+        self._next_timeout_ms = self.now_ms + TIMEOUT_MS / 20
+        for name, producer in self.producers.items():
+            if producer.state == "Ongoing" and self.now_ms > producer.start_ms + TIMEOUT_MS:
+                self._abort(name, producer, "timed out", by_timeout=True)
+                producer.epoch += 1
+
+    def open_ids(self) -> list[str]:
+        return [name for name, producer in self.producers.items() if producer.state == "Ongoing"]
+
+    # -- what the protocol asks for
+
+    def perform(self, effect: effects.Effect) -> Any:
+        """The answer, `Later`, or a generator of further steps."""
+        match effect:
+            case effects.FenceDriver():
+                return self.initialize(DRIVER)
+            case effects.ReadDecision():
+                return self.last
+            case effects.PeekDecision():
+                return self._peek()
+            case effects.WriteDecision(decision, driver):
+                return self._write(decision, driver)
+            case effects.Inspect(part):
+                return self._inspect(part)
+            case effects.CommitPart(part):
+                return self._commit_part(part)
+            case effects.AbortPart(part):
+                return self._abort_exactly(part.transaction)
+            case effects.LookUp(part):
+                return self.fates.get(part.transaction)
+            case effects.AbortOlder(epoch):
+                return self._abort_older(epoch)
+            case effects.AbortLeftovers(epoch):
+                return self._abort_leftovers(epoch)
+            case effects.Pause():
+                return None
+
+    def _peek(self) -> Decision | None:
+        stale = self.faults and len(self.control) > 1 and self.rng.random() < 0.1
+        return self.control[-2] if stale else self.last
+
+    def _write(self, decision: Decision, driver: Transaction) -> Any:
+        if self.producers[DRIVER].epoch != driver.producer_epoch:
+            return False
+        self._check_owner(decision)
+        self.control.append(decision)
+        if self.faults and self.rng.random() < 0.05:
+            return Later(lambda: self.producers[DRIVER].epoch == driver.producer_epoch)
+        return True
+
+    def _check_owner(self, decision: Decision) -> None:
+        """Only the owner of an epoch decides in it; a claim carries over what was decided before."""
+        before = () if self.last is None else self.last.transactions
+        new = [part.transaction for part in decision.parts if part.transaction not in before]
+        epochs = {epoch_of(transaction.transactional_id) for transaction in new}
+        assert epochs <= {decision.epoch}, f"transactions of epochs {epochs} are decided in epoch {decision.epoch}"
+
+    def _inspect(self, part: Part) -> Condition:
+        producer = self.producers[part.transaction.transactional_id]
+        is_same = producer.epoch == part.transaction.producer_epoch
+        left = float("inf") if self.two_phase else producer.start_ms + TIMEOUT_MS - self.now_ms
+        return Condition(is_same and producer.state == "Ongoing", producer.state, left)
+
+    def _commit_part(self, part: Part) -> str:
+        try:
+            self.end(part.transaction, commit=True)
+        except FencedProducerError:
+            return "refused"
+        return ""
+
+    def _abort_exactly(self, transaction: Transaction) -> None:
+        with suppress(FencedProducerError):
+            self.end(transaction, commit=False)
+
+    def _abort_older(self, epoch: int) -> Generator[Any, Any, None]:
+        for name in [name for name in self.open_ids() if self.is_older(name, epoch)]:
+            yield lambda name=name: self._fence_if_open(name)
+
+    def is_older(self, name: str, epoch: int) -> bool:
+        return epoch_of(name) < epoch
+
+    def _fence_if_open(self, name: str) -> None:
+        self.initialize(name)
+
+    def _abort_leftovers(self, epoch: int) -> Generator[Any, Any, None]:
+        names = [name for name in self.open_ids() if epoch_of(name) == epoch]
+        seen = [Transaction(name, 1, self.producers[name].epoch) for name in names]
+        for transaction in seen:
+            yield lambda transaction=transaction: self._abort_exactly(transaction)
+
+
+def epoch_of(name: str) -> int:
+    return int(name.split("-", maxsplit=1)[0])
+
+
+def rows_of(batch: int, slot: int) -> Iterator[str]:
+    for row in range(2):
+        yield f"{batch}/{slot}/{row}"
