@@ -10,6 +10,7 @@ The coordinator assigns for them too: there is no leader among them.
 
 from collections.abc import Callable, Hashable
 from struct import Struct
+from typing import Protocol
 
 from sskafka.groups.assignors import NOTHING, Partitions
 from sskafka.groups.classic_requests import Joining, check_session_timeout, join_refusal
@@ -34,13 +35,31 @@ from sskafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 _INT16 = Struct(">h")
 
 
+class Downgrades(Protocol):
+    """How a consumer group becomes a classic one."""
+
+    def may_downgrade(self, group: ConsumerGroup) -> bool:
+        """Whether all of its members speak the classic protocol, and the settings allow it."""
+        ...
+
+    def last_member_replaced(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> None:
+        """The last member of the newer protocol has come back with the classic one."""
+        ...
+
+
 class ClassicInConsumer:
     """`topics` gives the cluster's topics as they are now."""
 
     def __init__(
-        self, consumer: ConsumerRequests, topics: Callable[[], Topics], settings: GroupSettings, timers: Timers
+        self,
+        consumer: ConsumerRequests,
+        downgrades: Downgrades,
+        topics: Callable[[], Topics],
+        settings: GroupSettings,
+        timers: Timers,
     ) -> None:
         self._consumer = consumer
+        self._downgrades = downgrades
         self._topics = topics
         self._settings = settings
         self._timers = timers
@@ -81,6 +100,8 @@ class ClassicInConsumer:
         request = joining.request
         decision = Decision(is_replayed=False)
         before = group.static_members.get(request.group_instance_id or "", member_id)
+        is_replaced = request.group_instance_id is not None and before in group.members
+        is_change_of_protocol = is_replaced and group.members[before].classic is None
         if before != member_id:
             self._consumer.replace_static(group, group.members[before], member_id, decision, now_ms)
         member = group.members.get(member_id, ConsumerMember(member_id))
@@ -94,14 +115,19 @@ class ClassicInConsumer:
             classic=ClassicSide(request.session_timeout_ms, joining.protocols),
         )
         updated = self._consumer.changed(group, member, said, decision, now_ms)
-        self._consumer.maybe_assign(group, decision, now_ms)
+        is_last_change = is_change_of_protocol and self._downgrades.may_downgrade(group)
+        if not is_last_change:
+            self._consumer.maybe_assign(group, decision, now_ms)
         owned = _partitions(subscription, self._topics())
         is_resubscribed = said.subscription != member.subscription
         updated = self._consumer.reconcile(group, updated, owned, is_resubscribed, decision, now_ms)
         self._told_to_join.pop((group.group_id, member_id), None)
-        self._timers.cancel(timer_key(CLASSIC_JOIN, group, updated))
-        self._consumer.watch(group, updated)
-        self._expect_sync(group, updated)
+        if is_last_change:
+            self._downgrades.last_member_replaced(group, decision, now_ms)
+        else:
+            self._timers.cancel(timer_key(CLASSIC_JOIN, group, updated))
+            self._consumer.watch(group, updated)
+            self._expect_sync(group, updated)
         response = JoinGroupResponse(
             generation_id=updated.epoch,
             protocol_type=CONSUMER_PROTOCOL,

@@ -230,7 +230,8 @@ class ClassicRebalance:
         now_ms: int,
     ) -> None:
         """Whatever the member waits for is answered: it must not hang on what goes on without it."""
-        refuse_parked(member, ErrorCode.UNKNOWN_MEMBER_ID, decision)
+        answer_join(member, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID), decision)
+        answer_sync(member, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID), decision)
         self._forget(group, member)
         note_member(group, member, kind, reason, now_ms)
 

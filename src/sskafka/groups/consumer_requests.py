@@ -73,7 +73,7 @@ class ConsumerGroups(Protocol):
     def find_consumer(self, group_id: str) -> ConsumerGroup | None: ...
 
     def why_not_consumer(self, group_id: str) -> str:
-        """Say why there is no such consumer group."""
+        """Say why the group of that name is no consumer group; empty when there is none."""
         ...
 
     def create_consumer(self, group_id: str, decision: Decision, now_ms: int) -> ConsumerGroup:
@@ -153,7 +153,8 @@ class ConsumerRequests:
         if group is None and request.member_epoch == JOINING_EPOCH:
             group = self._groups.create_consumer(request.group_id, decision, now_ms)
         if group is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, self._groups.why_not_consumer(request.group_id))
+            problem = self._groups.why_not_consumer(request.group_id) or f"Consumer group {request.group_id} not found."
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, problem)
         return group
 
     def require_room(self, group: ConsumerGroup, member_id: str) -> None:
@@ -329,7 +330,8 @@ class ConsumerRequests:
         request = heartbeat.request
         group = self._groups.find_consumer(request.group_id)
         if group is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, self._groups.why_not_consumer(request.group_id))
+            problem = self._groups.why_not_consumer(request.group_id) or f"Group {request.group_id} not found."
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, problem)
         if request.instance_id is not None:
             check_instance(group, request.instance_id, request.member_id)
         member = group.member(request.member_id)

@@ -53,7 +53,7 @@ class GroupMachine:
         self._new_uuid = new_uuid
         timings = timings or (lambda group_id: settings.consumer_timings)
         self.consumer = ConsumerRequests(self, topics, settings, timers, new_uuid, timings)
-        self._classic_in_consumer = ClassicInConsumer(self.consumer, topics, settings, timers)
+        self._classic_in_consumer = ClassicInConsumer(self.consumer, self, topics, settings, timers)
 
     # -- the log
 
@@ -223,9 +223,7 @@ class GroupMachine:
         return group if isinstance(group, ConsumerGroup) else None
 
     def why_not_consumer(self, group_id: str) -> str:
-        if group_id in self.groups:
-            return f"Group {group_id} is not a consumer group."
-        return f"Consumer group {group_id} not found."
+        return f"Group {group_id} is not a consumer group." if group_id in self.groups else ""
 
     def create_consumer(self, group_id: str, decision: Decision, now_ms: int) -> ConsumerGroup:
         group = self.groups.get(group_id)
@@ -247,19 +245,34 @@ class GroupMachine:
         return made
 
     def members_left(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> bool:
-        """Once nobody speaks the newer protocol any more, the group is a classic one again."""
-        members = group.members.values()
-        if not members or not self._may_downgrade(group) or not group.speaks_classic_only(members):
+        if not self.may_downgrade(group):
             return False
-        for member in members:
+        made = self._downgrade(group, decision, now_ms)
+        self._rebalance.prepare(made, "the last member of the newer protocol left", decision, now_ms)
+        return True
+
+    def last_member_replaced(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> None:
+        """Without a rebalance, where everybody has what the newest target says."""
+        is_assigned = group.target_epoch == group.epoch
+        made = self._downgrade(group, decision, now_ms)
+        if not is_assigned:
+            self._rebalance.prepare(made, "the last member of the newer protocol was replaced", decision, now_ms)
+
+    def may_downgrade(self, group: ConsumerGroup) -> bool:
+        """Once nobody speaks the newer protocol any more, the group is a classic one again."""
+        is_allowed = self._settings.migration_policy in {"bidirectional", "downgrade"}
+        is_small = 0 < len(group.members) <= self._settings.group_size_max
+        return is_allowed and is_small and group.speaks_classic_only(group.members.values())
+
+    def _downgrade(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> ClassicGroup:
+        for member in group.members.values():
             self.consumer.forget_timers(group, member)
         made, written = downgraded(group, self._topics(), now_ms)
         self.groups[group.group_id] = made
         decision.records += written
         for joined in made.members.values():
             self._rebalance.renew_session(made, joined)
-        self._rebalance.prepare(made, "the last member of the newer protocol left", decision, now_ms)
-        return True
+        return made
 
     def _check_upgrade(self, group: ClassicGroup) -> None:
         problem = ""
@@ -271,10 +284,6 @@ class GroupMachine:
             problem = "the group size exceeds the consumer group maximum size"
         if problem:
             raise not_upgraded(group, problem)
-
-    def _may_downgrade(self, group: ConsumerGroup) -> bool:
-        is_allowed = self._settings.migration_policy in {"bidirectional", "downgrade"}
-        return is_allowed and len(group.members) <= self._settings.group_size_max
 
     # -- expiry
 

@@ -89,7 +89,7 @@ class OffsetRequests:
         withheld from those who ask for stable ones."""
         committed = self._offsets.committed(group_id)
         unstable = self._offsets.pending_partitions(group_id) if require_stable else set()
-        wanted = {*committed, *unstable} if partitions is None else partitions
+        wanted = committed if partitions is None else partitions
         return {
             partition: FetchedOffset(None, ErrorCode.UNSTABLE_OFFSET_COMMIT)
             if partition in unstable

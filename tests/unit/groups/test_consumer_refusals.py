@@ -67,6 +67,8 @@ def test_members_and_groups_that_are_not_there() -> None:
     lab = ConsumerLab()
     refused = lab.heartbeat(ConsumerGroupHeartbeatRequest("g", "m", 3))
     assert (refused.code, refused.message) == (ErrorCode.GROUP_ID_NOT_FOUND, "Consumer group g not found.")
+    refused = lab.heartbeat(ConsumerGroupHeartbeatRequest("g", "m", -1))
+    assert (refused.code, refused.message) == (ErrorCode.GROUP_ID_NOT_FOUND, "Group g not found.")
     lab.commit(5, topic="orders")
     refused = lab.heartbeat(ConsumerGroupHeartbeatRequest("g", "m", 3))
     assert (refused.code, refused.message) == (ErrorCode.GROUP_ID_NOT_FOUND, "Group g is not a consumer group.")

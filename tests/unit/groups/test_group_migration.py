@@ -513,3 +513,40 @@ def test_a_group_larger_than_a_classic_one_may_be_stays_a_consumer_group() -> No
         assert member.join().code is ErrorCode.NONE
     new.leave()
     assert isinstance(lab.machine.groups[GROUP], ConsumerGroup)
+
+
+@pytest.mark.parametrize(("policy", "is_downgraded"), [("bidirectional", True), ("upgrade", False)])
+def test_the_last_static_member_changes_its_protocol_without_a_rebalance(policy: str, is_downgraded: bool) -> None:
+    lab = ConsumerLab(migration_policy=policy)
+    new = LabConsumer(lab, "new", instance_id="i")
+    new.join()
+    old = OldConsumer(lab, instance_id="i")
+    assert old.join().code is ErrorCode.NONE
+    assert isinstance(lab.machine.groups[GROUP], ClassicGroup) == is_downgraded
+    if is_downgraded:
+        assert lab.group.state is State.STABLE
+        assert old.generation == lab.group.generation
+    assert old.sync().code is ErrorCode.NONE
+    assert old.numbers == [0, 1, 2, 3]
+    assert old.heartbeat() is ErrorCode.NONE
+    lab.fail_over()
+    assert old.heartbeat() is ErrorCode.NONE
+
+
+def test_a_static_member_that_changes_its_protocol_and_its_topics_begins_a_rebalance() -> None:
+    lab = ConsumerLab({"orders": 4, "bills": 1})
+    new = LabConsumer(lab, "new", "bills", instance_id="i")
+    new.join()
+    old = OldConsumer(lab, instance_id="i")
+    old.join()
+    assert lab.group.state is State.PREPARING
+
+
+def test_who_is_removed_while_it_joins_is_told_no_member_id(
+    lab: ConsumerLab, pair: tuple[OldConsumer, OldConsumer]
+) -> None:
+    """As in Apache Kafka: the id is nobody's any more."""
+    leader = next(member for member in pair if lab.group.is_leader(member.member_id))
+    parked = leader.ask_to_join()
+    leader.leave()
+    assert (parked.code, parked.response.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "")

@@ -245,3 +245,13 @@ def test_offsets_that_go_all_at_once_may_be_more_than_a_batch_holds(lab: GroupLa
     assert decision.is_divisible
     assert lab.machine._expire(lab.time.now_ms()).is_divisible
     assert lab.machine.delete_group(GROUP, Asked()).is_divisible
+
+
+def test_all_offsets_are_those_that_have_been_committed(lab: GroupLab) -> None:
+    """An offset that only an open transaction has written is not listed, also not as an unstable one."""
+    producer = TransactionalProducer(9, 0)
+    lab.commit(5, partition=0)
+    lab.commit(6, partition=0, producer=producer)
+    lab.commit(7, partition=1, producer=producer)
+    found = lab.machine.offset_requests.fetch(GROUP, None, require_stable=True)
+    assert {item.partition: fetched.error for item, fetched in found.items()} == {0: ErrorCode.UNSTABLE_OFFSET_COMMIT}
