@@ -317,3 +317,10 @@ def test_clients_that_go_away_are_noticed(http: HttpClient, broker: BrokerProces
         )
     http.produce(f"{topic}-1", "still served")
     assert http.consume(f"{topic}-1")["last_offset"] == 0
+
+
+def test_maximums_above_the_servers_own_are_lowered(http: HttpClient, topic: str) -> None:
+    http.post("/admin/v1/topics", {"topic_name": topic, "partition_count": 1})
+    http.post("/data/v1/produce", {"topic_partition": f"{topic}-1", "payload": "x"})
+    found = http.consume(f"{topic}-1", max_batch_size=10**12, max_wait_ms=10**12)
+    assert [record["payload"] for record in found["records"]] == ["x"]

@@ -153,8 +153,8 @@ class NodeServices:
     # -- work in the background
 
     def _start_housekeeping(self) -> Housekeeping:
-        settings, clock, executor, *_ = self._ground
-        housekeeping = Housekeeping(self._logs, self.replicas, settings, clock, executor)
+        clock, executor = self._ground.clock, self._ground.executor
+        housekeeping = Housekeeping(self._logs, self.replicas, self._effective_settings, clock, executor)
         self._ground.stack.callback(housekeeping.checkpoint)
         self._ground.run_in_background(housekeeping.run())
         return housekeeping
@@ -164,11 +164,13 @@ class NodeServices:
         await asyncio.sleep(CLEANER_DELAY_S)
         from sskafka.replication.log_cleaner import LogCleaner  # noqa: PLC0415
 
-        def settings() -> Settings:
-            return effective_settings(self._ground.settings, self._control.image)
-
-        self._cleaner = LogCleaner(self._logs, self.replicas, settings, self._ground.clock, self._ground.executor)
+        self._cleaner = LogCleaner(
+            self._logs, self.replicas, self._effective_settings, self._ground.clock, self._ground.executor
+        )
         await self._cleaner.run()
+
+    def _effective_settings(self) -> Settings:
+        return effective_settings(self._ground.settings, self._control.image)
 
     # -- the rest of the cluster
 

@@ -21,6 +21,7 @@ from sskafka.model.client_metrics import validate_client_metrics
 from sskafka.model.dynamic_configs import validate_dynamic_configs
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.group_configs import GroupConfigError, group_setting, validate_group_configs
+from sskafka.model.ids import topic_name_problem
 from sskafka.model.setting import Setting, SettingError, Type, format_value, split_list
 from sskafka.model.settings import Settings, topic_setting, validate_topic_configs
 from sskafka.model.settings_table import BROKER_SETTINGS
@@ -115,7 +116,7 @@ def _replace_all(image: ClusterImage, resource: full.AlterConfigsResource, setti
     current = image.configs(target)
     changed = {name for name in {*current, *wanted} if current.get(name) != wanted.get(name)}
     _keep_min_insync_replicas(image, target, wanted, changed)
-    return _difference(target, current, _validated(target, wanted, set(wanted), settings))
+    return _difference(target, current, _validated(image, target, wanted, set(wanted), settings))
 
 
 def _change_some(
@@ -129,7 +130,7 @@ def _change_some(
         _apply(wanted, config, target, settings)
     changed = {config.name for config in resource.configs}
     _keep_min_insync_replicas(image, target, wanted, changed)
-    return _difference(target, current, _validated(target, wanted, changed & set(wanted), settings))
+    return _difference(target, current, _validated(image, target, wanted, changed & set(wanted), settings))
 
 
 def _without_null(configs: Mapping[str, str | None]) -> dict[str, str]:
@@ -142,7 +143,7 @@ def _without_null(configs: Mapping[str, str | None]) -> dict[str, str]:
 def _checked_target(image: ClusterImage, target: ConfigResource, settings: Settings) -> ConfigResource:
     match target.type:
         case records.RESOURCE_TOPIC:
-            _check_topic(image, target.name)
+            _check_topic_name(target.name)
         case records.RESOURCE_BROKER:
             _check_node(image, target.name, settings)
         case records.RESOURCE_CLIENT_METRICS:
@@ -156,9 +157,16 @@ def _checked_target(image: ClusterImage, target: ConfigResource, settings: Setti
     return target
 
 
-def _check_topic(image: ClusterImage, name: str) -> None:
+def _check_topic_name(name: str) -> None:
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+    problem = topic_name_problem(name)
+    if problem is not None:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+
+
+def _check_topic_exists(image: ClusterImage, name: str) -> None:
+    """After its settings were checked, as Apache Kafka does."""
     if name not in image.topics_by_name:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
@@ -257,12 +265,13 @@ def _inherited(setting: Setting, target: ConfigResource, settings: Settings) -> 
 
 
 def _validated(
-    target: ConfigResource, wanted: Mapping[str, str], changed: set[str], settings: Settings
+    image: ClusterImage, target: ConfigResource, wanted: Mapping[str, str], changed: set[str], settings: Settings
 ) -> Mapping[str, str]:
     """Unknown settings that an earlier or newer broker left behind stay; those named now must be right."""
     match target.type:
         case records.RESOURCE_TOPIC:
             _raising(ErrorCode.INVALID_CONFIG, lambda: validate_topic_configs(wanted))
+            _check_topic_exists(image, target.name)
         case records.RESOURCE_BROKER:
             named = {name: value for name, value in wanted.items() if name in changed}
             check = partial(validate_dynamic_configs, named, all_brokers=not target.name)

@@ -85,12 +85,12 @@ def _rows(table: Mapping[str, Setting], names: Collection[str] | None) -> Iterab
 def _describe_topic_setting(
     settings: Settings, overrides: Mapping[str, str], setting: Setting, effective: Mapping[str, object]
 ) -> ConfigEntry:
+    value = format_value(effective[setting.name])  # type: ignore[arg-type]
     synonyms = []
     if setting.name in overrides:
-        synonyms.append(ConfigSynonym(setting.name, overrides[setting.name], ConfigSource.TOPIC))
+        synonyms.append(ConfigSynonym(setting.name, value, ConfigSource.TOPIC))
     for fallback in setting.fallbacks:
         synonyms += _broker_synonyms(settings, BROKER_SETTINGS[fallback.name])
-    value = format_value(effective[setting.name])  # type: ignore[arg-type]
     return _entry(setting, setting.name, synonyms)._replace(value=value, read_only=False)
 
 
@@ -124,7 +124,7 @@ def _describe_other(settings: Settings, name: str) -> ConfigEntry:
 
 
 def _is_shown(settings: Settings, setting: Setting) -> bool:
-    return not setting.hidden_while_unset or settings[setting.name] is not None
+    return not setting.hidden_while_unset or any(setting.name in layer for layer in settings.layers())
 
 
 def _broker_id(settings: Settings) -> ConfigEntry:
@@ -154,8 +154,10 @@ def _entry(setting: Setting | None, name: str, synonyms: list[ConfigSynonym]) ->
 
 def _broker_synonyms(settings: Settings, setting: Setting) -> list[ConfigSynonym]:
     """Coarser spellings are shown behind the setting itself, and only where that is set."""
-    names = [spelling.name for spelling in spellings(setting)]
+    names = [spelling.name for spelling in spellings(setting) if spelling.is_synonym]
     synonyms = _layered_synonyms(settings, names)
+    if setting.is_required_by_kafka and synonyms:
+        return synonyms
     synonyms += [_default_synonym(name) for name in names if BROKER_SETTINGS[name].default is not None]
     return list(dropwhile(lambda synonym: synonym.name != setting.name, synonyms))
 

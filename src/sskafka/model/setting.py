@@ -159,6 +159,8 @@ class Fallback(NamedTuple):
 
     name: str
     factor: int = 1
+    is_synonym: bool = True
+    """Whether DescribeConfigs lists it with the setting."""
 
 
 @value
@@ -182,6 +184,8 @@ class Setting:
     """True for what Apache Kafka does not have."""
     kafka_default: Value = None
     """Kafka's default where ours differs."""
+    is_required_by_kafka: bool = False
+    """True where Apache Kafka has no default: ours is listed only while it is in effect."""
     hidden_while_unset: bool = False
     """True for what DescribeConfigs shows only after somebody has set it."""
 
@@ -208,6 +212,8 @@ class Setting:
             raise self._refused(text, where, _KAFKA_TYPE_TEXT.get(self.type, "")) from None
         if self.allowed is not None and not self.allowed.allows(value):
             raise self._refused(text, where, self.allowed.kafka_refusal(value))
+        if isinstance(self.allowed, EachOf) and isinstance(value, tuple):
+            value = tuple(dict.fromkeys(value))
         if self.refused_because and value not in (self.default, self.kafka_default):
             raise SettingError(self.name, self._shown(text), self.refused_because, where)
         return value

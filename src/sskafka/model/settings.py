@@ -198,7 +198,7 @@ def spellings(setting: Setting) -> tuple[Fallback, ...]:
 
 def default_of(setting: Setting) -> Value:
     """The default, taken from a coarser spelling where the setting itself has none."""
-    for name, factor in spellings(setting):
+    for name, factor, _ in spellings(setting):
         default = BROKER_SETTINGS[name].default
         if default is not None:
             return _scaled(default, factor)
@@ -236,7 +236,7 @@ def _not_null(name: str, text: str | None) -> str:
 
 def _first_given(setting: Setting, layers: tuple[Layer, ...]) -> Value:
     for layer in layers:
-        for name, factor in spellings(setting):
+        for name, factor, _ in spellings(setting):
             if name in layer and layer[name].value is not None:
                 return _scaled(layer[name].value, factor)
     return None

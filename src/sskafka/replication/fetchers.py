@@ -55,6 +55,14 @@ class Fetchers:
             fetcher.stop()
             del self._fetchers[lane]
 
+    def resize(self, lanes: int) -> None:
+        """`num.replica.fetchers` has become `lanes`: partitions go over to their new connections."""
+        if lanes == self._lanes:
+            return
+        self._lanes = lanes
+        for partition in list(self._lane_of):
+            self.follow(partition)
+
     def look_at_throttle(self) -> None:
         """Its rate has changed, or the replicas that it applies to."""
         for fetcher in self._fetchers.values():

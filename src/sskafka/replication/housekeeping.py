@@ -21,13 +21,17 @@ from sskafka.storage.log_manager import LogManager
 log = logging.getLogger(__name__)
 
 INTERVAL_S = 1.0
-FIRST_RETENTION_MS = 30_000
 """After a start the first look at what may go comes no later than this."""
 
 
 class Housekeeping:
     def __init__(
-        self, logs: LogManager, replicas: ReplicaManager, settings: Settings, clock: Clock, executor: Executor
+        self,
+        logs: LogManager,
+        replicas: ReplicaManager,
+        settings: Callable[[], Settings],
+        clock: Clock,
+        executor: Executor,
     ) -> None:
         self._logs = logs
         self._replicas = replicas
@@ -57,10 +61,12 @@ class Housekeeping:
 
     async def _round(self) -> None:
         now_ms = self._clock.now_ms()
-        settings = self._settings
+        settings = self._settings()
         self._logs.flush_due_logs(now_ms)
         self._logs.roll_due_segments(now_ms)
-        if self._is_due("retention", settings["log.retention.check.interval.ms"], FIRST_RETENTION_MS):
+        if self._is_due(
+            "retention", settings["log.retention.check.interval.ms"], settings["log.initial.task.delay.ms"]
+        ):
             await self._retire_segments(now_ms)
         self._logs.remove_deleted_files(now_ms)
         if self._is_due("producers", settings["producer.id.expiration.check.interval.ms"]):

@@ -398,6 +398,8 @@ class ReplicaManager:
             settings = effective_settings(self._settings, image)
             self._limit_rates(settings)
             self._verifies_transactions = settings["transaction.partition.verification.enable"]
+            if self._fetchers is not None:
+                self._fetchers.resize(settings["num.replica.fetchers"])
         changed = {resource.name for resource in delta.configs_changed}
         for replicas in self.topics():
             if all_topics or replicas.name in changed:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from differential.comparison import ABSENT, Difference
 from differential.exchange import SILENT
+from sskafka.model.settings_table import BROKER_SETTINGS
 
 
 def always(kafka: Any, sskafka: Any) -> bool:
@@ -20,6 +21,15 @@ def only_here(kafka: Any, sskafka: Any) -> bool:
     return bool(kafka == ABSENT)
 
 
+def own_setting(kafka: Any, sskafka: Any) -> bool:
+    name = sskafka.get("name") if isinstance(sskafka, dict) else None
+    return bool(kafka == ABSENT and name in BROKER_SETTINGS and BROKER_SETTINGS[name].own)
+
+
+def broke_down(kafka: Any, sskafka: Any) -> bool:
+    return bool(kafka == "UNKNOWN_SERVER_ERROR" and sskafka == "INVALID_REQUEST")
+
+
 class Allowed(NamedTuple):
     api: str
     """A pattern, as `field` is."""
@@ -28,13 +38,20 @@ class Allowed(NamedTuple):
     reason: str
     holds: Callable[[Any, Any], bool] = always
     """Whether a pair of values, Apache Kafka's first, is such a difference."""
+    place: str = ""
+    """What the place in the answer, with its indexes, has in it."""
 
     def covers(self, difference: Difference) -> bool:
         return (
             fnmatchcase(difference.exchange.api, self.api)
             and fnmatchcase(difference.field, self.field)
+            and self.place in difference.place
             and self.holds(difference.kafka, difference.sskafka)
         )
+
+
+def described(kafka: Any, sskafka: Any) -> bool:
+    return bool(kafka) and bool(sskafka)
 
 
 def unanswered(kafka: Any, sskafka: Any) -> bool:
@@ -49,6 +66,14 @@ ALLOWED = (
         "Explanations are for people: SSKafka gives one wherever Apache Kafka does, in words of its own.",
         explained,
     ),
+    Allowed("DescribeConfigs", "*.documentation", "Settings are described in SSKafka's own words.", described),
+    Allowed(
+        "IncrementalAlterConfigs",
+        "responses.error_code",
+        "Apache Kafka breaks down at an operation that does not exist; SSKafka refuses it.",
+        broke_down,
+    ),
+    Allowed("DescribeConfigs", "results.configs*", "SSKafka has settings of its own.", own_setting),
     Allowed(
         "ApiVersions",
         "api_keys",
@@ -56,6 +81,12 @@ ALLOWED = (
         only_here,
     ),
     Allowed("ApiVersions", "finalized_features_epoch", "An offset of the metadata log, which holds other records."),
+)
+
+ALLOWED += tuple(
+    Allowed("DescribeConfigs", "results.configs.*", "ADR 0006: another default.", place=f"[{row.name}]")
+    for row in BROKER_SETTINGS.values()
+    if row.kafka_default is not None or row.name == "broker.rack"
 )
 
 

@@ -29,15 +29,6 @@ _BY_AREA = {
         "offsets.deleted_records",
         "cluster.log_directories",
     ),
-    "configs": (
-        "configs.broker_changes",
-        "configs.broker_descriptions",
-        "configs.group_changes",
-        "configs.incremental_changes",
-        "configs.topic_descriptions",
-        "configs.whole_replacements",
-        "configs.wrong_resources",
-    ),
     "groups": (
         "classic_groups.alone",
         "classic_groups.other_protocol_types",

@@ -75,7 +75,10 @@ def test_changes_that_cannot_be(config: tuple[str, int, str | None], code: Error
 def test_resources_must_exist_and_be_of_a_kind_that_has_settings() -> None:
     image = topic_cluster()
     value = ("log.retention.ms", SET, "1")
-    assert change(image, value, name="none")[0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert change(image, ("retention.ms", SET, "1"), name="none")[0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert change(image, value, name="none")[0] == ErrorCode.INVALID_CONFIG
+    assert change(image, value, name="bad/name")[0] == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert change(image, value, name="")[0] == ErrorCode.INVALID_REQUEST
     assert change(image, value, kind=BROKER, name="7")[0] == ErrorCode.BROKER_ID_NOT_REGISTERED
     assert change(image, value, kind=BROKER, name="x")[0] == ErrorCode.INVALID_REQUEST
     assert change(image, value, kind=LOGGER, name="1")[0] == ErrorCode.INVALID_REQUEST

@@ -15,7 +15,7 @@ from sskafka.metadata.records import ConfigRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
 from sskafka.records.builder import NewRecord, build_batch
-from sskafka.replication.housekeeping import FIRST_RETENTION_MS, Housekeeping
+from sskafka.replication.housekeeping import Housekeeping
 from sskafka.servers.kafka.handlers.delete_records import DeleteRecordsHandler
 from sskafka.storage.errors import StorageError
 from sskafka.wire.messages.delete_records import (
@@ -114,7 +114,7 @@ class Keeper:
         overrides = {"node.id": "1", **{name.replace("_", "."): value for name, value in settings.items()}}
         resolved = Settings.resolve(file={}, environment={}, overrides=overrides)
         self._executor = ThreadPoolExecutor(1)
-        self._housekeeping = Housekeeping(broker.logs, broker.replicas, resolved, cluster.time, self._executor)
+        self._housekeeping = Housekeeping(broker.logs, broker.replicas, lambda: resolved, cluster.time, self._executor)
 
     def round(self) -> None:
         asyncio.run(self._housekeeping._round())
@@ -133,7 +133,7 @@ def test_old_segments_go_and_the_followers_follow(cluster: ReplicaCluster) -> No
     retain(cluster, retention_ms="500")
     keeper.round()
     assert starts(cluster)[0] == 0, "it is not time yet to look"
-    cluster.time.run_for(FIRST_RETENTION_MS)
+    cluster.time.run_for(30_000)  # log.initial.task.delay.ms
     keeper.round()
     assert starts(cluster)[0] == 6
     cluster.time.run_for(500)

@@ -10,9 +10,10 @@ READ_ONLY, CLUSTER_WIDE = Update.READ_ONLY, Update.CLUSTER_WIDE
 # fmt: off
 NODE = (
     Setting("node.id", INT, 1, AtLeast(0), READ_ONLY, HIGH,
-            "Number of this node, unlike any other in the cluster."),
+            "Number of this node, unlike any other in the cluster.", is_required_by_kafka=True),
     Setting("process.roles", LIST, ("broker", "controller"), EachOf(("broker", "controller")), READ_ONLY, HIGH,
-            "What this node is: a broker, a controller (member of the metadata quorum), or both."),
+            "What this node is: a broker, a controller (member of the metadata quorum), or both.",
+            is_required_by_kafka=True),
     Setting("broker.rack", STRING, None, None, READ_ONLY, MEDIUM,
             "Rack of this broker. Replicas are spread across racks."),
     Setting("auto.create.topics.enable", BOOLEAN, True, None, READ_ONLY, HIGH,
@@ -43,7 +44,8 @@ QUORUM = (
     dynamic_quorum("controller.quorum.auto.join.enable", BOOLEAN, False, None, READ_ONLY, LOW,
             "Whether a controller adds itself to the quorum."),
     Setting("controller.listener.names", LIST, (), None, READ_ONLY, HIGH,
-            "Listeners for the quorum's own traffic; without any it uses the broker's listener."),
+            "Listeners for the quorum's own traffic; without any it uses the broker's listener.",
+            is_required_by_kafka=True),
     Setting("controller.quorum.election.timeout.ms", INT, 1000, AtLeast(0), READ_ONLY, HIGH,
             "How long a candidate waits for votes before it tries again."),
     Setting("controller.quorum.fetch.timeout.ms", INT, 2000, AtLeast(0), READ_ONLY, HIGH,

@@ -31,7 +31,7 @@ STORAGE = (
             "Data directory, where log.dirs is not set."),
     Setting("log.dirs", LIST, None, None, READ_ONLY, HIGH,
             "Data directories; a new partition goes to the one with the fewest. One that cannot be used at the start "
-            "is offline.", fallbacks=(Fallback("log.dir"),)),
+            "is offline.", fallbacks=(Fallback("log.dir", is_synonym=False),)),
     planned("cordoned.log.dirs", LIST, (), None, PER_BROKER, MEDIUM,
             "Data directories that get no new partitions; * means all."),
     Setting("log.dir.failure.timeout.ms", LONG, 30000, AtLeast(1), READ_ONLY, LOW,
@@ -123,5 +123,9 @@ STORAGE = (
     Setting("producer.id.expiration.ms", INT, 86400000, AtLeast(1), CLUSTER_WIDE, LOW,
             "How long a partition remembers a producer that has gone silent."),
     Setting("producer.id.expiration.check.interval.ms", INT, 600000, AtLeast(1), READ_ONLY, LOW,
-            "How often partitions look for producers that have been silent for producer.id.expiration.ms."),
+            "How often partitions look for producers that have been silent for producer.id.expiration.ms.",
+            hidden_while_unset=True),
+    Setting("log.initial.task.delay.ms", LONG, 30000, AtLeast(0), READ_ONLY, LOW,
+            "Longest time after the start until the broker first looks for segments to delete.",
+            hidden_while_unset=True),
 )

@@ -7,9 +7,21 @@ from differential.session import Session
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
+STILL_LOOKS = 5
 
 # Addresses and directories differ between the two by nature; these are asked for by name elsewhere.
 OWN_PLACES = {"listeners", "advertised.listeners", "log.dirs", "log.dir", "controller.quorum.voters"}
+
+
+def settled(session: Session, described: dict[str, Any]) -> None:
+    """Apache Kafka's brokers take over a change a moment after the answer: wait until nothing moves any more."""
+    seen: list[Any] = []
+
+    def is_still(answer: Any) -> bool:
+        seen.append(str(answer.results))
+        return len(seen) > STILL_LOOKS and len(set(seen[-STILL_LOOKS:])) == 1
+
+    session.wait_for(is_still, "DescribeConfigs", **described)
 
 
 def topic_descriptions(session: Session) -> None:
@@ -139,12 +151,9 @@ def incremental_changes(session: Session) -> None:
                 note=f"{name} {operation} {value!r}{' validate' if validate_only else ''}",
                 resources=[{**resource, "configs": [{"name": name, "config_operation": operation, "value": value}]}],
             )
-        session.ask(
-            "DescribeConfigs",
-            include_synonyms=True,
-            resources=[{**resource, "configuration_keys": [name]}],
-            note=f"after {name} {operation} {value!r}",
-        )
+        described = {"include_synonyms": True, "resources": [{**resource, "configuration_keys": [name]}]}
+        settled(session, described)
+        session.ask("DescribeConfigs", note=f"after {name} {operation} {value!r}", **described)
     session.ask(
         "IncrementalAlterConfigs",
         note="a setting twice",
@@ -232,12 +241,14 @@ def broker_changes(session: Session) -> None:
                 resources=[{**resource, "configs": [{"name": name, "config_operation": SET, "value": value}]}],
                 note=f"broker {target!r}: {name}={value}",
             )
+            settled(session, described)
             session.ask("DescribeConfigs", note=f"broker {target!r}: {name}={value}", **described)
             session.ask(
                 "IncrementalAlterConfigs",
                 resources=[{**resource, "configs": [{"name": name, "config_operation": DELETE, "value": None}]}],
                 note=f"broker {target!r}: {name} deleted",
             )
+            settled(session, described)
             session.ask("DescribeConfigs", note=f"broker {target!r}: {name} deleted", **described)
 
 

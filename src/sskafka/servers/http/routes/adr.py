@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, field_validator
 
+from sskafka.servers.http.bounds import at_most
 from sskafka.servers.http.door import Door
 from sskafka.servers.http.problems import BAD_REQUEST, INTERNAL, NOT_FOUND, UNAVAILABLE, UNCLEAR, Problem
 
@@ -25,7 +26,9 @@ Partition = Annotated[
     int | None,
     Query(ge=-PARTITION_MAX, le=PARTITION_MAX, description="Counted from 0; without it the fullest one is read."),
 ]
-BatchSize = Annotated[int, Query(ge=0, le=BATCH_SIZE_MAX, alias="batchSize", description="At most so many messages.")]
+BatchSize = Annotated[
+    int, Query(ge=0, alias="batchSize", description="At most so many messages."), at_most(BATCH_SIZE_MAX)
+]
 
 
 class ProduceRequest(BaseModel):

@@ -21,6 +21,7 @@ from sskafka.client.metadata import TopicView
 from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.records.builder import NewRecord
+from sskafka.servers.http.bounds import at_most
 from sskafka.servers.http.door import Door
 from sskafka.servers.http.lab_names import BrokerId, parse_topic_partition
 from sskafka.servers.http.leadership import NOT_THE_LEADER, leader_only
@@ -79,9 +80,9 @@ class ProduceRequest(BaseModel):
 class ConsumeRequest(BaseModel):
     topic_partition: TopicPartitionName
     last_offset: Annotated[int, Field(ge=-1, le=OFFSET_MAX, examples=[-1])] = -1
-    max_batch_size: Annotated[int, Field(ge=1, le=RECORDS_MAX, examples=[100])] = 100
+    max_batch_size: Annotated[int, Field(ge=1, examples=[100]), at_most(RECORDS_MAX)] = 100
     follower_broker_id: BrokerId | None = None
-    max_wait_ms: Annotated[int, Field(ge=0, le=WAIT_MAX_MS)] = 0
+    max_wait_ms: Annotated[int, Field(ge=0), at_most(WAIT_MAX_MS)] = 0
 
 
 class ReadRecord(BaseModel):

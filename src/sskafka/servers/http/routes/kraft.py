@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from sskafka.metadata.journal import CREATE_TOPIC, JournalEntry
 from sskafka.raft.voters import NO_NODE
+from sskafka.servers.http.bounds import at_most
 from sskafka.servers.http.door import Door
 from sskafka.servers.http.lab_names import BrokerId
 from sskafka.servers.http.leadership import NOT_THE_LEADER, leader_only
@@ -51,7 +52,7 @@ class BeginEpochResponse(BaseModel):
 class FetchMetadataRequest(BaseModel):
     last_offset: LastOffset = -1
     last_offset_epoch: LastEpoch = -1
-    max_batch_size: Annotated[int, Field(ge=1, le=RECORDS_MAX)] = 100
+    max_batch_size: Annotated[int, Field(ge=1), at_most(RECORDS_MAX)] = 100
     follower_broker_id: BrokerId | None = None
 
 

@@ -29,6 +29,7 @@ from sskafka.model.config_description import (
 )
 from sskafka.model.dynamic_configs import validate_against_current, validate_dynamic_configs
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import topic_name_problem
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.servers.broker_loggers import alter_loggers, describe_loggers
@@ -109,7 +110,7 @@ class ConfigHandlers:
         try:
             entries = self._entries(resource, request)
         except KafkaError as error:
-            result.error_code, result.error_message = error.code, error.message or None
+            result.error_code, result.error_message = error.code, error.message
             return result
         result.configs = [_shown(entry, message) for entry in entries]
         return result
@@ -118,11 +119,7 @@ class ConfigHandlers:
         names, name = resource.configuration_keys or None, resource.resource_name
         image = self._controller.image
         if resource.resource_type == RESOURCE_TOPIC:
-            if not request.may_on_topic(Operation.DESCRIBE_CONFIGS, name):
-                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            if name not in image.topics_by_name:
-                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            return describe_topic(self._effective(), image.topic_configs(name), names)
+            return self._topic_entries(name, names, request)
         if resource.resource_type == RESOURCE_GROUP:
             if not request.may_on_group(Operation.DESCRIBE_CONFIGS, name):
                 raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
@@ -143,6 +140,16 @@ class ConfigHandlers:
                 return describe_client_metrics(image.configs(ConfigResource(RESOURCE_CLIENT_METRICS, name)), names)
             case unknown:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"resources of type {unknown} have no settings")
+
+    def _topic_entries(self, name: str, names: list[str] | None, request: Request) -> list[ConfigEntry]:
+        image = self._controller.image
+        if not request.may_on_topic(Operation.DESCRIBE_CONFIGS, name):
+            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        if (problem := topic_name_problem(name)) is not None:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+        if name not in image.topics_by_name:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return describe_topic(self._effective(), image.topic_configs(name), names)
 
     def _broker_entries(self, name: str, names: list[str] | None) -> list[ConfigEntry]:
         if not name:
