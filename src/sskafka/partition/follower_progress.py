@@ -78,5 +78,11 @@ class FollowerProgress:
         self._leader_end_at_last_fetch = leader_end_offset
         self._last_fetch_ms = now_ms
 
+    def left_isr(self) -> None:
+        """From now on only its fetches show that it is catching up, not that it was in sync a moment ago."""
+        self._caught_up_ms = NEVER_MS
+        self._last_fetch_ms = NEVER_MS
+        self._pulse = None
+
     def is_caught_up(self, leader_end_offset: int, now_ms: float, lag_max_ms: int) -> bool:
         return self.log_end_offset == leader_end_offset or now_ms - self.last_caught_up_ms <= lag_max_ms

@@ -88,6 +88,19 @@ class LeaderState:
 
     # -- changes of the ISR
 
+    def commit_isr(self, isr: tuple[int, ...], partition_epoch: int) -> bool:
+        """The controller wrote this; False when that is no news.
+
+        A replica that it put out was fenced, say, because its network broke. Back again, it must not hold the high
+        watermark back before it fetches: producers would wait for a connection that may take seconds to recover."""
+        before = self.isr.committed
+        if not self.isr.commit(isr, partition_epoch):
+            return False
+        for replica in before:
+            if replica not in isr and replica in self.followers:
+                self.followers[replica].left_isr()
+        return True
+
     def change_replicas(self, replicas: tuple[int, ...]) -> None:
         """The assignment changed; replicas that stay keep their progress."""
         self.replicas = replicas

@@ -412,7 +412,7 @@ class Partition:
     def _commit_isr(self, isr: tuple[int, ...], partition_epoch: int) -> None:
         assert self.leader is not None
         before = len(self.leader.isr.committed)
-        if self.leader.isr.commit(isr, partition_epoch):
+        if self.leader.commit_isr(isr, partition_epoch):
             self._host.counters.count_isr_change(before, len(isr))
             self._in_sync_changed()
             for waiter in self.follower_waiters:

@@ -100,6 +100,24 @@ def test_a_follower_that_comes_back_catches_up_and_joins(cluster: ReplicaCluster
     assert_identical(cluster)
 
 
+def test_a_follower_that_was_fenced_holds_nobody_up_before_it_fetches_again(cluster: ReplicaCluster) -> None:
+    """Its network broke; the controller hears it again before the leader does."""
+    assert produce(cluster, b"before").error_code == 0
+    cluster.network.cut |= {frozenset((1, 3)), frozenset((2, 3))}
+    cluster.controller.fence(3)
+    cluster.time.run_for(50)
+    assert produce(cluster, b"without it").error_code == 0
+    cluster.controller.unfence(3)
+    cluster.time.run_for(50)
+    began_ms = cluster.time.elapsed_ms
+    assert produce(cluster, b"with it in reach of the controller alone").error_code == 0
+    assert cluster.time.elapsed_ms - began_ms < 500
+    cluster.network.cut.clear()
+    cluster.time.run_for(3_000)
+    assert cluster.controller.state().isr == (1, 2, 3)
+    assert_identical(cluster)
+
+
 def test_a_follower_that_had_nothing_to_fetch_for_long_is_not_put_out_by_the_first_record(
     cluster: ReplicaCluster,
 ) -> None:
