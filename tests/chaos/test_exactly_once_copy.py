@@ -4,10 +4,11 @@ import random
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from clients import confluent_consumer, confluent_producer
@@ -24,6 +25,7 @@ COPIERS = 3
 SOURCE, TARGET = "source", "target"
 TRANSACTION_TIMEOUT_S = 10
 COPY_SECONDS_MAX = 300
+SHOWN_MAX = 5
 
 SETTINGS = {
     **FAST_FAILOVER,
@@ -147,11 +149,20 @@ def end_offsets(bootstrap: str, isolation: str) -> list[int]:
         consumer.close()
 
 
-def read_committed(bootstrap: str) -> list[tuple[bytes, str, int]]:
-    """Value, transaction, and how many records that has, of everything that is committed."""
+class Copy(NamedTuple):
+    partition: int
+    offset: int
+    leader_epoch: int
+    value: bytes
+    transaction: str
+    transaction_records: int
+    """How many records the transaction has."""
+
+
+def read_committed(bootstrap: str) -> list[Copy]:
     consumer = confluent_consumer(bootstrap, isolation_level="read_committed", enable_partition_eof=True)
     consumer.assign([TopicPartition(TARGET, index, 0) for index in range(PARTITIONS)])
-    found: list[tuple[bytes, str, int]] = []
+    found: list[Copy] = []
     try:
         take_to_the_ends(consumer, found)
     finally:
@@ -159,7 +170,7 @@ def read_committed(bootstrap: str) -> list[tuple[bytes, str, int]]:
     return found
 
 
-def take_to_the_ends(consumer: Consumer, found: list[tuple[bytes, str, int]]) -> None:
+def take_to_the_ends(consumer: Consumer, found: list[Copy]) -> None:
     ends = 0
     while ends < PARTITIONS:
         message = consumer.poll(20)
@@ -168,13 +179,20 @@ def take_to_the_ends(consumer: Consumer, found: list[tuple[bytes, str, int]]) ->
             ends += 1
             continue
         headers = dict(message.headers())
-        found.append((message.value(), headers["transaction"].decode(), int(headers["records"])))
+        name, records = headers["transaction"].decode(), int(headers["records"])
+        place = (message.partition(), message.offset(), message.leader_epoch())
+        found.append(Copy(*place, message.value(), name, records))
 
 
-def assert_one_copy(found: list[tuple[bytes, str, int]]) -> None:
-    copies = Counter(value for value, _, _ in found)
-    assert [value for value, count in copies.items() if count > 1] == [], "records were copied more than once"
-    assert len(copies) == RECORDS, f"{RECORDS - len(copies)} records were lost"
-    seen = Counter(transaction for _, transaction, _ in found)
-    sizes = {transaction: size for _, transaction, size in found}
-    assert seen == sizes, "a transaction is torn"
+def assert_one_copy(found: list[Copy]) -> None:
+    by_value, by_transaction = defaultdict(list), defaultdict(list)
+    for copy in found:
+        by_value[copy.value].append(copy)
+        by_transaction[copy.transaction].append(copy)
+    doubled = [copies for copies in by_value.values() if len(copies) > 1]
+    assert not doubled, f"{len(doubled)} records were copied more than once: {doubled[:SHOWN_MAX]}"
+    lost = sorted({b"%d" % number for number in range(RECORDS)} - by_value.keys())
+    assert not lost, f"{len(lost)} records were lost: {lost[:SHOWN_MAX]}"
+    assert len(by_value) == RECORDS, "there are records that nobody wrote"
+    torn = {name: copies for name, copies in by_transaction.items() if len(copies) != copies[0].transaction_records}
+    assert not torn, f"{len(torn)} transactions are torn: {list(torn.items())[:SHOWN_MAX]}"

@@ -94,7 +94,9 @@ def check_log(records: list[Record], promised: dict[int, int]) -> tuple[int, int
         if log_records.record_type(record.key) == log_records.OFFSET and record.value is not None:
             partition = log_records.read_offset_key(record.key)[1].partition
             offset = log_records.read_offset_value(record.value).offset
-            assert offset >= offsets.get(partition, 0), f"the offset of {partition} went back to {offset}"
+            assert offset >= offsets.get(partition, 0), (
+                f"record {record.offset} of the group's log takes partition {partition} back to {offset}"
+            )
             offsets[partition] = offset
             commits += 1
         elif log_records.record_type(record.key) == log_records.GROUP and record.value is not None:
@@ -102,11 +104,21 @@ def check_log(records: list[Record], promised: dict[int, int]) -> tuple[int, int
             owners: dict[int, str] = {}
             for member in value.members:
                 for partition in assigned(member.assignment):
-                    assert partition not in owners, f"{partition} is owned twice in generation {value.generation}"
+                    assert partition not in owners, (
+                        f"record {record.offset} of the group's log gives partition {partition} to "
+                        f"{owners[partition]} and {member.member_id} in generation {value.generation}"
+                    )
                     owners[partition] = member.member_id
             known = generations.setdefault(value.generation, owners)
-            assert known == owners, f"generation {value.generation} has two assignments"
-    assert {partition: offset for partition, offset in promised.items() if offsets.get(partition, 0) < offset} == {}
+            assert known == owners, (
+                f"record {record.offset} of the group's log gives generation {value.generation} another assignment"
+            )
+    lost = {
+        partition: f"committed {offset}, in the log {offsets.get(partition)}"
+        for partition, offset in promised.items()
+        if offsets.get(partition, 0) < offset
+    }
+    assert not lost, f"commits that were acknowledged are not in the group's log: {lost}"
     return len(generations), commits
 
 

@@ -13,6 +13,7 @@ def wait_until(condition: Callable[[], T], what: str, timeout_s: float = 15) -> 
     """The first true value of `condition`; fails when it has none in time."""
     deadline = time.monotonic() + timeout_s
     while not (value := condition()):
-        assert time.monotonic() < deadline, f"{what}: not within {timeout_s} s"
+        if time.monotonic() >= deadline:
+            raise AssertionError(f"{what}: not within {timeout_s} s; the last answer was {value!r}")
         time.sleep(POLL_INTERVAL_S)
     return value
