@@ -57,7 +57,9 @@ class GroupCoordinator:
         self.shards.on_begun = self._shard_begun
 
     def _make_machine(self, place: Place) -> GroupMachine:
-        return GroupMachine(self._settings, place.timers, self._new_uuid, lambda: self.topics, self.timings_of)
+        return GroupMachine(
+            self._settings, place.timers, self._new_uuid, lambda: self.topics, self.timings_of, place.is_writable
+        )
 
     def timings_of(self, group_id: str) -> ConsumerTimings:
         """Return the timings of a consumer group; read again when somebody asks after settings have changed."""

@@ -10,6 +10,9 @@ rest on; those that changed nothing wait for the changes before them too, so nob
 
 Who comes while the log is loading hears COORDINATOR_LOAD_IN_PROGRESS, who comes when this broker does not lead
 NOT_COORDINATOR; whoever waits when that happens is told so as well.
+
+While too few replicas are in sync nothing can be written. Requests that would change something hear
+COORDINATOR_NOT_AVAILABLE, and timers wait: rolling back again and again would send everybody away each time.
 """
 
 import logging
@@ -64,6 +67,8 @@ class Place(NamedTuple):
     partition: int
     leader_epoch: int
     timers: Timers
+    is_writable: Callable[[], bool]
+    """Whether records can be written now: enough replicas are in sync."""
 
 
 class ShardRuntime(NamedTuple):
@@ -95,7 +100,7 @@ class Shard(Generic[M]):
         self.leader_epoch = log.leader_epoch
         self._make_machine = make_machine
         self._runtime = runtime
-        self._timers = ShardTimers(runtime.wheel, runtime.clock, self._run_timer)
+        self._timers = ShardTimers(runtime.wheel, runtime.clock, self._run_timer, self._may_write)
         self._gathered = _Gathered()
         self._end_offset = log.log_end_offset  # of what was appended last
         self._put_off: list[Callable[[M, int], Decision]] = []
@@ -126,7 +131,7 @@ class Shard(Generic[M]):
 
     def change(self, operation: Callable[[M, int], Decision], asker: Asker) -> None:
         """As `write`, for what changes the machine as it is decided: not tried where it would have to be undone."""
-        if self.state is ShardState.ACTIVE and self.log.is_leader and not self.log.is_writable:
+        if self.state is ShardState.ACTIVE and not self._may_write():
             asker.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
             self.write(operation, asker)
@@ -331,11 +336,18 @@ class Shard(Generic[M]):
         runtime = self._runtime
         self.state = ShardState.LOADING
         self._load_began_ms = runtime.clock.monotonic_ms()
-        self.machine = self._make_machine(Place(self.partition, self.leader_epoch, self._timers))
+        self.machine = self._make_machine(self._place())
         self._loader = ShardLoader(
             self.log, self.machine, runtime.clock, runtime.loading, self._loaded, runtime.load_bytes
         )
         self._loader.start()
+
+    def _place(self) -> Place:
+        return Place(self.partition, self.leader_epoch, self._timers, self._may_write)
+
+    def _may_write(self) -> bool:
+        """Where this broker does not lead any more, the append finds out and says so."""
+        return not self.log.is_leader or self.log.is_writable
 
     def _loaded(self, error: BaseException | None) -> None:
         if error is not None:

@@ -1,7 +1,8 @@
 """The deadlines of one machine on the broker's timer wheel.
 
 Sessions are renewed with every heartbeat and seldom run out. Putting a deadline off touches no wheel: the timer that
-is there goes off at its old time, finds the deadline later and is set anew.
+is there goes off at its old time, finds the deadline later and is set anew. What comes due while the shard cannot write
+waits until it can.
 """
 
 from collections.abc import Callable, Hashable
@@ -11,6 +12,8 @@ from sskafka.model.coordination import Decision
 from sskafka.replication.timer_wheel import Timer, TimerWheel
 
 Due = Callable[[int], Decision]
+
+RETRY_MS = 500
 
 
 class _Deadline:
@@ -24,10 +27,13 @@ class _Deadline:
 
 
 class ShardTimers:
-    def __init__(self, wheel: TimerWheel, clock: Clock, run: Callable[[Due], None]) -> None:
+    def __init__(
+        self, wheel: TimerWheel, clock: Clock, run: Callable[[Due], None], may_run: Callable[[], bool]
+    ) -> None:
         self._wheel = wheel
         self._clock = clock
         self._run = run
+        self._may_run = may_run
         self._deadlines: dict[Hashable, _Deadline] = {}
 
     def __len__(self) -> int:
@@ -60,6 +66,10 @@ class ShardTimers:
         left_ms = deadline.at_ms - self._clock.monotonic_ms()
         if left_ms > 0:
             self._arm(key, deadline, int(left_ms) + 1)
+            return
+        if not self._may_run():
+            deadline.at_ms = self._clock.monotonic_ms() + RETRY_MS
+            self._arm(key, deadline, RETRY_MS)
             return
         del self._deadlines[key]
         self._run(deadline.due)

@@ -162,10 +162,10 @@ class ClassicInConsumer:
     def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest, asker: Asker, now_ms: int) -> Decision:
         """Unlike in Apache Kafka, it also lets the target follow: members of the classic protocol may be alone."""
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
+        self._consumer.watch(group, member)
         decision = Decision(is_replayed=False)
         self._consumer.topics_may_have_changed(group, decision, now_ms)
         self._consumer.maybe_assign(group, decision, now_ms)
-        self._consumer.watch(group, member)
         code = ErrorCode.NONE
         if _must_join_again(group, member):
             self._expect_join(group, member)

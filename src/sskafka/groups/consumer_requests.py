@@ -6,6 +6,9 @@
 
 Nothing waits: a member learns of a new target with its next heartbeat. Who does not heartbeat within the session
 timeout, or does not give up partitions within the rebalance timeout, is put out, and its partitions are free.
+
+While nothing can be written, a heartbeat that would change something is refused before it has changed anything, and
+the member tries again; its session goes on. Heartbeats that change nothing are answered as ever.
 """
 
 from collections.abc import Callable, Iterable
@@ -96,6 +99,7 @@ class ConsumerRequests:
         timers: Timers,
         new_uuid: Callable[[], str],
         timings: Callable[[str], ConsumerTimings],
+        is_writable: Callable[[], bool],
     ) -> None:
         self._groups = groups
         self._topics = topics
@@ -103,6 +107,7 @@ class ConsumerRequests:
         self._timers = timers
         self._new_uuid = new_uuid
         self._timings = timings
+        self._is_writable = is_writable
         self._news = TopicNews()
 
     # -- ConsumerGroupHeartbeat
@@ -116,6 +121,8 @@ class ConsumerRequests:
         group = self._group_of(request, decision, now_ms)
         self.require_room(group, request.member_id)
         member = self._member_of(group, heartbeat, decision, now_ms)
+        if member.member_id in group.members:
+            self.watch(group, member)  # whatever becomes of what it says, it is alive
         said = _as_said(member, heartbeat)
         updated = self.changed(group, member, said, decision, now_ms)
         self.maybe_assign(group, decision, now_ms)
@@ -151,6 +158,7 @@ class ConsumerRequests:
     def _group_of(self, request: ConsumerGroupHeartbeatRequest, decision: Decision, now_ms: int) -> ConsumerGroup:
         group = self._groups.find_consumer(request.group_id)
         if group is None and request.member_epoch == JOINING_EPOCH:
+            self._require_writable()
             group = self._groups.create_consumer(request.group_id, decision, now_ms)
         if group is None:
             problem = self._groups.why_not_consumer(request.group_id) or f"Consumer group {request.group_id} not found."
@@ -175,6 +183,7 @@ class ConsumerRequests:
 
     def _joining(self, group: ConsumerGroup, heartbeat: Heartbeat, decision: Decision, now_ms: int) -> ConsumerMember:
         """Return who joins; a static member takes the place that waits for it."""
+        self._require_writable()
         request = heartbeat.request
         member_id = request.member_id or self._new_uuid()
         instance_id = request.instance_id
@@ -236,6 +245,8 @@ class ConsumerRequests:
             return  # as nearly always: what follows looks at every member
         self._news.look_at(topics)
         is_concerned = is_moved or self._news.concerns(group)
+        if is_concerned:
+            self._require_writable()
         group.seen_topics = topics
         if not is_concerned:
             return
@@ -335,6 +346,7 @@ class ConsumerRequests:
         if request.instance_id is not None:
             check_instance(group, request.instance_id, request.member_id)
         member = group.member(request.member_id)
+        self._require_writable()
         decision = Decision(is_replayed=False)
         if request.member_epoch == STATIC_LEAVING_EPOCH:
             kept = member._replace(epoch=STATIC_LEAVING_EPOCH, assignment_epochs=MappingProxyType({}))
@@ -415,9 +427,17 @@ class ConsumerRequests:
     # -- records
 
     def _add(self, group: ConsumerGroup, decision: Decision, record: StateRecord) -> None:
-        """Decided and in effect at once, so that what follows in the same decision sees it."""
+        """Decided and in effect at once, so that what follows in the same decision sees it.
+
+        Raises KafkaError while nothing can be written: at the first record of a decision, so nothing has changed."""
+        self._require_writable()
         decision.records.append(record)
         self._replay(group, [record])
+
+    def _require_writable(self) -> None:
+        if not self._is_writable():
+            text = "Too few replicas of the group's partition are in sync."
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, text)
 
     @staticmethod
     def _replay(group: ConsumerGroup, added: Iterable[StateRecord]) -> None:

@@ -32,7 +32,9 @@ _EXPIRY = "expiry"
 
 
 class GroupMachine:
-    """`topics` gives the topics of the cluster as they are now, `timings` what a consumer group has set for itself."""
+    """`topics` gives the topics of the cluster as they are now, `timings` what a consumer group has set for itself.
+
+    `is_writable`: whether records can be written now."""
 
     def __init__(
         self,
@@ -41,6 +43,7 @@ class GroupMachine:
         new_uuid: Callable[[], str],
         topics: Callable[[], Topics] = dict,
         timings: Callable[[str], ConsumerTimings] | None = None,
+        is_writable: Callable[[], bool] = lambda: True,
     ) -> None:
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
@@ -52,7 +55,7 @@ class GroupMachine:
         self._topics = topics
         self._new_uuid = new_uuid
         timings = timings or (lambda group_id: settings.consumer_timings)
-        self.consumer = ConsumerRequests(self, topics, settings, timers, new_uuid, timings)
+        self.consumer = ConsumerRequests(self, topics, settings, timers, new_uuid, timings, is_writable)
         self._classic_in_consumer = ClassicInConsumer(self.consumer, self, topics, settings, timers)
 
     # -- the log

@@ -433,12 +433,25 @@ def test_a_timer_decides_like_a_request(lab: ShardLab) -> None:
     assert asked.response == 1
 
 
+def test_a_timer_waits_until_its_decision_can_be_written(lab: ShardLab) -> None:
+    asked = Asked()
+    machine = lab.shard.machine
+    machine.place.timers.schedule("t", 100, lambda now_ms: machine.add("a", 1, asked))
+    lab.log.is_writable, lab.log.append_error = False, NotEnoughReplicasError("one is not enough")
+    lab.turn(3_000)
+    assert not asked.is_answered
+    assert lab.shard.machine is machine
+    lab.log.is_writable, lab.log.append_error = True, None
+    lab.turn(600)
+    assert asked.response == 1
+
+
 def test_a_timer_whose_decision_cannot_be_written_is_not_lost(lab: ShardLab) -> None:
     """It is made anew with the machine: nobody may be watched by a timer that has gone off for nothing."""
     asked = Asked()
     machine = lab.shard.machine
     machine.place.timers.schedule("t", 100, lambda now_ms: machine.add("a", 1, asked))
-    lab.log.is_writable, lab.log.append_error = False, NotEnoughReplicasError("one is not enough")
+    lab.log.append_error = NotEnoughReplicasError("one is not enough")
     lab.turn(200)
     assert asked.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert lab.shard.machine is not machine
