@@ -27,7 +27,7 @@ from sskafka.transactions.initialization import Initialization
 from sskafka.transactions.machine import Prepared, TransactionLimits, TransactionMachine
 from sskafka.transactions.metadata import BUMPING_VERSION, ProducerIdentity, TransactionMetadata
 from sskafka.transactions.states import TransactionState
-from sskafka.transactions.verdict import Verdict
+from sskafka.transactions.verdict import FINAL_ERRORS, Verdict
 
 _METRICS = "kafka_coordinator_transaction_"
 
@@ -165,11 +165,33 @@ class TransactionCoordinator:
                 asker,
             )
         else:
-            self._shards.read(
+            self._verify(transactional_id, producer, partitions, verified)
+
+    def _verify(
+        self,
+        transactional_id: str,
+        producer: ProducerIdentity,
+        partitions: Collection[TopicPartition],
+        verified: Verified,
+    ) -> None:
+        """Final errors are confirmed by the log, see `TransactionMachine`; everything else needs no write."""
+
+        def answered(outcome: dict[TopicPartition, ErrorCode]) -> None:
+            if FINAL_ERRORS.isdisjoint(outcome.values()):
+                verified(outcome)
+                return
+            asker = _ForLeader(partitions, verified)
+            self._shards.change(
                 transactional_id,
-                lambda machine, _: machine.verify(transactional_id, producer, partitions),
-                _ForLeader(partitions, verified),
+                lambda machine, _: machine.verify_surely(transactional_id, producer, partitions, asker),
+                asker,
             )
+
+        self._shards.read(
+            transactional_id,
+            lambda machine, _: machine.verify(transactional_id, producer, partitions),
+            _ForLeader(partitions, answered),
+        )
 
     def _knows(self, partitions: Collection[TopicPartition]) -> bool:
         """A leader may have heard of a topic first. What this broker does not know when the transaction ends is taken

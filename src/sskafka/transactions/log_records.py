@@ -2,13 +2,16 @@
 
 Both are prefixed with their version, an int16. A key without a value is a tombstone: the id is forgotten. Version 1 of
 the value came with transaction.version 1; it alone holds what the second version of the protocol needs.
+
+Beside Kafka's fields version 1 has `last_producer_epoch`, as a tagged field that other software skips: with it the next
+coordinator knows a producer that asks once more for its newer epoch because the first answer was lost.
 """
 
 from collections.abc import Iterable
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.ids import TopicPartition
-from sskafka.transactions.metadata import NO_PRODUCER_EPOCH, TransactionMetadata
+from sskafka.transactions.metadata import TransactionMetadata
 from sskafka.transactions.states import TransactionState
 from sskafka.wire.codec import decode, encode
 from sskafka.wire.errors import MalformedMessageError
@@ -41,6 +44,7 @@ def encode_value(known: TransactionMetadata, version: int) -> bytes:
         transaction_last_update_timestamp_ms=known.last_update_ms,
         transaction_start_timestamp_ms=known.start_ms,
         client_transaction_version=known.client_version if version else 0,
+        last_producer_epoch=known.last_producer_epoch if version else -1,
     )
     return _prefixed(version, encode(value, version))
 
@@ -70,7 +74,7 @@ def decode_value(transactional_id: str, value: Buffer) -> TransactionMetadata:
         stored.client_transaction_version,
         stored.previous_producer_id,
         stored.next_producer_id,
-        NO_PRODUCER_EPOCH,
+        stored.last_producer_epoch,
         stored.next_producer_epoch,
     )
 

@@ -6,6 +6,9 @@
 Who prepares a transaction is told so by `Prepared`, once that is committed. Markers that were under way when the
 coordinator changed, or when its log had to be read again, are sent anew: `start` and a sweep name every prepared
 transaction that nobody works on. A marker written twice does no harm.
+
+An error after which the producer gives up is told only when the log has taken the state that it rests on once more: a
+coordinator that was replaced and does not know it yet cannot commit anything, and so refuses nobody.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -22,7 +25,7 @@ from sskafka.transactions.initialization import Initialization
 from sskafka.transactions.log_records import decode_key, decode_value, encode_key, encode_value, value_version
 from sskafka.transactions.metadata import ProducerIdentity, TransactionMetadata, completed, fenced
 from sskafka.transactions.states import TransactionState
-from sskafka.transactions.verdict import Verdict
+from sskafka.transactions.verdict import FINAL_ERRORS, Verdict
 
 SWEEP = "sweep"
 EXPIRY = "expiry"
@@ -76,7 +79,8 @@ class TransactionMachine:
         if error is not ErrorCode.NONE:
             return _answered(asker, Verdict(error))
         known = self.transactions.get(asked.transactional_id)
-        return self._carry_out(initialization.decide(known, asked, spare_id, now_ms), asker)
+        verdict = initialization.decide(known, asked, spare_id, now_ms)
+        return self._carry_out(asked.transactional_id, verdict, asker)
 
     def _refused(self, asked: Initialization) -> ErrorCode:
         if (asked.two_phase or asked.keep_prepared) and not self._limits.allows_two_phase:
@@ -95,7 +99,8 @@ class TransactionMachine:
         now_ms: int,
     ) -> Decision:
         known = self.transactions.get(transactional_id)
-        return self._carry_out(enrolment.decide(known, producer, partitions, client_version, now_ms), asker)
+        verdict = enrolment.decide(known, producer, partitions, client_version, now_ms)
+        return self._carry_out(transactional_id, verdict, asker)
 
     def verify(
         self, transactional_id: str, producer: ProducerIdentity, partitions: Collection[TopicPartition]
@@ -103,8 +108,23 @@ class TransactionMachine:
         known = self.transactions.get(transactional_id)
         return {partition: enrolment.verify(known, producer, partition) for partition in partitions}
 
+    def verify_surely(
+        self,
+        transactional_id: str,
+        producer: ProducerIdentity,
+        partitions: Collection[TopicPartition],
+        asker: Asker,
+    ) -> Decision:
+        """As `verify`, with final errors confirmed by the log."""
+        outcome = self.verify(transactional_id, producer, partitions)
+        decision = Decision(answers=[Answer(asker, outcome)], is_replayed=False)
+        if not FINAL_ERRORS.isdisjoint(outcome.values()):
+            decision.records.append(self._as_it_is(transactional_id))
+        return decision
+
     def end(self, transactional_id: str, asked: Ending, spare_id: int | None, asker: Asker, now_ms: int) -> Decision:
-        return self._carry_out(ending.decide(self.transactions.get(transactional_id), asked, spare_id, now_ms), asker)
+        verdict = ending.decide(self.transactions.get(transactional_id), asked, spare_id, now_ms)
+        return self._carry_out(transactional_id, verdict, asker)
 
     def complete(self, prepared: Prepared, now_ms: int) -> Decision:
         """Every partition has its marker. Nothing happens when the markers were another coordinator's."""
@@ -156,11 +176,17 @@ class TransactionMachine:
 
     # -- what changes
 
-    def _carry_out(self, verdict: Verdict, asker: Asker) -> Decision:
+    def _carry_out(self, transactional_id: str, verdict: Verdict, asker: Asker) -> Decision:
         decision = _answered(asker, verdict)
         if verdict.changed is not None:
             self._change(verdict.changed, decision)
+        elif verdict.error in FINAL_ERRORS:
+            decision.records.append(self._as_it_is(transactional_id))
         return decision
+
+    def _as_it_is(self, transactional_id: str) -> StateRecord:
+        known = self.transactions.get(transactional_id)
+        return StateRecord(encode_key(transactional_id), None) if known is None else self._keep(known)
 
     def _change(self, changed: TransactionMetadata, decision: Decision) -> None:
         decision.records.append(self._keep(changed))

@@ -55,7 +55,7 @@ class TransactionMetadata(NamedTuple):
     next_producer_id: int = NO_PRODUCER_ID
     """Set while preparing in the last epoch: who takes over once the transaction is complete."""
     last_producer_epoch: int = NO_PRODUCER_EPOCH
-    """With which the producer last asked for a newer epoch: it may ask again when the answer was lost. Not stored."""
+    """With which the producer last asked for a newer epoch: it may ask again when the answer was lost."""
     next_producer_epoch: int = NO_PRODUCER_EPOCH
     """Set while a transaction is ONGOING that a new producer took over without aborting it: the epoch that ends it."""
 

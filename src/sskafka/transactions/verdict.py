@@ -16,3 +16,14 @@ class Verdict(NamedTuple):
 
 
 NEEDS_PRODUCER_ID = Verdict(needs_producer_id=True)
+
+FINAL_ERRORS = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.TRANSACTION_ABORTABLE,
+    }
+)
+"""After which a producer gives up its transaction, or itself. A coordinator that was replaced and does not know it yet
+must not say so to a producer that has gone on with the next one: the log has to confirm that it is in charge."""

@@ -3,8 +3,10 @@
 import pytest
 
 from sskafka.model.ids import TopicPartition
+from sskafka.transactions import initialization
+from sskafka.transactions.initialization import Initialization
 from sskafka.transactions.log_records import decode_key, decode_value, encode_key, encode_value, value_version
-from sskafka.transactions.metadata import TransactionMetadata
+from sskafka.transactions.metadata import ProducerIdentity, TransactionMetadata
 from sskafka.transactions.states import TransactionState
 from sskafka.wire.errors import MalformedMessageError
 
@@ -58,3 +60,12 @@ def test_records_of_other_kinds_are_passed_over() -> None:
 def test_a_value_from_the_future_is_refused() -> None:
     with pytest.raises(MalformedMessageError):
         decode_value("pay", b"\x00\x09")
+
+
+def test_the_next_coordinator_knows_who_asked_for_a_newer_epoch() -> None:
+    """A producer whose answer was lost together with its coordinator asks the next one, and is not fenced."""
+    recovered = TransactionMetadata("pay", 7, 4, 60_000, last_producer_epoch=3)
+    stored = decode_value("pay", encode_value(recovered, 1))
+    assert stored == recovered
+    again = Initialization("pay", 60_000, ProducerIdentity(7, 3))
+    assert initialization.decide(stored, again, None, 0).identity == (7, 4)

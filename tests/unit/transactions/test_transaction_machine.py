@@ -13,7 +13,7 @@ from sskafka.transactions.machine import EXPIRY, SWEEP, Prepared, TransactionLim
 from sskafka.transactions.metadata import ProducerIdentity
 from sskafka.transactions.states import TransactionState
 
-A, B = TopicPartition("a", 0), TopicPartition("b", 1)
+A, B, C = TopicPartition("a", 0), TopicPartition("b", 1), TopicPartition("c", 2)
 LIMITS = TransactionLimits(timeout_max_ms=900_000, expiration_ms=7_000, sweep_interval_ms=100, expiry_interval_ms=500)
 S = TransactionState
 
@@ -204,3 +204,38 @@ def test_verifying_tells_of_each_partition() -> None:
         A: ErrorCode.NONE,
         B: ErrorCode.TRANSACTION_ABORTABLE,
     }
+
+
+def test_errors_that_end_a_producer_are_written_before_they_are_told() -> None:
+    """A coordinator that was replaced cannot write, and so turns nobody away who has gone on with the next one."""
+    coordinator = ongoing()
+    before = len(coordinator.log)
+    known = coordinator.machine.transactions["pay"]
+    assert coordinator.end(epoch=7).error is ErrorCode.PRODUCER_FENCED
+    assert coordinator.enrol(A, epoch=7).error is ErrorCode.PRODUCER_FENCED
+    assert len(coordinator.log) == before + 2
+    assert Coordinator(list(coordinator.log)).machine.transactions["pay"] == known
+
+
+def test_errors_that_pass_need_no_write() -> None:
+    coordinator = ongoing()
+    coordinator.end()
+    before = len(coordinator.log)
+    assert coordinator.enrol(A, epoch=1).error is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert len(coordinator.log) == before
+
+
+def test_an_id_that_nobody_knows_is_forgotten_once_more_before_that_is_told() -> None:
+    coordinator = Coordinator()
+    assert coordinator.end().error is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert [record.value for record in coordinator.log] == [None]
+
+
+def test_a_leader_is_refused_like_a_producer() -> None:
+    coordinator = ongoing()
+    before = len(coordinator.log)
+    for partition, error, written in (A, ErrorCode.NONE, 0), (C, ErrorCode.TRANSACTION_ABORTABLE, 1):
+        told = Told()
+        coordinator.take(coordinator.machine.verify_surely("pay", ProducerIdentity(9, 0), [partition], told))
+        assert told.heard == {partition: error}
+        assert len(coordinator.log) == before + written
