@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,8 +15,10 @@ from waiting import wait_until
 
 from sskafka.cli.commands import app
 from sskafka.client.config import ConnectionConfig
+from sskafka.client.errors import UnknownTopicError
 from sskafka.client.transactions import Transaction, add_partitions, describe, end
 from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector import commit_log
 from sskafka.pipelines.connector.commit_log import CommitLog
 from sskafka.pipelines.connector.commit_protocol import Attempt
 from sskafka.pipelines.connector.committing import Committer, cluster_committer, prefix_of
@@ -385,3 +388,21 @@ def test_what_a_query_decided_under_the_prefix_of_an_earlier_version_counts(
     query.commit(SECOND, 4, query.write(SECOND, 0, 99))  # is in the topic already
     query.commit(SECOND, 5, query.write(SECOND, 0, 5))
     assert query.seen(1) == [5]
+
+
+def test_a_broker_that_has_not_heard_of_the_control_topic_does_not_make_the_query_begin_anew(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query.commit(FIRST, 0, query.write(FIRST, 0, 1))
+    asked = commit_log.list_offsets
+    answers = iter([UnknownTopicError("there is no topic")])
+
+    async def stale(*arguments: Any, **options: Any) -> Any:
+        for error in answers:
+            raise error
+        return await asked(*arguments, **options)
+
+    monkeypatch.setattr(commit_log, "list_offsets", stale)
+    found = query.log().read()
+    assert found is not None
+    assert found.batch == 0

@@ -188,7 +188,7 @@ def check_connect(address: str) -> None:
 def check_conf(conf: Mapping[str, str]) -> None:
     if conf.get("spark.speculation", "false").lower() == "true":
         raise SparkSettingError(
-            "spark.speculation=true runs a task twice at once; both would write with one transactional id. Use false"
+            "spark.speculation=true runs tasks twice at once: sinks write records twice and drop one copy. Use false"
         )
 
 

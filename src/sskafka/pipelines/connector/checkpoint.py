@@ -10,6 +10,7 @@ Spark may reach a file system that this process does not.
 import hashlib
 import json
 import logging
+import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -19,11 +20,15 @@ _LINES_BEFORE_OFFSETS = 2
 
 
 def place_of(location: str) -> str:
-    """The location in one spelling, to compare it with another; empty where it is not known."""
+    """The location in one spelling, to compare it with another; empty where it is not known.
+
+    Tasks ask this too, on other hosts: nothing is looked up, and a relative path says nothing."""
     if not location:
         return ""
     path = _local_path(location)
-    return location.rstrip("/") if path is None else f"file:{path.resolve()}"
+    if path is None:
+        return location.rstrip("/")
+    return f"file:{os.path.normpath(path)}" if path.is_absolute() else ""
 
 
 def query_id_of(location: str) -> str | None:

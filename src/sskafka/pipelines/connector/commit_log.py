@@ -71,13 +71,24 @@ class CommitLog:
 
     def _found(self, end: Callable[[], Coroutine[Any, Any, int]]) -> Decision | None:
         partition, cluster = self._partition, self._session.cluster
-        try:
-            first = self._session.run(list_offsets(cluster, {partition: EARLIEST}))[partition].offset
-            last = self._session.run(end())
-        except UnknownTopicError:
-            create_topics(self._session, [NewTopic(partition.topic, 1, configs={"cleanup.policy": "compact"})])
-            return None
+        deadline_ms = cluster.deadline_ms()
+        while True:
+            try:
+                first = self._session.run(list_offsets(cluster, {partition: EARLIEST}))[partition].offset
+                last = self._session.run(end())
+                break
+            except UnknownTopicError:
+                if self._is_created_now():
+                    return None
+                if cluster.clock.monotonic_ms() >= deadline_ms:
+                    raise
+            self._session.run(asyncio.sleep(_SETTLED_POLL_S))
         return self._last_of(self._prefix, first, last) or self._of_an_earlier_version(first, last)
+
+    def _is_created_now(self) -> bool:
+        """False where it exists: the broker that was asked has not heard of it yet, and it may hold decisions."""
+        topic = NewTopic(self._partition.topic, 1, configs={"cleanup.policy": "compact"})
+        return bool(create_topics(self._session, [topic]))
 
     def _of_an_earlier_version(self, first: int, end_offset: int) -> Decision | None:
         name = self._options.transactional_id_prefix

@@ -16,14 +16,15 @@ from sskafka.pipelines.connector.planning import ClusterSession
 REPLICAS_MAX = 3
 
 
-def create_topics(session: ClusterSession, topics: Sequence[NewTopic]) -> None:
-    """Create those that are missing; topics that exist are left as they are."""
+def create_topics(session: ClusterSession, topics: Sequence[NewTopic]) -> list[str]:
+    """Create those that are missing, and return their names; topics that exist are left as they are."""
     brokers = len(session.run(session.cluster.retrying(session.cluster.brokers)))
     wanted = [replicated(topic, brokers) for topic in topics]
     outcomes = session.run(Admin(session.cluster).create_topics(wanted))
     for outcome in outcomes.values():
         if isinstance(outcome, KafkaError) and outcome.code != ErrorCode.TOPIC_ALREADY_EXISTS:
             raise outcome
+    return [name for name, outcome in outcomes.items() if not isinstance(outcome, KafkaError)]
 
 
 def replicated(topic: NewTopic, brokers: int) -> NewTopic:
