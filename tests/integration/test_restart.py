@@ -102,7 +102,9 @@ def test_topics_partitions_and_settings(start_broker: StartBroker, unclean: bool
     broker = start_broker()
     with Connection(broker.bootstrap) as connection:
         topic_id = connection.create_topic("grown", 2, retention_ms=86_400_000, segment_bytes=1_000_000)
-        growth = CreatePartitionsRequest(topics=[CreatePartitionsTopic("grown", count=5)], timeout_ms=5000)
+        growth = CreatePartitionsRequest(
+            topics=[CreatePartitionsTopic("grown", count=5, assignments=None)], timeout_ms=5000
+        )
         assert connection.call(growth, version=3).results[0].error_code == 0
         changes = [AlterableConfig("max.message.bytes", "4321"), AlterableConfig("retention.ms", "86400000")]
         resource = AlterConfigsResource(TOPIC_RESOURCE, "grown", changes)

@@ -16,28 +16,33 @@ def automatic_assignments(
     try:
         return place_replicas(image.brokers.values(), partitions, replication_factor, random_start)
     except PlacementError as error:
-        raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, str(error)) from error
+        text = f"Unable to replicate the partition {replication_factor} time(s): {error}"
+        raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, text) from error
 
 
 def check_assignment(image: ClusterImage, replicas: Sequence[int], replication_factor: int | None) -> tuple[int, ...]:
     """What a client assigned to a new partition; raises KafkaError where it cannot be."""
     check_replicas(image, replicas)
     if replication_factor is not None and len(replicas) != replication_factor:
-        raise _invalid(f"the assignment {list(replicas)} has another replication factor than {replication_factor}")
+        raise _invalid(
+            f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
+            f"consistent with previous partitions, which have {replication_factor} replica(s)."
+        )
     if not any(image.is_active(replica) for replica in replicas):
-        raise _invalid(f"no broker of the assignment {list(replicas)} is active")
+        raise _invalid("All brokers specified in the manual partition assignment are fenced or in controlled shutdown.")
     return tuple(replicas)
 
 
 def check_replicas(image: ClusterImage, replicas: Sequence[int]) -> None:
     """Raises KafkaError unless these are registered brokers, each named once."""
     if not replicas:
-        raise _invalid("the assignment of a partition is empty")
-    if len(set(replicas)) != len(replicas):
-        raise _invalid(f"the assignment {list(replicas)} names a broker twice")
-    unknown = sorted(set(replicas) - image.brokers.keys())
-    if unknown:
-        raise _invalid(f"the assignment {list(replicas)} names brokers that are not registered: {unknown}")
+        raise _invalid("The manual partition assignment includes an empty replica list.")
+    for broker_id in sorted(replicas):
+        if broker_id not in image.brokers:
+            text = f"The manual partition assignment includes broker {broker_id}, but no such broker is registered."
+            raise _invalid(text)
+        if replicas.count(broker_id) > 1:
+            raise _invalid(f"The manual partition assignment includes the broker {broker_id} more than once.")
 
 
 def partition_record(image: ClusterImage, topic_id: Uuid, partition: int, replicas: Sequence[int]) -> PartitionRecord:

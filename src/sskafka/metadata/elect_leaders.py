@@ -9,6 +9,7 @@ from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partition_change import Election, plan_change
 from sskafka.metadata.partition_image import PartitionImage
 from sskafka.metadata.records import MetadataRecord, PartitionChangeRecord
+from sskafka.model.error_texts import error_text
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
 from sskafka.wire.messages.elect_leaders import (
@@ -55,7 +56,7 @@ def _elect(
     topic = rules.image.topics_by_name.get(topic_name)
     try:
         if topic is None or number not in topic.partitions:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic_name}-{number}")
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _unknown_text(topic, topic_name))
         elect = preferred_leader_change if election_type == ElectionType.PREFERRED else _unclean_leader_change
         records.append(elect(rules, topic, number))
     except KafkaError as error:
@@ -63,11 +64,15 @@ def _elect(
     return PartitionResult(number, error_message=None)
 
 
+def _unknown_text(topic: TopicImage | None, topic_name: str) -> str:
+    return f"No such topic as {topic_name}" if topic is None else error_text(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
 def preferred_leader_change(rules: ElectionRules, topic: TopicImage, number: int) -> PartitionChangeRecord:
     """Raises KafkaError where the preferred replica leads already, or cannot."""
     state = topic.partitions[number]
     if state.leader == state.preferred_leader:
-        raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "the preferred replica leads already")
+        raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, error_text(ErrorCode.ELECTION_NOT_NEEDED))
     record = plan_change(rules, topic, number, state, election=Election.PREFERRED)
     if record is None or record.leader != state.preferred_leader:
         message = f"the preferred replica {state.preferred_leader} is not available or not in sync"
@@ -78,7 +83,7 @@ def preferred_leader_change(rules: ElectionRules, topic: TopicImage, number: int
 def _unclean_leader_change(rules: ElectionRules, topic: TopicImage, number: int) -> PartitionChangeRecord:
     state: PartitionImage = topic.partitions[number]
     if state.has_leader:
-        raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, f"the partition is led by {state.leader}")
+        raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, error_text(ErrorCode.ELECTION_NOT_NEEDED))
     record = plan_change(rules, topic, number, state, election=Election.UNCLEAN)
     if record is None:
         message = f"none of the replicas {list(state.replicas)} is available"

@@ -42,9 +42,12 @@ def stripe(brokers: Sequence[BrokerRegistration]) -> list[BrokerRegistration]:
 
 def _check_enough(unfenced: int, usable: int, replication_factor: int) -> None:
     if unfenced == 0:
-        raise PlacementError("all brokers are fenced or in controlled shutdown")
+        raise PlacementError("All brokers are currently fenced or in controlled shutdown.")
     if replication_factor > usable:
-        raise PlacementError(f"replication factor {replication_factor} needs more brokers than the {usable} there are")
+        raise PlacementError(
+            f"The target replication factor of {replication_factor} cannot be reached because only {usable} broker(s) "
+            "are registered or some brokers have all their log directories cordoned."
+        )
 
 
 def _place_one(

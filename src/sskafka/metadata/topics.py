@@ -9,8 +9,17 @@ from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.records import RESOURCE_TOPIC, ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
 from sskafka.model.config_description import describe_topic
+from sskafka.model.error_texts import error_text
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, Uuid, topic_name_problem, uuid_text
+from sskafka.model.ids import (
+    METADATA_TOPIC,
+    METADATA_TOPIC_ID,
+    TOPIC_NAME_LENGTH_MAX,
+    ZERO_UUID,
+    Uuid,
+    topic_name_problem,
+    uuid_text,
+)
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings, validate_topic_configs
 from sskafka.wire.messages.create_topics import (
@@ -28,6 +37,7 @@ from sskafka.wire.messages.delete_topics import (
 )
 
 PARTITIONS_PER_REQUEST_MAX = 10_000
+TOO_MANY_PARTITIONS = "Excessively large number of partitions per request."
 USE_DEFAULT = -1
 
 
@@ -43,7 +53,7 @@ def create_topics(
     for topic in _once_by_name(request.topics):
         try:
             if names[topic.name] > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "the request names the topic more than once")
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             created, result = draft.create(topic)
         except KafkaError as error:
             results.append(CreatableTopicResult(topic.name, error_code=error.code, error_message=str(error)))
@@ -61,7 +71,7 @@ def delete_topics(
     records: list[MetadataRecord] = []
     results: list[DeletableTopicResult] = []
     wanted = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
-    for state in wanted:
+    for state in {(state.name, state.topic_id): state for state in wanted}.values():
         try:
             topic = _deletable(image, state, wanted, settings)
         except KafkaError as error:
@@ -97,8 +107,7 @@ class _Draft:
         assignments = self._assignments(topic)
         self._partitions += len(assignments)
         if self._partitions > PARTITIONS_PER_REQUEST_MAX:
-            message = f"one request creates at most {PARTITIONS_PER_REQUEST_MAX} partitions"
-            raise KafkaError(ErrorCode.POLICY_VIOLATION, message)
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
         self._new_names.add(topic.name)
         topic_id = new_topic_id(self._image, self._random)
         records = list(self._records(topic.name, topic_id, overrides, assignments))
@@ -106,11 +115,11 @@ class _Draft:
 
     def _check_name(self, name: str) -> None:
         if name in self._image.topics_by_name:
-            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} exists already")
-        problem = topic_name_problem(name)
-        if problem is None and name == METADATA_TOPIC:
-            problem = f"{METADATA_TOPIC} is kept by the quorum itself"
-        problem = problem or self._collision(name)
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        if name == METADATA_TOPIC:
+            message = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
+            raise KafkaError(ErrorCode.INVALID_REQUEST, message)
+        problem = _name_problem(name) or self._collision(name)
         if problem is not None:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
 
@@ -121,7 +130,7 @@ class _Draft:
         flat = name.replace(".", "_")
         for other in (*self._image.topics_by_name, *self._new_names):
             if other.replace(".", "_") == flat:
-                return f"topic {name!r} collides with {other!r}: dots and underscores count as the same"
+                return f"Topic '{name}' collides with existing topic: {other}"
         return None
 
     def _assignments(self, topic: CreatableTopic) -> list[tuple[int, ...]]:
@@ -130,22 +139,31 @@ class _Draft:
         partitions = self._default(topic.num_partitions, "num.partitions")
         replication_factor = self._default(topic.replication_factor, "default.replication.factor")
         if partitions <= 0:
-            raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{partitions} is no number of partitions")
+            message = "Number of partitions was set to an invalid non-positive value."
+            raise KafkaError(ErrorCode.INVALID_PARTITIONS, message)
         if partitions > PARTITIONS_PER_REQUEST_MAX:
-            message = f"one request creates at most {PARTITIONS_PER_REQUEST_MAX} partitions"
-            raise KafkaError(ErrorCode.POLICY_VIOLATION, message)
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
         if replication_factor <= 0:
-            raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, f"{replication_factor} is no replication factor")
+            message = "Replication factor must be larger than 0, or -1 to use the default value."
+            raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
         start = int.from_bytes(self._random(2), "big")
         return automatic_assignments(self._image, range(partitions), replication_factor, start)
 
     def _manual_assignments(self, topic: CreatableTopic) -> list[tuple[int, ...]]:
-        if topic.num_partitions != USE_DEFAULT or topic.replication_factor != USE_DEFAULT:
-            message = "with an assignment, the numbers of partitions and replicas must be -1"
+        if topic.replication_factor != USE_DEFAULT:
+            message = "A manual partition assignment was specified, but replication factor was not set to -1."
             raise KafkaError(ErrorCode.INVALID_REQUEST, message)
-        given = {item.partition_index: item.broker_ids for item in topic.assignments}
-        if len(given) != len(topic.assignments) or set(given) != set(range(len(given))):
-            message = "the assignment must name each partition from 0 on once"
+        if topic.num_partitions != USE_DEFAULT:
+            message = "A manual partition assignment was specified, but numPartitions was not set to -1."
+            raise KafkaError(ErrorCode.INVALID_REQUEST, message)
+        given: dict[int, list[int]] = {}
+        for item in topic.assignments:
+            if item.partition_index in given:
+                message = f"Found multiple manual partition assignments for partition {item.partition_index}"
+                raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+            given[item.partition_index] = item.broker_ids
+        if set(given) != set(range(len(given))):
+            message = "partitions should be a consecutive 0-based integer sequence"
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
         replication_factor = len(given[0])
         return [check_assignment(self._image, given[index], replication_factor) for index in range(len(given))]
@@ -181,6 +199,21 @@ class _Draft:
         )
 
 
+def _name_problem(name: str) -> str | None:
+    """Why `name` cannot be a topic's name, in Kafka's words."""
+    if topic_name_problem(name) is None:
+        return None
+    if not name:
+        reason = "the empty string is not allowed"
+    elif name in {".", ".."}:
+        reason = f"'{name}' is not allowed"
+    elif len(name) > TOPIC_NAME_LENGTH_MAX:
+        reason = f"the length of '{name}' is longer than the max allowed length {TOPIC_NAME_LENGTH_MAX}"
+    else:
+        reason = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    return f"Topic name is invalid: {reason}"
+
+
 def _once_by_name(topics: list[CreatableTopic]) -> list[CreatableTopic]:
     return list({topic.name: topic for topic in topics}.values())
 
@@ -198,14 +231,17 @@ def _deletable(
     image: ClusterImage, state: DeleteTopicState, wanted: list[DeleteTopicState], settings: Settings
 ) -> TopicImage:
     if not settings["delete.topic.enable"]:
-        raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false")
-    if (state.name is None) == (state.topic_id == ZERO_UUID):
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "name a topic by its name or by its id, not by both")
+        raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
+    if state.name is None and state.topic_id == ZERO_UUID:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+    if state.name is not None and state.topic_id != ZERO_UUID:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+    if wanted.count(state) > 1:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Duplicate topic {'id' if state.name is None else 'name'}.")
     topic = image.topics_by_id.get(state.topic_id) if state.name is None else image.topics_by_name.get(state.name)
-    if topic is None and state.name is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {uuid_text(state.topic_id)}")
     if topic is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {state.name!r}")
+        unknown = ErrorCode.UNKNOWN_TOPIC_ID if state.name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        raise KafkaError(unknown, error_text(unknown))
     if sum(other.name == topic.name or other.topic_id == topic.topic_id for other in wanted) > 1:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "the request names the topic more than once")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "The provided topic name maps to an ID that was already supplied.")
     return topic

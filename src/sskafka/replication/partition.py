@@ -296,7 +296,7 @@ class Partition:
     def check_leader_epoch(self, current_leader_epoch: int, from_any_replica: bool = False) -> None:
         """Compare what the client believes with what this broker knows."""
         leadership = self.leadership
-        if current_leader_epoch != UNKNOWN_EPOCH:
+        if current_leader_epoch >= 0:
             if current_leader_epoch < leadership.leader_epoch:
                 raise FencedLeaderEpochError(f"{self.topic_partition} is in epoch {leadership.leader_epoch}")
             if current_leader_epoch > leadership.leader_epoch:

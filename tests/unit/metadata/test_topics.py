@@ -88,7 +88,7 @@ def test_defaults_of_the_broker_fill_in_for_minus_one() -> None:
         (new_topic(".."), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (new_topic("a/b"), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (new_topic("x" * 250), ErrorCode.INVALID_TOPIC_EXCEPTION),
-        (new_topic("__cluster_metadata"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (new_topic("__cluster_metadata"), ErrorCode.INVALID_REQUEST),
         (new_topic("here"), ErrorCode.TOPIC_ALREADY_EXISTS),
         (new_topic("a_b"), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (new_topic("t", retention_ms="soon"), ErrorCode.INVALID_CONFIG),

@@ -15,8 +15,8 @@ from sskafka.wire.codec import decode, encode
 from sskafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 
-@pytest.mark.parametrize(("version", "name"), [(10, ""), (11, ""), (12, None), (13, None)])
-def test_an_unknown_topic_id_is_answered_also_where_a_topic_must_have_a_name(version: int, name: str | None) -> None:
+@pytest.mark.parametrize(("version", "name"), [(12, None), (13, None)])
+def test_an_unknown_topic_id_is_answered_without_a_name(version: int, name: str | None) -> None:
     view = ClusterView("cluster", ClusterImage, lambda: 1)
     handler = MetadataHandler(view, SimpleNamespace(automatic=False))  # type: ignore[arg-type]
     connection: Any = SimpleNamespace(authorizer=AllowAll(), principal="User:me", listener_name="PLAINTEXT")

@@ -32,13 +32,7 @@ class ClusterHandler:
 
     def describe_cluster(self, message: DescribeClusterRequest, request: Request) -> DescribeClusterResponse:
         if message.endpoint_type != self._endpoint_type:
-            is_known = message.endpoint_type in {BROKERS, CONTROLLERS}
-            wrong = "MISMATCHED_ENDPOINT_TYPE" if is_known else "UNSUPPORTED_ENDPOINT_TYPE"
-            return DescribeClusterResponse(
-                error_code=ErrorCode[wrong],
-                error_message="this listener knows brokers or controllers, but not those that were asked for",
-                endpoint_type=message.endpoint_type,
-            )
+            return _refused(message.endpoint_type, self._endpoint_type)
         rights = request.rights_on_cluster() if message.include_cluster_authorized_operations else NOT_ASKED
         return DescribeClusterResponse(
             endpoint_type=self._endpoint_type,
@@ -55,3 +49,15 @@ class ClusterHandler:
             DescribeClusterBroker(broker.broker_id, broker.host, broker.port, broker.rack, broker.fenced)
             for broker in self._view.brokers(request.listener_name, message.include_fenced_brokers)
         ]
+
+
+def _refused(asked: int, here: int) -> DescribeClusterResponse:
+    names = {BROKERS: "BROKER", CONTROLLERS: "CONTROLLER"}
+    if asked in names:
+        text = (
+            f"The request was sent to an endpoint of type {names[here]}, but we wanted an endpoint of type "
+            f"{names[asked]}"
+        )
+        return DescribeClusterResponse(error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE, error_message=text)
+    text = f"Unsupported endpoint type {asked}"
+    return DescribeClusterResponse(error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, error_message=text)

@@ -16,7 +16,7 @@ from sskafka.replication.timer_wheel import Timer, TimerWheel
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.handlers.fetch_readers import ConsumerReader, FollowerReader, Reader
 from sskafka.servers.kafka.handlers.fetch_session import Target, Topic
-from sskafka.servers.kafka.handlers.fetch_sessions import FetchContext, FetchSessions
+from sskafka.servers.kafka.handlers.fetch_sessions import NO_SESSION, FetchContext, FetchSessions
 from sskafka.servers.kafka.registry import Handler
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
@@ -60,7 +60,7 @@ class FetchHandler:
         try:
             context = self._sessions.context_of(fetch, uses_topic_ids, self._clock.monotonic_ms())
         except KafkaError as error:
-            return encode_fetch_response(request.version, request.correlation_id, 0, error.code, fetch.session_id, [])
+            return encode_fetch_response(request.version, request.correlation_id, 0, error.code, NO_SESSION, [])
         reader: Reader
         if fetch.replica_id >= 0:
             reader = FollowerReader(self._replicas, request, fetch, context.follower_session)

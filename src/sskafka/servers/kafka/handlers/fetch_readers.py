@@ -215,4 +215,13 @@ def failed(replicas: ReplicaManager, target: Target, error: Exception) -> Fetche
         leadership = replicas.leadership_of(target.topic, target.index)
         if leadership is not None:
             tags = PartitionTags(current_leader=CurrentLeader(leadership.leader_id, leadership.leader_epoch))
-    return FetchedPartition(target.index, code, NO_OFFSET, NO_OFFSET, NO_OFFSET, None, NO_REPLICA, 0, (), tags)
+    aborted = () if code in _UNREADABLE else None  # as Kafka has it
+    return FetchedPartition(target.index, code, NO_OFFSET, NO_OFFSET, NO_OFFSET, aborted, NO_REPLICA, 0, (), tags)
+
+
+_UNREADABLE = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+}
+"""Errors of partitions that no log was looked at for."""

@@ -22,7 +22,7 @@ from sskafka.wire.messages.metadata import (
 )
 
 ALL_TOPICS_IF_EMPTY = 0  # in version 0 an empty list means every topic
-NO_NAME_FROM = 12  # requests may leave out a topic's name two versions earlier
+IDS_FROM = 12  # requests have a place for ids two versions earlier, but brokers did not answer them
 
 
 class MetadataHandler:
@@ -34,6 +34,8 @@ class MetadataHandler:
         registry.add_message(ApiKey.METADATA, self.metadata)
 
     def metadata(self, message: MetadataRequest, request: Request) -> MetadataResponse:
+        if request.version < IDS_FROM and any(_is_by_id(asked) for asked in message.topics or ()):
+            return _ids_refused(message.topics or [])
         if message.topics is None or (not message.topics and request.version == ALL_TOPICS_IF_EMPTY):
             topics = self._all_topics(message, request)
         else:
@@ -85,8 +87,7 @@ class MetadataHandler:
         if asked.name is None or asked.topic_id != ZERO_UUID:
             topic = image.topics_by_id.get(asked.topic_id)
             if topic is None or not request.may_on_topic(Operation.DESCRIBE, topic.name):
-                name = None if request.version >= NO_NAME_FROM else ""
-                return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, name, asked.topic_id)
+                return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, asked.topic_id)
             return self._describe(topic, message, request)
         if not request.may_on_topic(Operation.DESCRIBE, asked.name):
             return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, asked.name)
@@ -95,19 +96,26 @@ class MetadataHandler:
         topic = image.topics_by_name.get(asked.name)
         if topic is None:
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            return MetadataResponseTopic(unknown, asked.name, is_internal=asked.name in INTERNAL_TOPICS)
+            return MetadataResponseTopic(
+                unknown,
+                asked.name,
+                is_internal=asked.name in INTERNAL_TOPICS,
+                topic_authorized_operations=self._topic_rights(asked.name, message, request),
+            )
         return self._describe(topic, message, request)
 
     def _describe(self, topic: TopicImage, message: MetadataRequest, request: Request) -> MetadataResponseTopic:
-        rights = request.rights_on_topic(topic.name) if message.include_topic_authorized_operations else NOT_ASKED
         return MetadataResponseTopic(
             ErrorCode.NONE,
             topic.name,
             topic.topic_id,
             topic.name in INTERNAL_TOPICS,
             [self._describe_partition(index, topic.partitions[index]) for index in sorted(topic.partitions)],
-            rights,
+            self._topic_rights(topic.name, message, request),
         )
+
+    def _topic_rights(self, name: str, message: MetadataRequest, request: Request) -> int:
+        return request.rights_on_topic(name) if message.include_topic_authorized_operations else NOT_ASKED
 
     def _describe_partition(self, index: int, partition: PartitionImage) -> MetadataResponsePartition:
         return MetadataResponsePartition(
@@ -119,6 +127,15 @@ class MetadataHandler:
             list(partition.isr),
             self._view.offline_replicas(partition),
         )
+
+
+def _is_by_id(asked: MetadataRequestTopic) -> bool:
+    return asked.name is None or asked.topic_id != ZERO_UUID
+
+
+def _ids_refused(asked: list[MetadataRequestTopic]) -> MetadataResponse:
+    topics = [MetadataResponseTopic(ErrorCode.INVALID_REQUEST, topic.name or "", topic.topic_id) for topic in asked]
+    return MetadataResponse(topics=topics)
 
 
 def _once_each(asked: list[MetadataRequestTopic]) -> Iterable[MetadataRequestTopic]:

@@ -1,5 +1,6 @@
 """Questions about offsets: by time and by leader epoch."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from sskafka.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 from sskafka.wire.messages.offset_for_leader_epoch import (
@@ -27,6 +29,15 @@ from sskafka.wire.messages.offset_for_leader_epoch import (
 )
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
+NEVER = 1 << 15
+FIRST_VERSIONS_OF_SPECIAL_TIMESTAMPS = {
+    LATEST: 0,
+    EARLIEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
 READ_COMMITTED = 1
 NOTHING = -1
 FIRST_VERSION_WITH_EPOCH = 4
@@ -57,12 +68,20 @@ class OffsetHandlers:
                 lambda code: ListOffsetsPartitionResponse(index, code),
             )
 
-        return ListOffsetsResponse(
-            topics=[
-                ListOffsetsTopicResponse(topic.name, [answer(topic.name, asked) for asked in topic.partitions])
-                for topic in message.topics
-            ]
-        )
+        def answers(topic: ListOffsetsTopic) -> ListOffsetsTopicResponse:
+            by_index = {asked.partition_index: asked for asked in topic.partitions}
+            counts = Counter(asked.partition_index for asked in topic.partitions)
+            return ListOffsetsTopicResponse(
+                topic.name,
+                [
+                    answer(topic.name, asked)
+                    if counts[index] == 1
+                    else ListOffsetsPartitionResponse(index, ErrorCode.INVALID_REQUEST)
+                    for index, asked in by_index.items()
+                ],
+            )
+
+        return ListOffsetsResponse(topics=[answers(topic) for topic in message.topics])
 
     def offset_for_leader_epoch(
         self, message: OffsetForLeaderEpochRequest, request: Request
@@ -106,11 +125,22 @@ def _visible_end(partition: Partition, committed: bool, may_see_all: bool) -> in
 def _find_offset(
     partition: Partition, asked: ListOffsetsPartition, end_offset: int, version: int
 ) -> ListOffsetsPartitionResponse:
+    if asked.timestamp < 0 and version < FIRST_VERSIONS_OF_SPECIAL_TIMESTAMPS.get(asked.timestamp, NEVER):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     partition.check_leader_epoch(asked.current_leader_epoch)
     timestamp, offset = _look_up(partition, asked.timestamp, end_offset, version)
     has_epoch = offset != NOTHING and version >= FIRST_VERSION_WITH_EPOCH
-    epoch = partition.log.epochs.epoch_of(offset) if has_epoch else NOTHING
+    epoch = _epoch_of(partition, offset) if has_epoch else NOTHING
     return ListOffsetsPartitionResponse(asked.partition_index, ErrorCode.NONE, timestamp, offset, epoch)
+
+
+def _epoch_of(partition: Partition, offset: int) -> int:
+    """The epoch of the offset; at the end of a log without records it is that of the leader, who will write there."""
+    epoch = partition.log.epochs.epoch_of(offset)
+    leader = partition.leader
+    if epoch == NOTHING and leader is not None and offset == partition.log.log_end_offset:
+        return leader.leader_epoch
+    return epoch
 
 
 def _look_up(partition: Partition, timestamp: int, end_offset: int, version: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ limit 3    a-0 a-1 a-2 | a-3 b-0 b-1 | b-2        next cursors: (a, 3), (b, 2), 
 
 from sskafka.metadata.image import TopicImage
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import INTERNAL_TOPICS
+from sskafka.model.ids import INTERNAL_TOPICS, topic_name_problem
 from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.registry import Registry
@@ -29,6 +29,9 @@ class TopicPartitionsHandler:
         registry.add_message(ApiKey.DESCRIBE_TOPIC_PARTITIONS, self.describe)
 
     def describe(self, message: DescribeTopicPartitionsRequest, request: Request) -> DescribeTopicPartitionsResponse:
+        if message.cursor is not None and message.cursor.partition_index < 0:
+            refused = [DescribeTopicPartitionsResponseTopic(ErrorCode.INVALID_REQUEST, t.name) for t in message.topics]
+            return DescribeTopicPartitionsResponse(topics=refused)
         response = DescribeTopicPartitionsResponse()
         room = max(1, min(message.response_partition_limit, self._page_partitions_max))
         for name in self._names(message, request):
@@ -60,7 +63,11 @@ class TopicPartitionsHandler:
         if not request.may_on_topic(Operation.DESCRIBE, name):
             return DescribeTopicPartitionsResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name), None
         if topic is None:
-            return DescribeTopicPartitionsResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name), None
+            is_named = topic_name_problem(name) is None
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_named else ErrorCode.INVALID_TOPIC_EXCEPTION
+            unknown = DescribeTopicPartitionsResponseTopic(code, name, is_internal=name in INTERNAL_TOPICS)
+            unknown.topic_authorized_operations = request.rights_on_topic(name)
+            return unknown, None
         indexes = [index for index in sorted(topic.partitions) if index >= start]
         described = DescribeTopicPartitionsResponseTopic(
             ErrorCode.NONE,
