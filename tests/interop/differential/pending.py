@@ -3,19 +3,15 @@
 _BY_AREA = {
     "apis": (
         "api_versions.api_lists",
-        "topics.automatic_creation",
-        "topics.creation",
         "topics.deletion",
         "topics.description",
         "topics.growth",
         "topics.names",
         "produce.bad_batches",
         "produce.bad_requests",
-        "produce.compacted_topic",
         "produce.topic_settings",
         "produce.idempotent_producers",
         "cluster.cluster",
-        "cluster.coordinators",
         "cluster.features",
         "cluster.quorum",
     ),
@@ -26,7 +22,6 @@ _BY_AREA = {
         "fetch.sessions",
         "fetch.wrong_targets",
         "offsets.by_timestamp",
-        "offsets.deleted_records",
         "cluster.log_directories",
     ),
     "groups": (
