@@ -63,13 +63,13 @@ class CommitLog:
 
     def read(self) -> Decision | None:
         """The query's last decision. Waits for every write that is under way in the topic."""
-        return self._found(self._settled_end)
+        return self._found(self._settled_end, changes=True)
 
     def peek(self) -> Decision | None:
-        """The last decision that is visible now; a newer one may be about to appear."""
-        return self._found(partial(self._end, _READ_COMMITTED))
+        """The last decision that is visible now; a newer one may be about to appear. Changes nothing."""
+        return self._found(partial(self._end, _READ_COMMITTED), changes=False)
 
-    def _found(self, end: Callable[[], Coroutine[Any, Any, int]]) -> Decision | None:
+    def _found(self, end: Callable[[], Coroutine[Any, Any, int]], *, changes: bool) -> Decision | None:
         partition, cluster = self._partition, self._session.cluster
         deadline_ms = cluster.deadline_ms()
         while True:
@@ -78,26 +78,26 @@ class CommitLog:
                 last = self._session.run(end())
                 break
             except UnknownTopicError:
-                if self._is_created_now():
+                if not changes or self._is_created_now():
                     return None
                 if cluster.clock.monotonic_ms() >= deadline_ms:
                     raise
             self._session.run(asyncio.sleep(_SETTLED_POLL_S))
-        return self._last_of(self._prefix, first, last) or self._of_an_earlier_version(first, last)
+        return self._last_of(self._prefix, first, last) or self._of_an_earlier_version(first, last, changes=changes)
 
     def _is_created_now(self) -> bool:
         """False where it exists: the broker that was asked has not heard of it yet, and it may hold decisions."""
         topic = NewTopic(self._partition.topic, 1, configs={"cleanup.policy": "compact"})
         return bool(create_topics(self._session, [topic]))
 
-    def _of_an_earlier_version(self, first: int, end_offset: int) -> Decision | None:
+    def _of_an_earlier_version(self, first: int, end_offset: int, *, changes: bool) -> Decision | None:
         name = self._options.transactional_id_prefix
         if not name or name == self._prefix:
             return None
         found = self._last_of(name, first, end_offset)
         if found is None or found.query_id != self._query_id:
             return None
-        if not self.earlier_prefix:  # a driver of that version must not decide under its own prefix any more
+        if changes and not self.earlier_prefix:  # a driver of that version must not decide under its prefix any more
             self.earlier_prefix = name
             self._session.run(begin(self._session.cluster, f"{name}-driver", DRIVER_TIMEOUT_MS))
             return self.read()
