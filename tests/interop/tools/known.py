@@ -4,7 +4,7 @@ from tools.commands import Call
 
 KNOWN: dict[tuple[str, str], str] = {
     ("kafka-configs", "--all --entity-type brokers"): "settings of SSKafka's own, and the defaults of ADR 0006",
-    ("kafka-configs", "broker-loggers"): "each system has its own loggers",
+    ("kafka-configs", "--describe --entity-type broker-loggers"): "each system has its own loggers",
     (
         "kafka-dump-log",
         ".index --verify",

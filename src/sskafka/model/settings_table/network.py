@@ -11,7 +11,8 @@ READ_ONLY, PER_BROKER, CLUSTER_WIDE = Update.READ_ONLY, Update.PER_BROKER, Updat
 # fmt: off
 NETWORK = (
     Setting("listeners", LIST, ("PLAINTEXT://:9092",), None, PER_BROKER, HIGH,
-            "Addresses to listen on, NAME://host:port each; no host means every interface, port 0 any free port."),
+            "Addresses to listen on, NAME://host:port each; no host means every interface, port 0 any free "
+            "port. Unlike Apache Kafka, a running broker refuses a change."),
     Setting("advertised.listeners", LIST, None, None, READ_ONLY, HIGH,
             "Addresses that clients are told to use, where they differ from the listeners."),
     Setting("listener.security.protocol.map", STRING,
