@@ -29,6 +29,11 @@ from sskafka.wire.messages.alter_replica_log_dirs import (
 )
 from sskafka.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from sskafka.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from sskafka.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
 TOPIC = "spread"
 
@@ -335,3 +340,44 @@ def stored_values(directory: Path) -> list[bytes | None]:
     return [
         record.value for position, header in iter_headers(data) for record in decode_records(data, header, position)
     ]
+
+
+def test_a_cordoned_directory_gets_no_new_replicas(start_broker: StartBroker, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    broker = start_broker({"log.dirs": f"{first},{second}", "cordoned.log.dirs": str(first)})
+    with Connection(broker.bootstrap) as connection:
+        assert cordoned(connection) == {str(first): True, str(second): False}
+        connection.create_topic("fenced", 4)
+        assert set(homes(connection, "fenced")[0]) == {(str(second), False)}
+        assert {path for places in homes(connection, "fenced").values() for path, _ in places} == {str(second)}
+        assert move(connection, first, topic="fenced") == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        set_cordoned(connection, str(second))
+        wait_until(lambda: cordoned(connection) == {str(first): False, str(second): True}, "the setting is taken over")
+        connection.create_topic("elsewhere", 4)
+        assert {path for places in homes(connection, "elsewhere").values() for path, _ in places} == {str(first)}
+
+
+def test_a_broker_whose_directories_are_all_cordoned_gets_no_new_replicas(start_broker: StartBroker) -> None:
+    with Connection(start_broker({"broker.heartbeat.interval.ms": 200}).bootstrap) as connection:
+        set_cordoned(connection, "*")
+
+        def is_refused() -> bool:
+            wanted = CreatableTopic("nowhere", num_partitions=1, replication_factor=1)
+            (result,) = connection.call(CreateTopicsRequest([wanted], validate_only=True), version=7).topics
+            return bool(result.error_code == ErrorCode.INVALID_REPLICATION_FACTOR)
+
+        wait_until(is_refused, "the controller has heard of it")
+        set_cordoned(connection, "")
+        wait_until(lambda: not is_refused(), "the broker takes replicas again")
+
+
+def cordoned(connection: Connection) -> dict[str, bool]:
+    results = connection.call(DescribeLogDirsRequest(topics=None), version=5).results
+    return {result.log_dir: result.is_cordoned for result in results}
+
+
+def set_cordoned(connection: Connection, value: str) -> None:
+    change = AlterableConfig("cordoned.log.dirs", 0, value)
+    resource = AlterConfigsResource(4, "1", [change])
+    (result,) = connection.call(IncrementalAlterConfigsRequest([resource]), version=1).responses
+    assert result.error_code == ErrorCode.NONE, result.error_message

@@ -215,7 +215,9 @@ class Broker:
         if not control.is_alone:
             doors.maybe_open_http(self.samples)
         await ground.background.unless_failed(
-            control.join(self._registration(logs), lambda: logs.offline_directory_ids)
+            control.join(
+                self._registration(logs), lambda: logs.offline_directory_ids, lambda: logs.cordoned_directory_ids
+            )
         )
         self.recovery = str(logs.recovery)
         self._served.open_to_all(self._registry)

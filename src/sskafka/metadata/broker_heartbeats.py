@@ -20,8 +20,9 @@ from sskafka.metadata.broker_lifecycle import begin_controlled_shutdown, fence_b
 from sskafka.metadata.broker_registration import BrokerRegistration
 from sskafka.metadata.broker_sessions import BrokerSession, BrokerSessions
 from sskafka.metadata.decision import Decision
+from sskafka.metadata.features import CORDONED_DIRECTORIES
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.records import MetadataRecord
+from sskafka.metadata.records import BrokerRegistrationChangeRecord, MetadataRecord
 from sskafka.metadata.replica_directories import changes_as_directories_fail
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
@@ -51,6 +52,7 @@ def broker_heartbeat(
     records = [*_records_for(image, broker, state, settings)]
     if state is BrokerState.UNFENCED and not records:
         records += changes_as_directories_fail(image, broker, request.offline_log_dirs, settings)
+    records += _cordon_changes(image, broker, request)
     if state is BrokerState.STOPPED:
         sessions.end(broker.id)
     elif state is BrokerState.CONTROLLED_SHUTDOWN and session.shutdown_offset is None:
@@ -61,6 +63,16 @@ def broker_heartbeat(
         should_shut_down=state is BrokerState.STOPPED,
     )
     return Decision(records, response)
+
+
+def _cordon_changes(
+    image: ClusterImage, broker: BrokerRegistration, request: BrokerHeartbeatRequest
+) -> Sequence[MetadataRecord]:
+    """Note which of its directories the broker wants no new replicas in; None says nothing of that."""
+    cordoned = request.cordoned_log_dirs
+    if cordoned is None or set(cordoned) == set(broker.cordoned) or image.metadata_version < CORDONED_DIRECTORIES:
+        return ()
+    return [BrokerRegistrationChangeRecord(broker.id, broker.epoch, cordoned_log_dirs=sorted(cordoned))]
 
 
 def _next_state(

@@ -28,6 +28,13 @@ class BrokerRegistration:
     directories: tuple[Uuid, ...]
     fenced: bool
     in_controlled_shutdown: bool
+    cordoned: tuple[Uuid, ...] = ()
+    """Directories that get no new replicas."""
+
+    @property
+    def takes_new_replicas(self) -> bool:
+        """Whether it has a directory that is not cordoned; brokers of old versions name no directories."""
+        return not self.directories or not set(self.directories) <= set(self.cordoned)
 
     @property
     def is_active(self) -> bool:
@@ -49,6 +56,7 @@ class BrokerRegistration:
             directories=tuple(record.log_dirs),
             fenced=record.fenced,
             in_controlled_shutdown=record.in_controlled_shutdown,
+            cordoned=tuple(record.cordoned_log_dirs or ()),
         )
 
     def changed_by(self, record: BrokerRegistrationChangeRecord) -> "BrokerRegistration":
@@ -57,6 +65,7 @@ class BrokerRegistration:
             fenced={FENCE: True, UNFENCE: False}.get(record.fenced, self.fenced),
             in_controlled_shutdown=self.in_controlled_shutdown or record.in_controlled_shutdown == 1,
             directories=tuple(record.log_dirs) or self.directories,
+            cordoned=self.cordoned if record.cordoned_log_dirs is None else tuple(record.cordoned_log_dirs),
         )
 
     def has_directory(self, directory: Uuid) -> bool:

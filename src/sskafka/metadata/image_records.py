@@ -56,6 +56,7 @@ def broker_record(broker: BrokerRegistration) -> RegisterBrokerRecord:
         fenced=broker.fenced,
         in_controlled_shutdown=broker.in_controlled_shutdown,
         log_dirs=list(broker.directories),
+        cordoned_log_dirs=list(broker.cordoned) or None,
     )
 
 

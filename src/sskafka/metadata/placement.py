@@ -25,7 +25,7 @@ def place_replicas(
     brokers: Iterable[BrokerRegistration], partitions: range, replication_factor: int, random_start: int
 ) -> list[tuple[int, ...]]:
     """The replicas of each of `partitions`, preferred leader first."""
-    brokers = list(brokers)
+    brokers = [broker for broker in brokers if broker.takes_new_replicas]
     unfenced = stripe([broker for broker in brokers if broker.is_active])
     fenced = stripe([broker for broker in brokers if broker.fenced])
     _check_enough(len(unfenced), len(unfenced) + len(fenced), replication_factor)

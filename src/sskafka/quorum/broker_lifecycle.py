@@ -38,8 +38,9 @@ class BrokerLifecycle:
         pulse: LoopPulse,
         offline_directories: Callable[[], Sequence[Uuid]],
         on_failure: Callable[[BaseException], None],
+        cordoned_directories: Callable[[], Sequence[Uuid]] = tuple,
     ) -> None:
-        """`offline_directories`: the ids of the broker's log directories that have failed."""
+        """The ids of the broker's log directories that have failed, and of those that get no new replicas."""
         self.broker_epoch = NOT_REGISTERED
         self._link = link
         self._request = request
@@ -47,6 +48,7 @@ class BrokerLifecycle:
         self._clock = clock
         self._pulse = pulse
         self._offline_directories = offline_directories
+        self._cordoned_directories = cordoned_directories
         self._on_failure = on_failure
         self._reported_offline: set[Uuid] = set()
         self._unreported_since_ms: float | None = None
@@ -174,6 +176,7 @@ class BrokerLifecycle:
             self._next_offset - 1,
             want_shut_down=want_shut_down,
             offline_log_dirs=offline,
+            cordoned_log_dirs=list(self._cordoned_directories()),
         )
         response: BrokerHeartbeatResponse = await self._link.ask(request, timeout_ms)
         error = ErrorCode(response.error_code)

@@ -140,13 +140,21 @@ class NodeControl:
         assert self._plane is not None
         self._plane.start()
 
-    async def join(self, request: BrokerRegistrationRequest, offline_directories: Callable[[], Sequence[Uuid]]) -> None:
+    async def join(
+        self,
+        request: BrokerRegistrationRequest,
+        offline_directories: Callable[[], Sequence[Uuid]],
+        cordoned_directories: Callable[[], Sequence[Uuid]] = tuple,
+    ) -> None:
         """Returns when the broker is unfenced and its own metadata says so. Raises KafkaError when it is refused."""
-        await self.thread.call(self._join(request, offline_directories))
+        await self.thread.call(self._join(request, offline_directories, cordoned_directories))
         await self.feed.until(lambda image: image.is_active(request.broker_id))
 
     async def _join(
-        self, request: BrokerRegistrationRequest, offline_directories: Callable[[], Sequence[Uuid]]
+        self,
+        request: BrokerRegistrationRequest,
+        offline_directories: Callable[[], Sequence[Uuid]],
+        cordoned_directories: Callable[[], Sequence[Uuid]],
     ) -> None:
         assert self._plane is not None
         pulse = LoopPulse(self._data_loop, self._settings["broker.session.timeout.ms"] // 2)
@@ -158,6 +166,7 @@ class NodeControl:
             pulse,
             offline_directories,
             self._fail,
+            cordoned_directories,
         )
         self._plane.on_leader_change = self._lifecycle.controller_changed
         await self._lifecycle.start()

@@ -97,6 +97,7 @@ class ReplicaManager:
         )
         """Between log directories of this broker."""
         self._limit_rates(settings)
+        self._logs.cordon(settings["cordoned.log.dirs"])
         self._verifies_transactions: bool = settings["transaction.partition.verification.enable"]
         self._fetchers = Fetchers(broker_id, settings, clock, links, self.counters, self._fetching) if links else None
         self._isr_changes = IsrChanges(broker_id, links) if links else None
@@ -397,6 +398,7 @@ class ReplicaManager:
         if all_topics:
             settings = effective_settings(self._settings, image)
             self._limit_rates(settings)
+            self._logs.cordon(settings["cordoned.log.dirs"])
             self._verifies_transactions = settings["transaction.partition.verification.enable"]
             if self._fetchers is not None:
                 self._fetchers.resize(settings["num.replica.fetchers"])

@@ -48,6 +48,8 @@ class BrokerDirectory:
 
         One with a `failure` is offline from the start: nothing in it is looked at."""
         self.path = path
+        self.is_cordoned = False
+        """Whether it gets no new replicas (cordoned.log.dirs)."""
         self.disk = disk
         self.meta = meta
         self.health = LogDirectory(disk, path, on_failure)

@@ -35,6 +35,8 @@ from sskafka.storage.recovery_report import RecoveryReport
 
 _log = logging.getLogger(__name__)
 
+ALL_DIRECTORIES = "*"
+
 
 class LogManager:
     def __init__(
@@ -180,10 +182,23 @@ class LogManager:
             log.hold_for(home.names.ticket())
 
     def _emptiest(self) -> BrokerDirectory:
+        """The directory for a new replica: a cordoned one only where no other is left."""
         online = [directory for directory in self.directories if directory.is_online]
         if not online:
             raise LogDirectoryError("every log directory is offline")
-        return min(online, key=lambda directory: len(directory.logs) + len(directory.unclaimed))
+        open_ones = [directory for directory in online if not directory.is_cordoned] or online
+        return min(open_ones, key=lambda directory: len(directory.logs) + len(directory.unclaimed))
+
+    def cordon(self, paths: Sequence[str]) -> None:
+        """Place no new replicas in the directories at `paths`; * stands for all of them."""
+        for directory in self.directories:
+            directory.is_cordoned = ALL_DIRECTORIES in paths or directory.path in paths
+
+    @property
+    def cordoned_directory_ids(self) -> list[Uuid]:
+        """Of the directories that get no new replicas; any thread may ask."""
+        cordoned = (directory for directory in self.directories if directory.is_cordoned)
+        return [directory.directory_id for directory in cordoned if directory.directory_id is not None]
 
     # ---- from one directory to another
 

@@ -3,8 +3,10 @@ from metadata_clusters import SETTINGS, decided
 from partition_changes import fence, partition, replicated, restart
 
 from sskafka.metadata.broker_heartbeats import broker_heartbeat
+from sskafka.metadata.broker_registration import BrokerRegistration
 from sskafka.metadata.broker_sessions import BrokerSessions
 from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.image_records import broker_record
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 
@@ -108,3 +110,22 @@ def test_who_has_begun_to_go_does_not_come_back_in_this_life(controller: Control
     assert controller.beat(1).is_fenced
     restart(controller.image, 1)
     assert not controller.beat(1).is_fenced
+
+
+def test_cordoned_directories_are_noted_once_and_outlive_a_snapshot(controller: Controller) -> None:
+    image = controller.image
+    broker = image.brokers[1]
+
+    def beat(cordoned: list[bytes] | None) -> int:
+        request = BrokerHeartbeatRequest(1, broker.epoch, image.next_offset - 1, cordoned_log_dirs=cordoned)
+        decision = broker_heartbeat(image, request, controller.sessions, SETTINGS, controller.now_ms)
+        decided(image, decision)
+        return len(decision.records)
+
+    first = [broker.directories[0]]
+    assert (beat(None), beat([]), beat(first), beat(first), beat(None)) == (0, 0, 1, 0, 0)
+    assert list(image.brokers[1].cordoned) == first
+    again = BrokerRegistration.from_record(broker_record(image.brokers[1]))
+    assert again.cordoned == image.brokers[1].cordoned
+    assert beat([]) == 1
+    assert image.brokers[1].cordoned == ()

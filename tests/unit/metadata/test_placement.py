@@ -1,11 +1,12 @@
 from collections import Counter
 
 import pytest
-from metadata_clusters import SETTINGS, cluster, decided
+from metadata_clusters import SETTINGS, cluster, decided, replayed
 
 from sskafka.metadata.broker_lifecycle import begin_controlled_shutdown, fence_brokers
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.placement import PlacementError, place_replicas, stripe
+from sskafka.metadata.records import BrokerRegistrationChangeRecord
 
 
 def place(image: ClusterImage, partitions: int, factor: int, start: int = 0) -> list[tuple[int, ...]]:
@@ -68,3 +69,14 @@ def test_a_broker_on_its_way_down_gets_no_replicas_until_it_has_stopped() -> Non
     decided(image, fence_brokers(image, [3], SETTINGS))
     assert all(replicas[2] == 3 for replicas in place(image, 6, 3))
     assert all(3 not in replicas for replicas in place(image, 6, 2))
+
+
+def test_a_broker_whose_directories_are_all_cordoned_gets_no_replicas() -> None:
+    image = cluster(2)
+    broker = image.brokers[2]
+    replayed(image, [BrokerRegistrationChangeRecord(2, broker.epoch, cordoned_log_dirs=list(broker.directories))])
+    assert set(place(image, 6, 1)) == {(1,)}
+    with pytest.raises(PlacementError, match="only 1 broker"):
+        place(image, 1, 2)
+    replayed(image, [BrokerRegistrationChangeRecord(2, broker.epoch, cordoned_log_dirs=[])])
+    assert set(place(image, 6, 1)) == {(1,), (2,)}

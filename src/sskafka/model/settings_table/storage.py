@@ -12,7 +12,6 @@ from sskafka.model.setting import (
     Setting,
     Type,
     Update,
-    planned,
 )
 from sskafka.model.settings_table.unsupported import recovery_threads
 
@@ -32,8 +31,8 @@ STORAGE = (
     Setting("log.dirs", LIST, None, None, READ_ONLY, HIGH,
             "Data directories; a new partition goes to the one with the fewest. One that cannot be used at the start "
             "is offline.", fallbacks=(Fallback("log.dir", is_synonym=False),)),
-    planned("cordoned.log.dirs", LIST, (), None, PER_BROKER, MEDIUM,
-            "Data directories that get no new partitions; * means all."),
+    Setting("cordoned.log.dirs", LIST, (), None, PER_BROKER, MEDIUM,
+            "Data directories that get no new replicas; * means all."),
     Setting("log.dir.failure.timeout.ms", LONG, 30000, AtLeast(1), READ_ONLY, LOW,
             "How long the broker tries to tell the controller of a failed directory before it stops."),
     recovery_threads("num.recovery.threads.per.data.dir", INT, 2, AtLeast(1), CLUSTER_WIDE, HIGH,

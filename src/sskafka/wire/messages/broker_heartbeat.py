@@ -3,7 +3,7 @@
 from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import Bool, Int16, Int32, Int64, Uuid, message, request, response, tagged
+from sskafka.wire.schema import Bool, Int16, Int32, Int64, Uuid, ignorable, message, request, response, tagged
 
 
 @message
@@ -16,7 +16,7 @@ class BrokerHeartbeatRequest:
     want_fence: Bool = False
     want_shut_down: Bool = False
     offline_log_dirs: Annotated[list[Uuid], tagged(0, since=1)] = field(default_factory=list)
-    cordoned_log_dirs: Annotated[list[Uuid] | None, tagged(1, since=2)] = None
+    cordoned_log_dirs: Annotated[list[Uuid] | None, tagged(1, since=2), ignorable] = None
 
 
 @message

@@ -59,7 +59,9 @@ class LogDirsHandler:
         self, directory: BrokerDirectory, wanted: set[TopicPartition] | None
     ) -> DescribeLogDirsResult:
         if not directory.is_online:
-            return DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, directory.path)
+            return DescribeLogDirsResult(
+                ErrorCode.KAFKA_STORAGE_ERROR, directory.path, is_cordoned=directory.is_cordoned
+            )
         total, usable = directory.usage
         high_watermarks = self._replicas.high_watermarks()
         described = [
@@ -73,7 +75,7 @@ class LogDirsHandler:
             DescribeLogDirsTopic(topic, [part for _, part in parts])
             for topic, parts in groupby(described, key=lambda pair: pair[0].topic)
         ]
-        return DescribeLogDirsResult(ErrorCode.NONE, directory.path, topics, total, usable)
+        return DescribeLogDirsResult(ErrorCode.NONE, directory.path, topics, total, usable, directory.is_cordoned)
 
     def _describe_future(self, copy: Log) -> DescribeLogDirsPartition:
         original = self._logs.get(copy.topic_partition)
@@ -99,6 +101,8 @@ class LogDirsHandler:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         if target is None:
             return ErrorCode.LOG_DIR_NOT_FOUND
+        if target.is_cordoned:
+            return ErrorCode.INVALID_REPLICA_ASSIGNMENT
         home = self._logs.home_of(topic_partition)
         if not target.is_online or (home is not None and not home.is_online):
             return ErrorCode.KAFKA_STORAGE_ERROR
