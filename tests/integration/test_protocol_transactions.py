@@ -60,7 +60,7 @@ def test_a_transactional_batch_needs_a_transactional_request(connection: Connect
         b"v", producer_id=producer.producer_id, producer_epoch=producer.epoch, base_sequence=0, transactional=True
     )
     response = connection.call(produce_request(topic, batch), 9).responses[0].partition_responses[0]
-    assert ErrorCode(response.error_code) is ErrorCode.INVALID_TXN_STATE
+    assert ErrorCode(response.error_code) is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 @BOTH

@@ -5,13 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from sskafka.coordination import transaction_coordinator
-from sskafka.coordination.transaction_coordinator import TransactionCoordinator
 from sskafka.servers.kafka.handlers import transactional_produce
 from sskafka.storage.producer_state import ProducerState
 from sskafka.storage.transaction_verification import Verification
 from sskafka.transactions import machine
 from sskafka.transactions.machine import TransactionMachine
-from sskafka.transactions.metadata import NO_PRODUCER_EPOCH, TransactionMetadata
 
 Bug = Callable[[pytest.MonkeyPatch], None]
 
@@ -42,38 +40,15 @@ def markers_are_not_resumed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TransactionMachine, "_resumed", lambda _: [])
 
 
-def a_late_marker_ends_the_next_transaction(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ProducerState, "check_bumped_marker", lambda *_: None)
-
-
 def a_replaced_coordinator_turns_producers_away(patch: pytest.MonkeyPatch) -> None:
     """It does not know yet that it was replaced, and that the producer has gone on with the next coordinator."""
     patch.setattr(machine, "FINAL_ERRORS", frozenset())
     patch.setattr(transaction_coordinator, "FINAL_ERRORS", frozenset())
 
 
-def the_log_forgets_who_asked_for_a_newer_epoch(patch: pytest.MonkeyPatch) -> None:
-    """The answer of InitProducerId is lost with its coordinator; the next one takes the producer for a zombie."""
-    decode = machine.decode_value
-
-    def forgetful(*stored: object) -> TransactionMetadata:
-        known = decode(*stored)  # type: ignore[arg-type]
-        return known._replace(last_producer_epoch=NO_PRODUCER_EPOCH)
-
-    patch.setattr(machine, "decode_value", forgetful)
-
-
-def partitions_are_added_that_the_coordinator_does_not_know(patch: pytest.MonkeyPatch) -> None:
-    """At the end it takes them for deleted, and they get no marker."""
-    patch.setattr(TransactionCoordinator, "_knows", lambda *_: True)
-
-
 BUGS: list[Bug] = [
     the_marker_of_the_last_transaction_ends_the_next_verification,
     leaders_do_not_verify,
     markers_are_not_resumed,
-    a_late_marker_ends_the_next_transaction,
     a_replaced_coordinator_turns_producers_away,
-    the_log_forgets_who_asked_for_a_newer_epoch,
-    partitions_are_added_that_the_coordinator_does_not_know,
 ]

@@ -34,11 +34,11 @@ from sskafka.records.record import decode_records
 from sskafka.storage.log import Log
 from sskafka.storage.transaction_marker import read_marker
 from sskafka.transactions.log_records import encode_key, encode_value
-from sskafka.transactions.metadata import LAST_USABLE_EPOCH, TransactionMetadata
+from sskafka.transactions.metadata import LAST_USABLE_EPOCH, NO_PRODUCER_ID, TransactionMetadata
 from sskafka.transactions.states import TransactionState
 
-BUSY_S = 2.0
-SETTLE_S = 20.0
+BUSY_S = 1.5
+SETTLE_S = 4.0
 FINISH_S = 30.0
 IDS = ("a", "b", "c")
 
@@ -50,6 +50,8 @@ class Run:
         self.histories = {name: History(name) for name in IDS}
         self.versions = {name: self.random.choice((FIRST, SECOND, SECOND)) for name in IDS}
         self.is_over = False
+        self.exhausted_ids = 0
+        """Transactional ids whose producer id has run out of epochs."""
         self.cluster: Cluster
 
     async def play(self) -> "Run":
@@ -165,6 +167,7 @@ class Run:
         for broker in self.cluster.brokers.values():
             for known in broker.service.coordinator:
                 assert known.state.is_idle, f"{known.transactional_id} hangs: it is {known.state.label}"
+                self.exhausted_ids += known.previous_producer_id != NO_PRODUCER_ID
             for shard in broker.groups.shards.active_shards():
                 for name in IDS:
                     pending = shard.machine.offsets.pending_partitions(name)

@@ -1,6 +1,6 @@
 """Transactions and offsets of correct producers while brokers crash and messages are late or lost, seed by seed.
 
-pytest tests/simulation/test_exactly_once_simulation.py                        120 seeds
+pytest tests/simulation/test_exactly_once_simulation.py                        200 seeds
 EXACTLY_ONCE_SEEDS=5000 pytest -n 2 tests/simulation/test_exactly_once_...     more of them
 EXACTLY_ONCE_SEED=123 pytest tests/simulation/test_exactly_once_simulation.py  one, exactly as it was
 """
@@ -10,7 +10,7 @@ from exactly_once_run import run_seed
 from seeds import name_of, seed_groups
 
 
-@pytest.mark.parametrize("seeds", seed_groups("EXACTLY_ONCE_", 120, 20), ids=name_of)
+@pytest.mark.parametrize("seeds", seed_groups("EXACTLY_ONCE_", 200, 20), ids=name_of)
 def test_invariants_hold(seeds: range) -> None:
     for seed in seeds:
         run_seed(seed)
@@ -26,4 +26,4 @@ def test_runs_are_not_idle() -> None:
     assert outcomes.count(None) > 10
     assert sum(item.has_offset for item in transactions) > 50
     assert sum(run.cluster.elections for run in runs) > 50
-    assert any(run.cluster.next_producer_id > 1_000 + 3 for run in runs), "an id has run out of epochs"
+    assert sum(run.exhausted_ids for run in runs) > 3
