@@ -221,6 +221,17 @@ def test_deleting_offsets_of_what_is_not_there(wire: Connection, group: str, two
     ]
 
 
+def test_topics_without_partitions(wire: Connection, group: str, two_partitions: str) -> None:
+    """Only OffsetFetch repeats them."""
+    committed(wire, group=group, topic=two_partitions)
+    request = OffsetCommitRequest(group, topics=[OffsetCommitRequestTopic(two_partitions, partitions=[])])
+    assert wire.call(request, 9).topics == []
+    assert deleted(wire, group, two_partitions).topics == []
+    wanted = OffsetFetchRequestGroup(group, topics=[OffsetFetchRequestTopics(two_partitions, bytes(16), [])])
+    (fetched,) = wire.call(OffsetFetchRequest(groups=[wanted]), 9).groups
+    assert [(topic.name, topic.partitions) for topic in fetched.topics] == [(two_partitions, [])]
+
+
 # -- consumer groups
 
 

@@ -25,13 +25,6 @@ _BY_AREA = {
         "cluster.log_directories",
     ),
     "groups": (
-        "classic_groups.alone",
-        "classic_groups.other_protocol_types",
-        "classic_groups.static_members",
-        "classic_groups.two_members",
-        "classic_groups.wrong_joins",
-        "committed_offsets.deletion",
-        "committed_offsets.simple_commits",
         "consumer_groups.life",
         "consumer_groups.mixed_protocols",
         "consumer_groups.patterns",

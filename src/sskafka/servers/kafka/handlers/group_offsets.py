@@ -220,6 +220,7 @@ def _commit_response(
                 ],
             )
             for request_topic, topic in zip(asked, topics, strict=True)
+            if request_topic.partitions
         ]
     )
 
@@ -261,7 +262,11 @@ def _fetched_group(
     if isinstance(found, ErrorCode):
         return OffsetFetchResponseGroup(group.group_id, [], found)
     by_id = version >= TOPIC_IDS_FROM
-    topics: dict[str, OffsetFetchResponseTopics] = {}
+    topics: dict[str, OffsetFetchResponseTopics] = {
+        asked.name or _placeholder(asked.topic_id): OffsetFetchResponseTopics(asked.name, asked.topic_id)
+        for asked in group.topics or ()
+        if not asked.partition_indexes
+    }
     for partition, fetched in found.items():
         topic = topics.get(partition.topic)
         if topic is None:
@@ -332,6 +337,8 @@ def _delete_response(
     outcome_of = iter(outcomes)
     response = OffsetDeleteResponse()
     for asked, topic in zip(message.topics, topics, strict=True):
+        if not asked.partitions:
+            continue
         errors = {item.partition_index: topic.error_of(item.partition_index) for item in asked.partitions}
         missing = [OffsetDeleteResponsePartition(index, error) for index, error in errors.items() if error]
         there = [OffsetDeleteResponsePartition(index, next(outcome_of)) for index, error in errors.items() if not error]
