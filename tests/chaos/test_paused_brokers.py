@@ -88,6 +88,8 @@ def cluster_leader_other_than(cluster: ClusterProcesses, old: int) -> int:
 
     def new_leader() -> int | None:
         leader = cluster.partitions(TOPIC, witness)[0].leader
-        return leader if leader not in {-1, old} else None
+        if leader in {-1, old} or cluster.partitions(TOPIC, leader)[0].leader != leader:
+            return None  # the new leader may hear of it later than the witness
+        return leader
 
     return wait_until(new_leader, "another broker leads", timeout_s=20)

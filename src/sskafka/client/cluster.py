@@ -16,6 +16,8 @@ from sskafka.client.connection import Address, Connection, ConnectionOptions, co
 from sskafka.client.errors import (
     BrokerUnavailableError,
     ConfigError,
+    ConnectionLostError,
+    ConnectionRefusedByBrokerError,
     UnknownPartitionError,
     UnknownTopicError,
     broker_error,
@@ -31,6 +33,20 @@ T = TypeVar("T")
 Connector: TypeAlias = Callable[[Address, ConnectionOptions], Awaitable[Connection]]
 
 DEFAULT_PORT = 9092
+SUCCESSION_ATTEMPTS = 8
+SUCCESSION_PAUSE_MS = 200
+"""A leader or coordinator that ended is replaced within a second or so: the first attempts to find its successor follow
+each other quickly, later ones back off as after any other failure."""
+_IS_BEING_REPLACED = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_CONTROLLER,
+    }
+)
 SUSPICION_MS = 5_000
 """So long a broker that failed is not asked where another one can be."""
 
@@ -217,10 +233,22 @@ class Cluster:
     def deadline_ms(self, timeout_ms: int | None = None) -> float:
         return self.clock.monotonic_ms() + (self.config.default_api_timeout_ms if timeout_ms is None else timeout_ms)
 
-    async def pause(self, attempt: int, deadline_ms: float) -> None:
-        """Waits before attempt number `attempt` + 1, never beyond the deadline."""
+    def retry_delay_ms(self, failures: int, error: Exception | None = None) -> float:
+        """The pause after failure number `failures`, counted from 0, which was `error`."""
+        delay_ms = self.backoff.delay_ms(failures)
+        is_succession = (
+            error.code in _IS_BEING_REPLACED
+            if isinstance(error, KafkaError)
+            else isinstance(error, ConnectionRefusedByBrokerError | ConnectionLostError)
+        )
+        if not is_succession or failures >= SUCCESSION_ATTEMPTS:
+            return delay_ms
+        return min(delay_ms, max(SUCCESSION_PAUSE_MS, self.config.retry_backoff_ms))
+
+    async def pause(self, attempt: int, deadline_ms: float, error: Exception | None = None) -> None:
+        """Waits after attempt number `attempt`, which failed with `error`, never beyond the deadline."""
         left_ms = deadline_ms - self.clock.monotonic_ms()
-        await asyncio.sleep(max(0.0, min(self.backoff.delay_ms(attempt), left_ms)) / 1000)
+        await asyncio.sleep(max(0.0, min(self.retry_delay_ms(attempt, error), left_ms)) / 1000)
 
     async def retrying(
         self, attempt: Callable[[], Awaitable[T]], *, topics: Iterable[str] = (), deadline_ms: float | None = None
@@ -234,8 +262,9 @@ class Cluster:
             except Exception as error:
                 if not is_retriable(error) or self.clock.monotonic_ms() >= deadline_ms:
                     raise
+                failure = error
             self.forget(*topics)
-            await self.pause(failures, deadline_ms)
+            await self.pause(failures, deadline_ms, failure)
             failures += 1
 
 

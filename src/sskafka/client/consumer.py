@@ -201,7 +201,7 @@ class Consumer:
         if is_hopeless or not is_retriable(failure):
             raise failure
         self._cluster.forget(*{partition.topic for partition in self._positions})
-        await self._cluster.pause(self._failures, deadline_ms)
+        await self._cluster.pause(self._failures, deadline_ms, failure)
         self._failures += 1
 
     async def _take(self, answer: FetchAnswer) -> None:

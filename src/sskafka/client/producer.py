@@ -308,7 +308,7 @@ class Producer:
         if isinstance(error, ClientError) or (isinstance(error, KafkaError) and error.code in _NOT_LEADING):
             self._cluster.forget(batch.partition.topic)
         if self._may_retry(batch, error, now_ms):
-            batch.not_before_ms = now_ms + self._cluster.backoff.delay_ms(batch.failures)
+            batch.not_before_ms = now_ms + self._cluster.retry_delay_ms(batch.failures, error)
             batch.failures += 1
             return
         self._settle_sequence(batch, error)

@@ -8,7 +8,13 @@ from sskafka.client.clock import SystemClock
 from sskafka.client.cluster import Cluster, parse_bootstrap
 from sskafka.client.config import ConnectionConfig, ConsumerConfig, ProducerConfig, configured, unknown_properties
 from sskafka.client.connection import Address
-from sskafka.client.errors import BrokerUnavailableError, ConfigError, UnknownTopicError
+from sskafka.client.errors import (
+    BrokerUnavailableError,
+    ConfigError,
+    ConnectionLostError,
+    ConnectionRefusedByBrokerError,
+    UnknownTopicError,
+)
 from sskafka.client.metadata import ClusterView, PartitionView, TopicView, merged
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
@@ -177,6 +183,34 @@ def test_what_was_not_asked_for_stays_and_what_is_gone_goes() -> None:
     assert "t" in merged(known, ClusterView(), {"other"}).topics
     assert "t" not in merged(known, ClusterView(), None).topics
     assert "t" not in merged(known, view(error=3), {"t"}).topics
+
+
+@pytest.mark.parametrize(
+    ("error", "is_quick"),
+    [
+        (ConnectionRefusedByBrokerError("refused"), True),
+        (ConnectionLostError("lost"), True),
+        (KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER), True),
+        (KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS), True),
+        (BrokerUnavailableError("no answer"), False),
+        (KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS), False),
+    ],
+)
+def test_the_successor_of_a_dead_leader_is_looked_for_quickly_at_first(error: Exception, is_quick: bool) -> None:
+    cluster = Cluster("localhost:1", randomness=_Middle())
+    delays = [cluster.retry_delay_ms(failures, error) for failures in range(10)]
+    assert delays[0] == 100
+    assert delays[4] == (200 if is_quick else 1000)
+    assert delays[8:] == [1000, 1000], "who is away for longer is not asked for all the time"
+    patient = Cluster("localhost:1", ConnectionConfig(retry_backoff_ms=500), randomness=_Middle())
+    assert patient.retry_delay_ms(0, error) == 500, "retry.backoff.ms is the least"
+
+
+class _Middle:
+    """No jitter."""
+
+    def random(self) -> float:
+        return 0.5
 
 
 def test_backoff_grows_to_its_limit_with_jitter() -> None:

@@ -99,10 +99,11 @@ class RecordWriter:
                 last_offset = await append(self._cluster, partition, batch)
             except Exception as error:
                 self._check_worth_retrying(error, deadline_ms)
+                failure = error
             else:
                 return StoredRecords(partition, topic_id, last_offset, leader_epoch)
             self._cluster.forget(partition.topic)
-            await self._cluster.pause(attempt, deadline_ms)
+            await self._cluster.pause(attempt, deadline_ms, failure)
             attempt += 1
 
     def _check_worth_retrying(self, error: Exception, deadline_ms: float) -> None:
