@@ -129,7 +129,12 @@ class KillableCluster(ClusterKind):
     def _await_ready(self, node_id: int, port: int) -> None:
         try:
             wait_until_ready(
-                HOST, port, time.monotonic(), lambda: self._processes[node_id].poll() is None, brokers=BROKERS
+                HOST,
+                port,
+                time.monotonic(),
+                lambda: self._processes[node_id].poll() is None,
+                RECOVERY_SECONDS_MAX,
+                brokers=BROKERS,
             )
         except NotReadyError as error:
             log = self._files[node_id].with_name("broker.log").read_text()[-2000:]
@@ -336,6 +341,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two rounds, to see that it works")
     parser.add_argument("--scenarios", nargs="+", choices=names, default=names)
     parser.add_argument("--no-kafka", action="store_true", help="SSKafka alone")
+    parser.add_argument("--dir", type=Path, help="where brokers write; it is kept. Without it a temporary one is used")
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -346,8 +352,8 @@ def main() -> None:
     results = {}
     with tempfile.TemporaryDirectory(prefix="failover-") as directory:
         for kind in kinds:
-            home = Path(directory) / kind.name.replace(" ", "-").lower()
-            home.mkdir()
+            home = (options.dir or Path(directory)) / kind.name.replace(" ", "-").lower()
+            home.mkdir(parents=True)
             results[kind.name] = measure(kind, home, rounds, options.scenarios)
     text = table(results)
     print(text)
