@@ -31,3 +31,34 @@ def test_a_broker_finds_the_quorum_by_its_bootstrap_servers(start_broker: StartB
         connection.create_topic("t")
         assert connection.produce("t", values_batch(b"found")).error_code == 0
         assert values_in(connection.fetch("t")) == [b"found"]
+
+
+def test_the_stock_file_of_apache_kafka_starts_a_broker(start_broker: StartBroker) -> None:
+    """What config/server.properties of 4.3.1 sets, on other ports and in another directory."""
+    kafka_port, controller_port = free_ports(2)
+    protocols = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
+    broker = start_broker(
+        {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.quorum.bootstrap.servers": f"localhost:{controller_port}",
+            "listeners": f"PLAINTEXT://:{kafka_port},CONTROLLER://:{controller_port}",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "advertised.listeners": f"PLAINTEXT://localhost:{kafka_port},CONTROLLER://localhost:{controller_port}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": protocols,
+            "num.network.threads": 3,
+            "num.io.threads": 8,
+            "socket.send.buffer.bytes": 102400,
+            "socket.receive.buffer.bytes": 102400,
+            "share.coordinator.state.topic.replication.factor": 1,
+            "share.coordinator.state.topic.min.isr": 1,
+            "num.recovery.threads.per.data.dir": 1,
+        }
+    )
+    assert broker.bootstrap == f"localhost:{kafka_port}"
+    said = "num.network.threads=3 (from server.properties): accepted, has no effect here, because one event loop"
+    assert said in broker.log
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic("t")
+        assert connection.produce("t", values_batch(b"stock")).error_code == 0
