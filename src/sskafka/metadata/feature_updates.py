@@ -4,7 +4,7 @@ All updates of a request count or none does. A level must be supported by this s
 and controller. Lowering must be asked for; the format of the metadata log is only lowered to one that keeps everything.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import IntEnum
 
 from sskafka.metadata.decision import Decision
@@ -55,16 +55,11 @@ def update_features(
         for update in updates:
             _check(image, update, levels)
     except KafkaError as error:
-        return Decision((), _refusal(updates, error))
+        return Decision((), UpdateFeaturesResponse(error_code=error.code, error_message=str(error)))
     records = [record for update in updates for record in _records_for(image, update, settings)]
     results = [UpdatableFeatureResult(update.feature, error_message=None) for update in updates]
     response = UpdateFeaturesResponse(error_message=None, results=results)
     return Decision([] if request.validate_only else records, response)
-
-
-def _refusal(updates: Iterable[FeatureUpdateKey], error: KafkaError) -> UpdateFeaturesResponse:
-    results = [UpdatableFeatureResult(update.feature, error.code, str(error)) for update in updates]
-    return UpdateFeaturesResponse(error_code=error.code, error_message=str(error), results=results)
 
 
 def _check(image: ClusterImage, update: FeatureUpdateKey, levels: dict[str, int]) -> None:
@@ -72,7 +67,7 @@ def _check(image: ClusterImage, update: FeatureUpdateKey, levels: dict[str, int]
     current = image.features.get(name, 0)
     upgrade_type = UpgradeType.SAFE_DOWNGRADE if update.allow_downgrade else update.upgrade_type
     if upgrade_type not in set(UpgradeType):
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{upgrade_type} is no type of upgrade")
+        raise _invalid(f"{upgrade_type} is no type of upgrade")
     if name == KRAFT_VERSION:
         raise _invalid(f"{name} is not changed by this request")
     if level < 0:

@@ -54,6 +54,11 @@ def described(kafka: Any, sskafka: Any) -> bool:
     return bool(kafka) and bool(sskafka)
 
 
+def of_absent_groups(kafka: Any, sskafka: Any) -> bool:
+    names = {"share.version", "streams.version"}
+    return bool(sskafka == ABSENT and isinstance(kafka, dict) and kafka.get("name") in names)
+
+
 def unanswered(kafka: Any, sskafka: Any) -> bool:
     return bool(kafka == SILENT.what)
 
@@ -79,6 +84,15 @@ ALLOWED = (
         "api_keys",
         "APIs of SSKafka's own have keys above 20,000; clients do not ask for them.",
         only_here,
+    ),
+    Allowed(
+        "ApiVersions",
+        "finalized_features",
+        "SSKafka serves neither share groups nor streams groups, so new clusters leave them switched off.",
+        of_absent_groups,
+    ),
+    Allowed(
+        "ApiVersions", "supported_features.max_version", "The same.", lambda kafka, sskafka: (kafka, sskafka) == (1, 0)
     ),
     Allowed("ApiVersions", "finalized_features_epoch", "An offset of the metadata log, which holds other records."),
 )

@@ -2,7 +2,6 @@
 
 _BY_AREA = {
     "apis": (
-        "api_versions.api_lists",
         "topics.deletion",
         "topics.description",
         "topics.growth",
@@ -11,7 +10,6 @@ _BY_AREA = {
         "produce.bad_requests",
         "produce.topic_settings",
         "produce.idempotent_producers",
-        "cluster.cluster",
         "cluster.features",
         "cluster.quorum",
     ),
