@@ -89,7 +89,15 @@ def test_a_fetch_of_an_unknown_session_names_no_session(connection: Connection) 
     assert (response.error_code, response.session_id) == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0)
 
 
-def test_negative_leader_epochs_are_not_compared(connection: Connection, topic: str) -> None:
+def test_a_negative_leader_epoch_is_old_where_offsets_are_listed(connection: Connection, topic: str) -> None:
+    connection.create_topic(topic)
+    partitions = [ListOffsetsPartition(0, current_leader_epoch=-2, timestamp=-1)]
+    request = ListOffsetsRequest(-1, topics=[ListOffsetsTopic(topic, partitions)])
+    (answer,) = connection.call(request, version=11).topics
+    assert answer.partitions[0].error_code == ErrorCode.FENCED_LEADER_EPOCH
+
+
+def test_negative_leader_epochs_of_fetches_are_not_compared(connection: Connection, topic: str) -> None:
     connection.create_topic(topic)
     for epoch, code in ((-2, ErrorCode.NONE), (5, ErrorCode.UNKNOWN_LEADER_EPOCH)):
         wanted = FetchTopic(topic, partitions=[FetchPartition(0, current_leader_epoch=epoch, partition_max_bytes=1000)])

@@ -251,6 +251,7 @@ class Partition:
         from_any_replica: bool = False,
     ) -> PartitionRead:
         """Whole batches from `offset` on, up to what a consumer may see."""
+        current_leader_epoch = max(current_leader_epoch, UNKNOWN_EPOCH)  # what a Fetch says with any negative epoch
         self.check_leader_epoch(current_leader_epoch, from_any_replica)
         if last_fetched_epoch != UNKNOWN_EPOCH:
             diverging = self._diverging(last_fetched_epoch, offset)
@@ -296,7 +297,7 @@ class Partition:
     def check_leader_epoch(self, current_leader_epoch: int, from_any_replica: bool = False) -> None:
         """Compare what the client believes with what this broker knows."""
         leadership = self.leadership
-        if current_leader_epoch >= 0:
+        if current_leader_epoch != UNKNOWN_EPOCH:
             if current_leader_epoch < leadership.leader_epoch:
                 raise FencedLeaderEpochError(f"{self.topic_partition} is in epoch {leadership.leader_epoch}")
             if current_leader_epoch > leadership.leader_epoch:

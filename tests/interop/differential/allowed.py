@@ -59,6 +59,10 @@ def of_absent_groups(kafka: Any, sskafka: Any) -> bool:
     return bool(sskafka == ABSENT and isinstance(kafka, dict) and kafka.get("name") in names)
 
 
+def switched_off(kafka: Any, sskafka: Any) -> bool:
+    return bool((kafka, sskafka) == (1, 0))
+
+
 def unanswered(kafka: Any, sskafka: Any) -> bool:
     return bool(kafka == SILENT.what)
 
@@ -87,20 +91,18 @@ ALLOWED = (
     ),
     Allowed(
         "ApiVersions",
-        "finalized_features",
+        "finalized_features*",
         "SSKafka serves neither share groups nor streams groups, so new clusters leave them switched off.",
         of_absent_groups,
     ),
-    Allowed(
-        "ApiVersions", "supported_features.max_version", "The same.", lambda kafka, sskafka: (kafka, sskafka) == (1, 0)
-    ),
+    Allowed("ApiVersions", "supported_features.max_version", "The same.", switched_off),
     Allowed("ApiVersions", "finalized_features_epoch", "An offset of the metadata log, which holds other records."),
 )
 
 ALLOWED += tuple(
     Allowed("DescribeConfigs", "results.configs.*", "ADR 0006: another default.", place=f"[{row.name}]")
     for row in BROKER_SETTINGS.values()
-    if row.kafka_default is not None or row.name == "broker.rack"
+    if row.kafka_default is not None
 )
 
 
