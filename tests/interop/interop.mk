@@ -8,7 +8,7 @@ apache-kafka: $(STAMP) ## Fetch Apache Kafka from Maven Central into build/, unl
 spark-kafka: $(STAMP) ## Fetch Spark's own Kafka connector from Maven Central into build/, unless it is there
 	$(BIN)/python -c 'from benchmarks.spark_kafka import resolve_spark_kafka_jars; print(resolve_spark_kafka_jars())'
 
-interop: $(STAMP) ## Run the tests with kcat and Apache Kafka's tools (needs java, mvn; installs kcat when root)
+interop: $(STAMP) ## Run the tests with kcat, franz-go and Apache Kafka's tools (needs java, mvn, go; installs kcat when root)
 	$(BIN)/python -m pytest -q tests/interop --ignore-glob='*/test_spark_*' $(PYTEST_OPTIONS)
 
 spark-interop: $(STAMP) ## Run the tests with Spark's own Kafka connector, beside ours (needs java, mvn)
