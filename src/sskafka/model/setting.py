@@ -62,7 +62,6 @@ class Use(Enum):
     USED = "used"
     REFUSED = "refused unless it has its default"
     NO_EFFECT = "accepted without effect"
-    PLANNED = "not used yet"
 
 
 class Importance(Enum):
@@ -172,8 +171,6 @@ class Setting:
     update: Update
     importance: Importance
     doc: str
-    planned: bool = False
-    """True while the broker accepts and shows the setting but nothing acts on it yet."""
     refused_because: str = ""
     """For what this broker cannot do: why any value but the default is refused, and what to do instead."""
     no_effect_because: str = ""
@@ -191,8 +188,6 @@ class Setting:
 
     @property
     def use(self) -> Use:
-        if self.planned:
-            return Use.PLANNED
         if self.refused_because:
             return Use.REFUSED
         return Use.NO_EFFECT if self.no_effect_because else Use.USED
@@ -234,10 +229,6 @@ class Setting:
         if isinstance(self.allowed, OneOf | EachOf):
             return str(self.allowed)
         return f"{kind}, {self.allowed}"
-
-
-planned = partial(Setting, planned=True)
-"""A row that is accepted and shown, but that nothing acts on yet."""
 
 
 def nearest(name: str, known: Mapping[str, object] | Sequence[str]) -> str | None:

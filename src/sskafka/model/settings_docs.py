@@ -107,8 +107,6 @@ def _mark(row: Setting) -> str:
             return f" *Refused unless default: {row.refused_because}.*"
         case Use.NO_EFFECT:
             return f" *No effect: {row.no_effect_because}.*"
-        case Use.PLANNED:
-            return " *Not used yet.*"
         case unknown:
             assert_never(unknown)
 

@@ -16,7 +16,7 @@ def test_the_committed_page_is_what_the_table_says() -> None:
     assert PAGE.read_text(encoding="utf-8") == configuration_page(), "run: python docs/generate.py"
 
 
-def test_settings_said_to_be_used_are_named_in_the_code_and_planned_ones_are_not_read() -> None:
+def test_settings_said_to_be_used_are_named_in_the_code_and_those_without_effect_are_not_read() -> None:
     files = [path for path in SOURCE.rglob("*.py") if path.parent.name != "settings_table"]
     code = "\n".join(path.read_text(encoding="utf-8") for path in files)
     named = {name for name in (*BROKER_SETTINGS, *TOPIC_SETTINGS) if f'"{name}"' in code}
@@ -31,19 +31,14 @@ def test_settings_said_to_be_used_are_named_in_the_code_and_planned_ones_are_not
     followed |= {fallback.name for row in spoken_for for fallback in row.fallbacks}
     used = [row.name for row in BROKER_SETTINGS.values() if row.use is Use.USED]
     assert [name for name in used if name not in named | followed] == []
-    unread = [row.name for row in BROKER_SETTINGS.values() if row.use in {Use.NO_EFFECT, Use.PLANNED}]
+    unread = [row.name for row in BROKER_SETTINGS.values() if row.use is Use.NO_EFFECT]
     assert [name for name in unread if f'ettings["{name}"]' in code] == []
-
-
-PLANNED = {"cordoned.log.dirs"}
-"""Settings that are accepted and do nothing yet; the list only shrinks."""
 
 
 def test_every_row_says_what_becomes_of_it() -> None:
     rows = [*BROKER_SETTINGS.values(), *TOPIC_SETTINGS.values(), *GROUP_SETTINGS.values()]
-    assert {row.name for row in rows if row.use is Use.PLANNED} <= PLANNED
     for row in rows:
         reasons = (row.refused_because, row.no_effect_because)
-        assert (row.use is Use.USED) == (not any(reasons)) or row.name in PLANNED
+        assert (row.use is Use.USED) == (not any(reasons))
         assert not all(reasons), f"{row.name} is refused or without effect, not both"
         assert not any(reason.endswith(".") for reason in reasons), f"{row.name}: the page ends the sentence"
