@@ -94,7 +94,8 @@ def test_default_settings_do_not_wait_for_timeouts(
 
 
 def test_a_restarted_broker_does_not_wait_for_the_session_of_its_last_life(start_cluster: StartCluster) -> None:
-    cluster, load = start_loaded(start_cluster)
+    """Which lasts longer than any start on a busy machine."""
+    cluster, load = start_loaded(start_cluster, broker_session_timeout_ms=60_000)
     with load.running():
         for node_id in cluster.node_ids:
             cluster.kill(node_id)
