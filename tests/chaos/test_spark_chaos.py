@@ -80,6 +80,23 @@ def test_each_record_is_in_the_topic_once_whoever_dies(
     assert_each_once_whoever_dies(SinkProgram(brokers.bootstrap, source, sink, tmp_path), step, who)
 
 
+@pytest.mark.parametrize("batch", ["0", "1"])
+@pytest.mark.parametrize("step", ["after the intent", "between commits", "before the end", "done"])
+def test_a_driver_that_sleeps_wakes_up_beside_a_newer_run(
+    step: str, batch: str, brokers: ClusterProcesses, filled_topic: Callable[[int], str], tmp_path: Path
+) -> None:
+    program = SinkProgram(brokers.bootstrap, filled_topic(RECORDS), filled_topic(0), tmp_path)
+    older = program.start_until(step, dieBatch=batch)
+    try:
+        assert program.run() == 0, program.talk()
+        program.resume()
+        assert older.wait(240) != 0, "it has gone on, though a newer run had taken over"
+    finally:
+        older.close()
+    assert program.committed() == list(range(RECORDS))
+    assert program.run() == 0, program.talk()
+
+
 @pytest.mark.parametrize("step", ["task", "before the intent", "after the intent", "between commits", "done"])
 def test_the_coordinator_of_the_driver_dies_and_the_query_goes_on(
     step: str, brokers: ClusterProcesses, filled_topic: Callable[[int], str], tmp_path: Path
