@@ -14,7 +14,7 @@ install: $(STAMP) ## Build .venv from the pinned constraints
 
 $(STAMP): pyproject.toml constraints.txt client/requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,spark,connect,test]' -r client/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,spark,connect,iceberg,test]' -r client/requirements.txt
 	touch $@
 
 run: $(STAMP) ## Three brokers, a stream of clicks, and Spark that finds sessions in it, live

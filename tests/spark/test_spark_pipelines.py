@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import deltalake
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.catalog import load_catalog
 from test_spark_source import read
 from typer.testing import CliRunner
 
@@ -544,3 +546,53 @@ def test_an_error_in_a_user_s_function_names_its_line_and_spark_s_log(
         run(pipeline)
     log = written_log()
     assert log is None or str(log) in failure.value.hint
+
+
+TABLES = """\
+name: {name}
+sources:
+  orders: {{topic: {topic}, schema: "id long not null, user string, amount double, at timestamp"}}
+transform: {{sql: "{sql}"}}
+sinks:
+  - delta: {{path: delta, partition_by: user, evolve: true}}
+  - iceberg:
+      table: shop.orders
+      catalog: {{type: sql, uri: "sqlite:///{directory}/catalog.db", warehouse: lake}}
+      partition_by: user
+      evolve: true
+trigger: available-now
+"""
+
+
+def test_tables_get_their_files_from_spark_s_tasks_and_new_columns(
+    bootstrap: str,
+    new_topic: Callable[..., str],
+    produce: Callable[..., None],
+    written: Callable[..., Pipeline],
+    run: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    topic = new_topic(3, "orders")
+    for partition in range(3):
+        produce(topic, [order(number) for number in range(partition, 60, 3)], partition)
+    run(written(TABLES, topic, directory=str(tmp_path), sql="select id, user, at from orders"))
+    produce(topic, [order(60), order(61, user=None)], 0)
+    run(written(TABLES, topic, directory=str(tmp_path), sql="select id, user, at, amount from orders"))
+    delta = deltalake.DeltaTable(tmp_path / "delta")
+    properties = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": str(tmp_path)}
+    iceberg = load_catalog("default", **properties).load_table("shop.orders")
+    for rows in (delta.to_pyarrow_table().to_pylist(), iceberg.scan().to_arrow().to_pylist()):
+        found = sorted(
+            (row["id"], row["user"], row["amount"], row["at"].isoformat()) for row in rows if row["id"] != 61
+        )
+        at = "2026-01-01T00:00:00+00:00"
+        assert found == [(n, f"u{n % 5}", None if n < 60 else 1.5, at) for n in range(61)]
+        assert [row["user"] for row in rows if row["id"] == 61] == [None]
+    assert {action["partition.user"] for action in rows_of(delta.get_add_actions(flatten=True))} == {
+        None,
+        *(f"u{number}" for number in range(5)),
+    }
+
+
+def rows_of(actions: Any) -> list[dict[str, Any]]:
+    return list(pa.table(actions).to_pylist())

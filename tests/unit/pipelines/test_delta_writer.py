@@ -1,18 +1,18 @@
 """Batches into a Delta table: each once, whoever else writes the same one. Spark is a stand-in here."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import deltalake
 import pyarrow as pa
 import pytest
+from table_rows import Named, Rows
 
 from sskafka.pipelines.files.model import DeltaSink
 from sskafka.pipelines.files.parse import load_pipeline
-from sskafka.pipelines.runner.delta import DeltaWriter
+from sskafka.pipelines.runner.delta import STAGE, DeltaWriter
+from sskafka.pipelines.runner.schema_evolution import SchemaChangeError
 
 FILE = """\
 name: copy
@@ -21,22 +21,6 @@ sources:
 sinks:
   - delta: {path: delta}
 """
-
-
-class Rows:
-    """As much of a DataFrame as is used; `meanwhile` is called while its rows are collected."""
-
-    def __init__(self, *numbers: int, query: str = "q", meanwhile: Callable[[], None] = lambda: None) -> None:
-        self._numbers = numbers
-        self._meanwhile = meanwhile
-        line = (json.dumps({"id": query}),)
-        self.sparkSession = SimpleNamespace(
-            read=SimpleNamespace(text=lambda _: SimpleNamespace(collect=lambda: [line]))
-        )
-
-    def toArrow(self) -> pa.Table:
-        self._meanwhile()
-        return pa.table({"id": pa.array(self._numbers, pa.int64())})
 
 
 @pytest.fixture
@@ -100,9 +84,16 @@ class Changes(Rows):
         super().__init__()
         self._changes = changes
 
-    def toArrow(self) -> pa.Table:
+    def content(self) -> pa.Table:
         gone = pa.array(self._changes.values(), pa.bool_())
         return pa.table({"id": pa.array(self._changes, pa.int64()), "gone": gone})
+
+    def filter(self, condition: str) -> "Rows":
+        assert condition == "`gone` is not true"
+        return self
+
+    def drop(self, column: str) -> "Rows":
+        return Rows(*(number for number, is_gone in self._changes.items() if not is_gone))
 
 
 def test_rows_go_where_the_delete_column_is_true_and_nowhere_else(tmp_path: Path) -> None:
@@ -116,3 +107,54 @@ def test_rows_go_where_the_delete_column_is_true_and_nowhere_else(tmp_path: Path
     assert content(tmp_path) == [1, 2]
     writer(Changes({1: True, 2: None, 4: None, 5: False, 6: True}), 1)
     assert content(tmp_path) == [2, 4, 5]
+
+
+def writer_of(directory: Path, sink: str, more: str = "") -> DeltaWriter:
+    (directory / "copy.yaml").write_text(FILE.replace("{path: delta}", sink) + more)
+    pipeline = load_pipeline(directory / "copy.yaml")
+    (delta,) = pipeline.sinks
+    assert isinstance(delta, DeltaSink)
+    return DeltaWriter(pipeline, delta, "checkpoint")
+
+
+def rows_of(directory: Path) -> list[tuple[int, str | None]]:
+    table = deltalake.DeltaTable(directory / "delta").to_pyarrow_table()
+    return sorted((row["id"], row["name"]) for row in table.to_pylist())
+
+
+def test_partitions_may_have_any_value(tmp_path: Path) -> None:
+    writer = writer_of(tmp_path, "{path: delta, partition_by: name}")
+    names = {1: "a", 2: "b c/d=e%20", 3: None, 4: "ü", 5: "a"}
+    writer(Named(names), 0)
+    writer(Named({6: "ü"}), 1)
+    assert rows_of(tmp_path) == sorted({**names, 6: "ü"}.items())
+    assert (tmp_path / "delta" / "name=a").is_dir()
+    only = deltalake.DeltaTable(tmp_path / "delta").to_pyarrow_table(filters=[("name", "=", "ü")])
+    assert sorted(only["id"].to_pylist()) == [4, 6]
+
+
+def test_files_carry_the_statistics_that_readers_skip_by(tmp_path: Path) -> None:
+    writer_of(tmp_path, "{path: delta}")(Named({3: "x", 9: None, 5: "long" * 20}), 0)
+    (action,) = pa.table(deltalake.DeltaTable(tmp_path / "delta").get_add_actions(flatten=True)).to_pylist()
+    assert (action["num_records"], action["min.id"], action["max.id"], action["null_count.name"]) == (3, 3, 9, 1)
+    assert action.get("max.name") is None  # too long to stand for itself
+
+
+def test_a_new_column_is_refused_unless_the_sink_evolves(tmp_path: Path) -> None:
+    writer_of(tmp_path, "{path: delta}")(Rows(1), 0)
+    with pytest.raises(SchemaChangeError, match=r"has no column name; it has id\. `evolve: true`"):
+        writer_of(tmp_path, "{path: delta}")(Named({2: "b"}), 1)
+    writer_of(tmp_path, "{path: delta, evolve: true}")(Named({2: "b"}), 1)
+    writer_of(tmp_path, "{path: delta, evolve: true}")(Named({2: "b"}), 1)
+    writer_of(tmp_path, "{path: delta}")(Rows(3), 2)
+    assert rows_of(tmp_path) == [(1, None), (2, "b"), (3, None)]
+
+
+def test_a_merge_evolves_too_and_leaves_no_files_behind(tmp_path: Path) -> None:
+    mode = "output_mode: update\n"
+    writer_of(tmp_path, "{path: delta, merge_keys: [id]}", mode)(Rows(1, 2), 0)
+    with pytest.raises(SchemaChangeError):
+        writer_of(tmp_path, "{path: delta, merge_keys: [id]}", mode)(Named({2: "b"}), 1)
+    writer_of(tmp_path, "{path: delta, merge_keys: [id], evolve: true}", mode)(Named({2: "b", 3: "c"}), 1)
+    assert rows_of(tmp_path) == [(1, None), (2, "b"), (3, "c")]
+    assert list((tmp_path / "delta" / STAGE).iterdir()) == []

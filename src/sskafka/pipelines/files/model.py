@@ -131,6 +131,21 @@ class DeltaSink:
     merge_keys: tuple[str, ...] = ()
     delete_column: str = ""
     """A boolean column, not kept itself: where it is true, the row of these keys leaves the table."""
+    evolves: bool = False
+    """Whether columns that the table lacks are added to it."""
+    table: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergSink:
+    name: str
+    identifier: str
+    """Namespace and table, as `sales.orders`."""
+    catalog: str = "default"
+    catalog_properties: dict[str, str] = field(default_factory=dict)
+    """As pyiceberg has them: type, uri, warehouse, ...; empty: those of ~/.pyiceberg.yaml and the environment."""
+    partition_by: tuple[str, ...] = ()
+    evolves: bool = False
     table: str = ""
 
 
@@ -154,7 +169,7 @@ class ConsoleSink:
     table: str = ""
 
 
-Sink: TypeAlias = ParquetSink | DeltaSink | TopicSink | ConsoleSink
+Sink: TypeAlias = ParquetSink | DeltaSink | IcebergSink | TopicSink | ConsoleSink
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from sskafka.pipelines.files.model import (
     ConsoleSink,
     DeltaSink,
     Expectation,
+    IcebergSink,
     OutputMode,
     ParquetSink,
     Pipeline,
@@ -46,7 +47,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _TABLE = re.compile(r"[A-Za-z_]\w*")
 _DURATION = re.compile(r"\d+\s*(milliseconds?|seconds?|minutes?|hours?|days?)")
 _TIMES = ("timestamp", "timestamp_ntz")
-_SINK_KINDS = ("parquet", "delta", "topic", "console")
+_SINK_KINDS = ("parquet", "delta", "iceberg", "topic", "console")
+_IDENTIFIER = re.compile(r"\w+(\.\w+)+")
 
 
 def load_pipeline(path: Path, choices: FileChoices | None = None) -> Pipeline:
@@ -108,6 +110,7 @@ def _check_together(fields: Fields, pipeline: Pipeline) -> None:
         fields.problem(
             "output_mode", f"Parquet files cannot be changed: use append, or a delta sink for {pipeline.output_mode}"
         )
+    _check_modes(fields, pipeline)
     read = {topic for source in pipeline.sources for topic in source.topics}
     for sink in pipeline.sinks:
         if isinstance(sink, TopicSink) and sink.topic in read:
@@ -129,6 +132,17 @@ def _with_honest_guarantees(fields: Fields, pipeline: Pipeline) -> Pipeline:
             fields.problems.add_at(where, text)
         sinks.append(replace(sink, guarantee=str(Guarantee.AT_LEAST_ONCE)) if isinstance(sink, TopicSink) else sink)
     return replace(pipeline, sinks=tuple(sinks))
+
+
+def _check_modes(fields: Fields, pipeline: Pipeline) -> None:
+    """Output modes that a kind of sink cannot keep: found here, not by Spark in the middle of a start."""
+    mode = pipeline.output_mode
+    for sink in pipeline.sinks:
+        if isinstance(sink, IcebergSink) and mode is OutputMode.UPDATE:
+            fields.problem("output_mode", "Iceberg tables take append and complete; use a delta sink to update rows")
+        if isinstance(sink, TopicSink) and mode is OutputMode.COMPLETE:
+            text = "a topic cannot be emptied: complete would write the whole result again with each batch; use append"
+            fields.problem("output_mode", text)
 
 
 def _check_names_of_expectations(fields: Fields, pipeline: Pipeline) -> None:
@@ -479,6 +493,8 @@ def _sink_of_kind(kind: str, fields: Fields) -> Sink:
             return ParquetSink(name, fields.text("path"), fields.texts("partition_by"))
         case "delta":
             return _delta_sink(name, fields)
+        case "iceberg":
+            return _iceberg_sink(name, fields)
         case "topic":
             return TopicSink(
                 name,
@@ -499,10 +515,28 @@ def _delta_sink(name: str, fields: Fields) -> DeltaSink:
         fields.texts("partition_by"),
         fields.texts("merge_keys"),
         fields.text("delete_column", ""),
+        _one_of(fields, "evolve", ("false", "true")) == "true",
     )
     if sink.delete_column and not sink.merge_keys:
         fields.problem("delete_column", "needs merge_keys: the columns by which the row to delete is found")
     return sink
+
+
+def _iceberg_sink(name: str, fields: Fields) -> IcebergSink:
+    """`catalog` is a name that pyiceberg's configuration explains, or a mapping of properties."""
+    identifier = fields.text("table")
+    if identifier and not _IDENTIFIER.fullmatch(identifier):
+        fields.problem("table", f"{identifier!r} is not a namespace and a table, such as sales.orders")
+    is_mapping = "catalog" in fields and isinstance(fields.node_of("catalog"), yaml.MappingNode)
+    properties = fields.pairs("catalog") if is_mapping else {}
+    return IcebergSink(
+        name,
+        identifier,
+        properties.pop("name", "default") if is_mapping else fields.text("catalog", "default"),
+        properties,
+        fields.texts("partition_by"),
+        _one_of(fields, "evolve", ("false", "true")) == "true",
+    )
 
 
 def _trigger(fields: Fields) -> Trigger:

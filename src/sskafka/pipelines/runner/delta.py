@@ -1,4 +1,4 @@
-"""Delta tables without a jar: batches are collected on the driver and written by the `deltalake` package.
+"""Delta tables without a jar: Spark's tasks write the files, and the driver commits them with the `deltalake` package.
 
 Each commit carries the query's id and the batch's number as an application transaction. A batch that Spark runs again
 finds its number in the table and is left out. The table is looked at once a batch, and what is written is a commit
@@ -6,16 +6,26 @@ upon that very version: when another run of the query has written the batch in b
 
 The id is that of Spark's checkpoint: with a new checkpoint batches are counted anew, and those of the last one say
 nothing about them.
+
+A merge needs the rows that are in the table already. The tasks write the new ones beside the table, and the driver
+merges from there, a few at a time.
 """
 
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sskafka.pipelines.files.model import DeltaSink, OutputMode, Pipeline
+from sskafka.pipelines.runner.schema_evolution import added_columns
+from sskafka.pipelines.runner.table_files import TableFile, write_table_files
 
 if TYPE_CHECKING:
-    from deltalake import DeltaTable
+    from deltalake import CommitProperties, DeltaTable, Schema
     from pyspark.sql import DataFrame
+
+STAGE = "_sskafka_stage"
+"""Below the table's root; the underscore hides it from readers of files."""
 
 
 class DeltaWriter:
@@ -34,9 +44,10 @@ class DeltaWriter:
         table = self._table()
         if table is not None and self._has(table, batch):
             return
-        content = rows.toArrow()
-        if content.num_rows or table is None or self._mode is OutputMode.COMPLETE:
-            self._write(table, content, batch)
+        if table is not None and self._sink.merge_keys and self._mode is not OutputMode.COMPLETE:
+            self._merge(table, rows, batch)
+        else:
+            self._write(table, self._without_deleted(rows), batch)
 
     def _query_id(self, rows: "DataFrame") -> str:
         """Spark writes it before the first batch, wherever the checkpoint is."""
@@ -53,39 +64,84 @@ class DeltaWriter:
         last = table.transaction_version(self._application)
         return last is not None and last >= batch
 
-    def _write(self, table: "DeltaTable | None", content: Any, batch: int) -> None:
-        from deltalake import CommitProperties, Transaction, write_deltalake  # noqa: PLC0415  see above
+    def _properties(self, batch: int) -> "CommitProperties":
+        from deltalake import CommitProperties, Transaction  # noqa: PLC0415  see above
 
-        properties = CommitProperties(app_transactions=[Transaction(self._application, batch)])
+        return CommitProperties(app_transactions=[Transaction(self._application, batch)])
+
+    # Appending and overwriting: files become part of the table
+
+    def _write(self, table: "DeltaTable | None", rows: "DataFrame", batch: int) -> None:
+        schema = delta_schema(rows)
+        partition_by = list(self._sink.partition_by) if table is None else table.metadata().partition_columns
+        actions = [add_action(file) for file in write_table_files(rows, self._path, partition_by)]
         if table is None:
-            partitions = list(self._sink.partition_by) or None
-            kept = self._without_deleted(content)
-            write_deltalake(self._path, kept, mode="error", partition_by=partitions, commit_properties=properties)
-        elif self._mode is OutputMode.COMPLETE:
-            write_deltalake(table, content, mode="overwrite", commit_properties=properties)
-        elif self._sink.merge_keys:
-            self._merge(table, content, properties)
-        else:
-            kept = self._without_deleted(content)
-            write_deltalake(table, kept, mode="append", commit_properties=properties)
+            self._create(schema, actions, batch)
+            return
+        overwrites = self._mode is OutputMode.COMPLETE
+        if not actions and not overwrites:
+            return
+        if self._evolve(table, schema):
+            table.update_incremental()
+            if self._has(table, batch):  # another run has written it since this one looked
+                return
+        table.create_write_transaction(
+            actions,
+            "overwrite" if overwrites else "append",
+            schema,
+            partition_by,
+            commit_properties=self._properties(batch),
+        )
 
-    def _without_deleted(self, content: Any) -> Any:
+    def _create(self, schema: "Schema", actions: list[Any], batch: int) -> None:
+        from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415  see above
+
+        create_table_with_add_actions(
+            self._path,
+            schema,
+            actions,
+            mode="error",
+            partition_by=list(self._sink.partition_by),
+            commit_properties=self._properties(batch),
+        )
+
+    def _evolve(self, table: "DeltaTable", schema: "Schema") -> bool:
+        """Add the columns that the table lacks, if the sink allows it; whether there were any."""
+        known = [field.name for field in table.schema().fields]
+        fields = {field.name: field for field in schema.fields}
+        added = added_columns(f"the Delta table {self._path}", known, list(fields), self._sink.evolves)
+        if added:
+            table.alter.add_columns([fields[name] for name in added])
+        return bool(added)
+
+    def _without_deleted(self, rows: "DataFrame") -> "DataFrame":
         """For a table that is empty yet: there is nothing to delete from."""
         column = self._sink.delete_column
-        if not column:
-            return content
-        import pyarrow.compute as pc  # noqa: PLC0415  see above
+        return rows.filter(f"`{column}` is not true").drop(column) if column else rows
 
-        stays = pc.invert(pc.fill_null(content.column(column), False))
-        return content.filter(stays).drop_columns([column])
+    # Merging: files that are read once and then deleted
 
-    def _merge(self, table: "DeltaTable", content: Any, properties: Any) -> None:
+    def _merge(self, table: "DeltaTable", rows: "DataFrame", batch: int) -> None:
         """Rows of the same keys replace those that are there, or delete them."""
+        with staged(rows, f"{self._path}/{STAGE}/{batch}") as content:
+            if content is None:
+                return
+            self._merge_from(table, content, batch)
+
+    def _merge_from(self, table: "DeltaTable", content: Any, batch: int) -> None:
+        column = self._sink.delete_column
+        new = [name for name in content.schema.names if name != column]
+        known = [field.name for field in table.schema().fields]
+        evolves = bool(added_columns(f"the Delta table {self._path}", known, new, self._sink.evolves))
         same = " and ".join(f"target.`{key}` = source.`{key}`" for key in self._sink.merge_keys)
         merger = table.merge(
-            content, predicate=same, source_alias="source", target_alias="target", commit_properties=properties
+            content,
+            predicate=same,
+            source_alias="source",
+            target_alias="target",
+            merge_schema=evolves,
+            commit_properties=self._properties(batch),
         )
-        column = self._sink.delete_column
         if column:
             merger = merger.when_matched_delete(f"source.`{column}`")
             merger = merger.when_matched_update_all(except_cols=[column])
@@ -93,3 +149,45 @@ class DeltaWriter:
         else:
             merger = merger.when_matched_update_all().when_not_matched_insert_all()
         merger.execute()
+
+
+def add_action(file: TableFile) -> Any:
+    """A file as Delta's log names it."""
+    from deltalake.transaction import AddAction  # noqa: PLC0415  only where Delta is written
+
+    statistics = {
+        "numRecords": file.rows,
+        "minValues": file.lowest,
+        "maxValues": file.highest,
+        "nullCount": file.nulls,
+    }
+    return AddAction(file.path, file.size_bytes, file.partition, file.modified_ms, True, json.dumps(statistics))
+
+
+def delta_schema(rows: "DataFrame") -> "Schema":
+    """The columns of a DataFrame; Delta writes schemas as Spark does."""
+    from deltalake import Schema  # noqa: PLC0415  only where Delta is written
+
+    return Schema.from_json(rows.schema.json())
+
+
+@contextmanager
+def staged(rows: "DataFrame", place: str) -> Iterator[Any]:
+    """The rows as a stream out of files that Spark's tasks have written; None where there are none."""
+    from pyarrow import dataset, fs  # noqa: PLC0415  only where Delta is written
+
+    system, root = fs.FileSystem.from_uri(place) if "://" in place else (fs.LocalFileSystem(), place)
+    delete_staged(system, root)  # of an attempt that was killed
+    try:
+        files: Sequence[TableFile] = write_table_files(rows, place)
+        paths = [f"{root}/{file.path}" for file in files]
+        yield dataset.dataset(paths, filesystem=system, format="parquet").scanner().to_reader() if paths else None
+    finally:
+        delete_staged(system, root)
+
+
+def delete_staged(system: Any, root: str) -> None:
+    from pyarrow import fs  # noqa: PLC0415  see above
+
+    if system.get_file_info(root).type == fs.FileType.Directory:
+        system.delete_dir(root)

@@ -24,6 +24,7 @@ from sskafka.model.version import __version__
 from sskafka.pipelines.files.model import (
     ConsoleSink,
     DeltaSink,
+    IcebergSink,
     ParquetSink,
     Pipeline,
     PythonTransform,
@@ -178,6 +179,8 @@ def _output(pipeline: Pipeline, sink: Sink, kafka: str) -> Mapping[str, str] | N
             return {"namespace": kafka, "name": sink.topic}
         case ParquetSink() | DeltaSink():
             return _place(pipeline.resolved(sink.path))
+        case IcebergSink():
+            return {"namespace": f"iceberg://{sink.catalog}", "name": sink.identifier}
         case ConsoleSink():
             return None
         case other:

@@ -12,6 +12,7 @@ from sskafka.pipelines.files.model import (
     ConsoleSink,
     DeltaSink,
     Expectation,
+    IcebergSink,
     ParquetSink,
     Pipeline,
     PythonTransform,
@@ -90,6 +91,8 @@ def sink_text(sink: Sink) -> str:
             return f"parquet {sink.path}"
         case DeltaSink():
             return f"delta {sink.path}"
+        case IcebergSink():
+            return f"iceberg {sink.identifier}"
         case TopicSink():
             return f"topic {sink.topic} ({sink.guarantee})"
         case ConsoleSink():

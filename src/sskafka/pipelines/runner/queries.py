@@ -20,6 +20,7 @@ from sskafka.pipelines.files.model import (
     DEAD_LETTERS,
     ConsoleSink,
     DeltaSink,
+    IcebergSink,
     ParquetSink,
     Pipeline,
     Sink,
@@ -28,6 +29,7 @@ from sskafka.pipelines.files.model import (
 )
 from sskafka.pipelines.runner.connectors import writer_of
 from sskafka.pipelines.runner.delta import DeltaWriter
+from sskafka.pipelines.runner.iceberg import IcebergWriter
 from sskafka.pipelines.runner.naming import FileMistakeError
 from sskafka.pipelines.runner.patience import patiently, start_patiently
 from sskafka.pipelines.runner.progress import OUT, ROWS
@@ -105,9 +107,11 @@ def _sink_writer(run: Surroundings, place: int) -> DataStreamWriter:
             writer = _counted(rows).writeStream.format("console").option("truncate", "false")
             writer = writer.option("numRows", str(sink.rows))
         case DeltaSink():
-            writer = _counted(rows).writeStream.foreachBatch(
-                DeltaWriter(pipeline, sink, checkpoint_of(pipeline, sink.name))
-            )
+            table_writer = DeltaWriter(pipeline, sink, checkpoint_of(pipeline, sink.name))
+            writer = _counted(rows).writeStream.foreachBatch(table_writer)
+        case IcebergSink():
+            iceberg_writer = IcebergWriter(pipeline, sink, checkpoint_of(pipeline, sink.name))
+            writer = _counted(rows).writeStream.foreachBatch(iceberg_writer)
         case other:
             assert_never(other)
     return _ready(pipeline, sink.name, writer.outputMode(str(pipeline.output_mode)))
@@ -122,6 +126,8 @@ def _check_columns(pipeline: Pipeline, place: int, columns: Sequence[str]) -> No
         case DeltaSink():
             deleting = (sink.delete_column,) if sink.delete_column else ()
             wanted = {"partition_by": sink.partition_by, "merge_keys": sink.merge_keys, "delete_column": deleting}
+        case IcebergSink():
+            wanted = {"partition_by": sink.partition_by}
         case TopicSink():
             wanted = {"key": (sink.key,) if sink.key else (), "value": (sink.value,) if sink.value else ()}
         case ConsoleSink():

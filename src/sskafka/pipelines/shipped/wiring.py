@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
-from sskafka.pipelines.files.model import ConsoleSink, DeltaSink, ParquetSink, Pipeline, Sink, Source, TopicSink
+from sskafka.pipelines.files.model import (
+    ConsoleSink,
+    DeltaSink,
+    IcebergSink,
+    ParquetSink,
+    Pipeline,
+    Sink,
+    Source,
+    TopicSink,
+)
 
 
 class WiringError(Exception):
@@ -48,6 +57,8 @@ def _sink(sink: Sink, place: str | None) -> Sink:
     match sink:
         case ParquetSink() | DeltaSink():
             return replace(sink, path=place)
+        case IcebergSink():
+            return replace(sink, identifier=place)
         case TopicSink():
             return replace(sink, topic=place)
         case ConsoleSink():

@@ -1,0 +1,105 @@
+"""Iceberg tables without a jar: Spark's tasks write the files, and the driver commits them with `pyiceberg`.
+
+Each commit also sets a property of the table: the number of the batch under the query's id, which is that of Spark's
+checkpoint. A batch that Spark runs again finds its number there and is left out. A commit is made upon the snapshot
+that was looked at: when another run of the query has committed in between, the catalog refuses it.
+"""
+
+import json
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from sskafka.pipelines.files.model import IcebergSink, OutputMode, Pipeline
+from sskafka.pipelines.runner.schema_evolution import added_columns
+from sskafka.pipelines.runner.table_files import arrow_schema, write_table_files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table, Transaction
+    from pyspark.sql import DataFrame
+
+DATA = "data"
+"""The folder of a table that holds its files."""
+BATCH_PROPERTY = "sskafka.batch."
+NO_RETRIES = {"commit.retry.num-retries": "0"}
+"""A commit that was refused must not be tried upon another snapshot: the batch may be in that one."""
+
+
+class IcebergWriter:
+    """What foreachBatch calls."""
+
+    def __init__(self, pipeline: Pipeline, sink: IcebergSink, checkpoint: str) -> None:
+        self._sink = sink
+        self._mode = pipeline.output_mode
+        self._checkpoint = checkpoint
+        self._name = f"{pipeline.name}.{sink.name}"
+        self._catalog_properties = catalog_properties(pipeline, sink)
+        self._catalog: Catalog | None = None
+        self._property = ""
+
+    def __call__(self, rows: "DataFrame", batch: int) -> None:
+        self._property = self._property or f"{BATCH_PROPERTY}{self._name}.{self._query_id(rows)}"
+        table = self._table(rows)
+        if int(table.properties.get(self._property, -1)) >= batch:
+            return
+        self._evolve(table, arrow_schema(rows))
+        self._write(table, rows, batch)
+
+    def _query_id(self, rows: "DataFrame") -> str:
+        """Spark writes it before the first batch, wherever the checkpoint is."""
+        (line,) = rows.sparkSession.read.text(f"{self._checkpoint}/metadata").collect()
+        return str(json.loads(line[0])["id"])
+
+    def _table(self, rows: "DataFrame") -> "Table":
+        """The table as it is now; made where there is none."""
+        from pyiceberg.catalog import load_catalog  # noqa: PLC0415  only where Iceberg is written
+
+        if self._catalog is None:
+            self._catalog = load_catalog(self._sink.catalog, **self._catalog_properties)
+        if self._catalog.table_exists(self._sink.identifier):
+            return self._catalog.load_table(self._sink.identifier)
+        self._catalog.create_namespace_if_not_exists(self._sink.identifier.rpartition(".")[0])
+        return self._create(self._catalog, arrow_schema(rows))
+
+    def _create(self, catalog: "Catalog", schema: "pa.Schema") -> "Table":
+        """An empty one; another run that makes it at the same moment does no harm."""
+        with catalog.create_table_transaction(self._sink.identifier, schema, properties=NO_RETRIES) as creation:
+            if self._sink.partition_by:
+                with creation.update_spec() as spec:
+                    for column in self._sink.partition_by:
+                        spec.add_identity(column)
+        return catalog.load_table(self._sink.identifier)
+
+    def _evolve(self, table: "Table", schema: "pa.Schema") -> None:
+        known = [field.name for field in table.schema().fields]
+        name = f"the Iceberg table {self._sink.identifier}"
+        if added_columns(name, known, schema.names, self._sink.evolves):
+            with table.update_schema() as update:
+                update.union_by_name(schema)
+
+    def _write(self, table: "Table", rows: "DataFrame", batch: int) -> None:
+        root = f"{table.location()}/{DATA}"
+        columns = [field.name for field in table.spec().fields]
+        files = write_table_files(rows, root, columns, keeps_partition_columns=True)
+        with table.transaction() as commit:
+            commit.set_properties({self._property: str(batch)})
+            if self._mode is OutputMode.COMPLETE:
+                _delete_all(commit)
+            if files:
+                commit.add_files([f"{root}/{file.path}" for file in files], check_duplicate_files=False)
+
+
+def _delete_all(commit: "Transaction") -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Delete operation did not match any records")  # an empty table is fine
+        commit.delete("true")
+
+
+def catalog_properties(pipeline: Pipeline, sink: IcebergSink) -> dict[str, Any]:
+    """The properties of the file; a local warehouse is relative to the file, as other paths are."""
+    properties = dict(sink.catalog_properties)
+    warehouse = properties.get("warehouse")
+    if warehouse and "://" not in warehouse:
+        properties["warehouse"] = pipeline.resolved(warehouse)
+    return properties

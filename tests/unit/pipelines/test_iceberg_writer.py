@@ -1,0 +1,123 @@
+"""Batches into an Iceberg table: each once, whoever else writes the same one. Spark is a stand-in here."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import CommitFailedException
+from table_rows import Named, Rows
+
+from sskafka.pipelines.files.document import PipelineFileError
+from sskafka.pipelines.files.model import IcebergSink
+from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.runner.iceberg import IcebergWriter
+from sskafka.pipelines.runner.schema_evolution import SchemaChangeError
+
+FILE = """\
+name: copy
+sources:
+  numbers: {{topic: numbers, schema: id long}}
+sinks:
+  - iceberg:
+      table: shop.numbers
+      catalog: {{type: sql, uri: "sqlite:///{directory}/catalog.db", warehouse: lake}}
+{more}"""
+
+
+class Shop:
+    """A catalog in a directory, and writers to its table."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def writer(self, of_sink: str = "", of_file: str = "") -> IcebergWriter:
+        path = self.directory / "copy.yaml"
+        more = "".join(f"      {line}\n" for line in of_sink.splitlines()) + of_file
+        path.write_text(FILE.format(directory=self.directory, more=more))
+        pipeline = load_pipeline(path)
+        (sink,) = pipeline.sinks
+        assert isinstance(sink, IcebergSink)
+        return IcebergWriter(pipeline, sink, "checkpoint")
+
+    def rows(self, where: str = "true") -> pa.Table:
+        properties = {"type": "sql", "uri": f"sqlite:///{self.directory}/catalog.db", "warehouse": str(self.directory)}
+        return load_catalog("default", **properties).load_table("shop.numbers").scan(where).to_arrow()
+
+    def numbers(self, where: str = "true") -> list[int]:
+        return sorted(self.rows(where)["id"].to_pylist())
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+def test_a_batch_that_is_run_again_is_left_out(shop: Shop) -> None:
+    shop.writer()(Rows(1, 2), 0)
+    shop.writer()(Rows(3), 1)
+    shop.writer()(Rows(3), 1)
+    shop.writer()(Rows(), 2)
+    assert shop.numbers() == [1, 2, 3]
+    assert (shop.directory / "lake").is_dir()
+
+
+@pytest.mark.parametrize("batch", [0, 1])
+def test_of_two_runs_that_write_a_batch_at_once_one_is_refused(shop: Shop, batch: int) -> None:
+    for before in range(batch):
+        shop.writer()(Rows(before), before)
+
+    def other_run() -> None:
+        shop.writer()(Rows(batch), batch)
+
+    with pytest.raises(CommitFailedException):
+        shop.writer()(Rows(batch, meanwhile=other_run), batch)
+    assert shop.numbers() == list(range(batch + 1))
+
+
+def test_with_a_new_checkpoint_batches_count_anew(shop: Shop) -> None:
+    shop.writer()(Rows(1), 5)
+    shop.writer()(Rows(2, query="another"), 0)
+    assert shop.numbers() == [1, 2]
+
+
+def test_a_complete_result_replaces_the_rows(shop: Shop) -> None:
+    writer = shop.writer(of_file="output_mode: complete\n")
+    writer(Rows(1, 2), 0)
+    writer(Rows(3), 1)
+    assert shop.numbers() == [3]
+    writer(Rows(), 2)
+    writer(Rows(), 3)
+    assert shop.numbers() == []
+
+
+def test_partitions_may_have_any_value(shop: Shop) -> None:
+    names = {1: "a", 2: "b c/d=e%20", 3: None, 4: "ü", 5: "a"}
+    shop.writer("partition_by: name")(Named(names), 0)
+    assert shop.numbers() == sorted(names)
+    assert shop.numbers("name = 'ü'") == [4]
+    assert shop.numbers("name is null") == [3]
+
+
+def test_a_new_column_is_refused_unless_the_sink_evolves(shop: Shop) -> None:
+    shop.writer()(Rows(1), 0)
+    with pytest.raises(SchemaChangeError, match=r"the Iceberg table shop\.numbers has no column name"):
+        shop.writer()(Named({2: "b"}), 1)
+    shop.writer("evolve: true")(Named({2: "b"}), 1)
+    shop.writer()(Rows(3), 2)
+    assert sorted((row["id"], row["name"]) for row in shop.rows().to_pylist()) == [(1, None), (2, "b"), (3, None)]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda text: text.replace("shop.numbers", "numbers"), "is not a namespace and a table, such as sales.orders"),
+        (lambda text: text + "output_mode: update\n", "Iceberg tables take append and complete"),
+    ],
+)
+def test_mistakes_in_the_file_are_named(shop: Shop, change: Callable[[str], str], expected: str) -> None:
+    path = shop.directory / "copy.yaml"
+    path.write_text(change(FILE.format(directory=shop.directory, more="")))
+    with pytest.raises(PipelineFileError, match=expected):
+        load_pipeline(path)
