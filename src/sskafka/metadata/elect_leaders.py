@@ -31,7 +31,7 @@ def elect_leaders(
 ) -> Decision[ElectLeadersResponse]:
     """No topics means all of them; of those, partitions that need no election are left out of the answer."""
     if request.election_type not in set(ElectionType):
-        return Decision((), ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST))
+        return Decision((), _refuse_type(request))
     rules = ElectionRules(image, settings)
     records: list[MetadataRecord] = []
     results = []
@@ -39,9 +39,23 @@ def elect_leaders(
         outcomes = [_elect(rules, wanted.topic, number, request.election_type, records) for number in wanted.partitions]
         if request.topic_partitions is None:
             outcomes = [outcome for outcome in outcomes if outcome.error_code != ErrorCode.ELECTION_NOT_NEEDED]
-        if outcomes:
+        if outcomes or request.topic_partitions is None:
             results.append(ReplicaElectionResult(wanted.topic, outcomes))
     return Decision(records, ElectLeadersResponse(replica_election_results=results))
+
+
+def _refuse_type(request: ElectLeadersRequest) -> ElectLeadersResponse:
+    message = f"there is no election type {request.election_type}"
+    return ElectLeadersResponse(
+        error_code=ErrorCode.INVALID_REQUEST,
+        replica_election_results=[
+            ReplicaElectionResult(
+                wanted.topic,
+                [PartitionResult(number, ErrorCode.INVALID_REQUEST, message) for number in wanted.partitions],
+            )
+            for wanted in request.topic_partitions or ()
+        ],
+    )
 
 
 def _wanted(image: ClusterImage, request: ElectLeadersRequest) -> Iterable[TopicPartitions]:

@@ -338,6 +338,9 @@ class Partition:
         assert leader is not None
         progress = leader.followers.get(position.replica_id)
         if progress is None:
+            if position.current_leader_epoch == UNKNOWN_EPOCH:
+                raise NotLeaderError(f"{position.replica_id} is no replica of {self.topic_partition}")
+            # In a reassignment a new replica may hear of its leader before the leader hears of it: it tries again.
             raise UnknownLeaderEpochError(f"{position.replica_id} is no replica of {self.topic_partition} here")
         self._check_broker_epoch(position)
         offset, log_end_offset = position.fetch_offset, self.log.log_end_offset

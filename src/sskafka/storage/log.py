@@ -59,7 +59,7 @@ _new_tuple = tuple.__new__  # a third of the cost of calling a NamedTuple
 class AppendInfo(NamedTuple):
     base_offset: int
     last_offset: int
-    append_time_ms: int  # -1 unless the topic uses LogAppendTime
+    append_time_ms: int  # -1 unless the topic uses LogAppendTime or the batch is a duplicate
     log_start_offset: int
     duplicate: bool = False
 
@@ -253,8 +253,8 @@ class Log:
         known = self.producers.check(header)
         if known is None:
             return None
-        append_time_ms = known.timestamp if self.config.uses_append_time else NO_TIMESTAMP
-        return AppendInfo(known.first_offset, known.last_offset, append_time_ms, self.log_start_offset, True)
+        # Kafka answers a repeated batch with the timestamp it is stored with, whoever set that.
+        return AppendInfo(known.first_offset, known.last_offset, known.timestamp, self.log_start_offset, True)
 
     def _assign_epoch(self, epoch: int, start_offset: int) -> None:
         """Durable before anything in the epoch is ready: recovery relies on it."""

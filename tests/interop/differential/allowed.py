@@ -4,8 +4,9 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from differential.comparison import ABSENT, Difference
-from differential.exchange import SILENT
+from differential.comparison import ABSENT, KEYS, Difference
+from differential.exchange import SILENT, error_codes
+from sskafka.model.errors import ErrorCode
 from sskafka.model.settings_table import BROKER_SETTINGS
 
 
@@ -38,6 +39,8 @@ class Allowed(NamedTuple):
     reason: str
     holds: Callable[[Any, Any], bool] = always
     """Whether a pair of values, Apache Kafka's first, is such a difference."""
+    note: str = "*"
+    """A pattern for the note of the exchange."""
     place: str = ""
     """What the place in the answer, with its indexes, has in it."""
 
@@ -45,6 +48,7 @@ class Allowed(NamedTuple):
         return (
             fnmatchcase(difference.exchange.api, self.api)
             and fnmatchcase(difference.field, self.field)
+            and fnmatchcase(difference.exchange.note, self.note)
             and self.place in difference.place
             and self.holds(difference.kafka, difference.sskafka)
         )
@@ -63,11 +67,52 @@ def switched_off(kafka: Any, sskafka: Any) -> bool:
     return bool((kafka, sskafka) == (1, 0))
 
 
+def named_twice(kafka: Any, sskafka: Any) -> bool:
+    """Whether SSKafka answers elements more than once that Apache Kafka answers once."""
+    if not (isinstance(kafka, list) and isinstance(sskafka, list) and len(kafka) < len(sskafka)):
+        return False
+    if not all(isinstance(one, dict) for one in (*kafka, *sskafka)):
+        return False
+    key = next((name for name in KEYS if name != "producer_id" and kafka and name in kafka[0]), "")
+    return bool(key) and {one[key] for one in kafka} == {one[key] for one in sskafka}
+
+
+def without_partitions(kafka: Any, sskafka: Any) -> bool:
+    """Whether one of the two answers says nothing about a topic that the request names without partitions."""
+    said = [one for one in (kafka, sskafka) if one != ABSENT]
+    if len(said) != 1 or not isinstance(said[0], dict):
+        return False
+    lists = [value for value in said[0].values() if isinstance(value, list)]
+    return bool(lists) and not any(lists) and said[0].get("error_code", "NONE") == "NONE"
+
+
+def neither_explains(kafka: Any, sskafka: Any) -> bool:
+    return not kafka and not sskafka
+
+
 def unanswered(kafka: Any, sskafka: Any) -> bool:
     return bool(kafka == SILENT.what)
 
 
+DIRECTORY_KEPT = "SSKafka also keeps the directory for a topic that is not there yet; its replica is not available."
+COMPRESSED_UNSEEN = "SSKafka stores compressed batches without looking into them; readers find out."
+TIMES_UNSEEN = "SSKafka stores the header of a batch as it came; Apache Kafka derives its times and flags anew."
+NO_EPOCH_REFUSED = "SSKafka refuses a producer id without an epoch, which no client sends."
+REST_REFUSED = "SSKafka refuses bytes behind the last batch, which Apache Kafka drops silently."
+
 ALLOWED = (
+    Allowed("AlterReplicaLogDirs", "*.error_code", DIRECTORY_KEPT, note="an unknown topic"),
+    Allowed("*", "*", COMPRESSED_UNSEEN, note="not what the codec says*"),
+    Allowed("Fetch", "*.records.max_timestamp", TIMES_UNSEEN, note="a wrong max timestamp*"),
+    Allowed("Fetch", "*.records.attributes", TIMES_UNSEEN, note="the append time flag*"),
+    Allowed("*", "*", NO_EPOCH_REFUSED, note="a producer id without epoch*"),
+    Allowed("*", "*", REST_REFUSED, note="trailing bytes*"),
+    Allowed(
+        "Fetch", "*.records.length", "Two compressors make different sizes of the same records.", note="*read back"
+    ),
+    Allowed(
+        "DeleteTopics", "responses*", "A topic named by name and by id is refused once or twice.", note="both forms"
+    ),
     Allowed("*", "", "Apache Kafka never answers some requests that it cannot handle; SSKafka does.", unanswered),
     Allowed(
         "*",
@@ -96,6 +141,17 @@ ALLOWED = (
         of_absent_groups,
     ),
     Allowed("ApiVersions", "supported_features.max_version", "The same.", switched_off),
+    Allowed("*", "*", "What a request names twice Apache Kafka keeps in a map, and so answers once.", named_twice),
+    Allowed("*", "*", "A topic that is named without partitions may be in the answer or not.", without_partitions),
+    Allowed("*", "*error_message", "No explanation is null or empty.", neither_explains),
+    Allowed("DescribeQuorum", "topics.partitions.leader_epoch", "How many elections there were is a matter of timing."),
+    Allowed("DescribeQuorum", "topics.partitions.high_watermark", "The metadata logs hold other records."),
+    Allowed(
+        "DescribeQuorum", "topics.partitions.current_voters.log_end_offset", "The metadata logs hold other records."
+    ),
+    Allowed(
+        "UpdateFeatures", "results.error_message", "Apache Kafka says NONE in words.", lambda kafka, _: kafka == "NONE"
+    ),
     Allowed("ApiVersions", "finalized_features_epoch", "An offset of the metadata log, which holds other records."),
 )
 
@@ -106,5 +162,12 @@ ALLOWED += tuple(
 )
 
 
+KAFKA_FAILED = (
+    "UNKNOWN_SERVER_ERROR is an exception that Apache Kafka does not handle; SSKafka names the fault or has none."
+)
+
+
 def reason_for(difference: Difference) -> str | None:
+    if ErrorCode.UNKNOWN_SERVER_ERROR in error_codes(difference.exchange.answer):
+        return KAFKA_FAILED
     return next((one.reason for one in ALLOWED if one.covers(difference)), None)

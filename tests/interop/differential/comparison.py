@@ -1,5 +1,6 @@
 """Two records of the same script, compared field by field."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -7,6 +8,8 @@ from typing import Any
 
 from differential.exchange import Exchange
 from differential.normalise import Normaliser
+
+_INDEX = re.compile(r"\[[^\]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Difference:
     @property
     def field(self) -> str:
         """The place without its indexes."""
-        return ".".join(part.split("[")[0] for part in self.place.split("."))
+        return _INDEX.sub("", self.place)
 
 
 def compare(script: str, kafka: Sequence[Exchange], sskafka: Sequence[Exchange]) -> Iterator[Difference]:

@@ -23,7 +23,7 @@ LEFT_OUT = {
     "ListGroups", "ListTransactions", "DescribeLogDirs", "DescribeQuorum", "ShareFetch", "ShareAcknowledge",
     "ShareGroupHeartbeat", "StreamsGroupHeartbeat", "ApiVersions", "SaslHandshake", "SaslAuthenticate",
     "GetTelemetrySubscriptions", "PushTelemetry", "WriteTxnMarkers", "ShareGroupDescribe", "StreamsGroupDescribe",
-    "DescribeShareGroupOffsets", "AlterShareGroupOffsets", "DeleteShareGroupOffsets",
+    "DescribeShareGroupOffsets", "AlterShareGroupOffsets", "DeleteShareGroupOffsets", "ListConfigResources",
 }  # fmt: skip
 ARRAY_LENGTHS = (0, 1, 1, 1, 2, 3)
 

@@ -4,6 +4,7 @@ Both get the same properties. Settings whose defaults differ (ADR 0006) are set 
 """
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from sskafka.wire.schema import Versions
 
 APACHE_KAFKA, SSKAFKA = "Apache Kafka", "SSKafka"
 CLUSTER_SIZE = 3
+GROUP, TRANSACTION = 0, 1
+COORDINATOR_SECONDS_MAX = 30.0
 
 SETTINGS = {
     # Records in the scripts have fixed, old timestamps.
@@ -29,6 +32,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
     "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.assignment.interval.ms": "0",
     # ADR 0006: defaults that differ.
     "broker.rack": "rack-1",
     "replica.lag.time.max.ms": "30000",
@@ -99,6 +103,8 @@ def system_at(name: str, port: int) -> System:
     with Connection(HOST, port) as connection:
         versions = _require(connection.ask(build("ApiVersions"), 0))
         metadata = _require(connection.ask(build("Metadata", topics=None), 1))
+        for kind in (GROUP, TRANSACTION):
+            _make_coordinators(connection, kind)
         directories = _require(connection.ask(build("DescribeLogDirs", topics=[]), 1))
     return System(
         name,
@@ -106,6 +112,17 @@ def system_at(name: str, port: int) -> System:
         {api.api_key: Versions(api.min_version, api.max_version) for api in versions.api_keys},
         Path(directories.results[0].log_dir),
     )
+
+
+def _make_coordinators(connection: Connection, kind: int) -> None:
+    """Have the internal topic of coordinators created, as it is when somebody first looks for one."""
+    deadline = time.monotonic() + COORDINATOR_SECONDS_MAX
+    while time.monotonic() < deadline:
+        found = _require(connection.ask(build("FindCoordinator", key_type=kind, coordinator_keys=["any"]), 4))
+        if found.coordinators[0].error_code == 0:
+            return
+        time.sleep(0.05)
+    raise TimeoutError("there is no coordinator")
 
 
 def _require(answer: Any) -> Any:

@@ -47,7 +47,7 @@ def test_the_last_five_batches_are_answered_with_their_offsets(log: Log) -> None
     sent = [send(log, 2 * n, count=2) for n in range(6)]
     for n in range(1, 6):
         again = send(log, 2 * n, count=2)
-        assert again == sent[n]._replace(duplicate=True)
+        assert again == sent[n]._replace(duplicate=True, append_time_ms=NOW_MS)
     with pytest.raises(OutOfOrderSequenceError):
         send(log, 0, count=2)
     assert log.log_end_offset == 12
@@ -124,7 +124,7 @@ def test_duplicates_are_known_after_a_restart(disk: SimulatedDisk, clean: bool, 
         log.close()
     log = reopen(disk, config, was_clean_stop=clean)
     for n in range(3, 8):
-        assert send(log, n) == sent[n]._replace(duplicate=True), f"sequence {n}"
+        assert send(log, n) == sent[n]._replace(duplicate=True, append_time_ms=NOW_MS), f"sequence {n}"
     assert send(log, 8).base_offset == 8
 
 

@@ -91,6 +91,7 @@ def simple_commits(session: Session) -> None:
     fetched(session, topic, topic_id, group)
     fetched(session, topic, topic_id, session.name("unheard"))
     fetched(session, topic, topic_id, "")
+    session.look("DeleteGroups", groups_names=[""])  # other scripts ask about this group too
 
 
 def fetched(session: Session, topic: str, topic_id: bytes, group: str) -> None:

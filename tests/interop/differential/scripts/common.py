@@ -5,13 +5,14 @@ from typing import Any
 from differential.scripts.batches import batch
 from differential.session import Session
 
+LATEST = -1
 UNKNOWN_ID = bytes(range(16))
 
 
 def create_topic(
     session: Session, name: str, partitions: int = 1, replication_factor: int = 1, **configs: str
 ) -> bytes:
-    """Create a topic without a record of it and return its id once every partition has a leader."""
+    """Create a topic without a record of it and return its id once every partition has a leader that answers."""
     session.look(
         "CreateTopics",
         topics=[
@@ -33,6 +34,14 @@ def create_topic(
         "Metadata",
         topics=[{"name": name}],
         allow_auto_topic_creation=False,
+    )
+    listed = [{"partition_index": number, "timestamp": LATEST} for number in range(partitions)]
+    session.wait_for(
+        lambda answer: all(one.error_code == 0 for one in answer.topics[0].partitions),
+        "ListOffsets",
+        replica_id=-1,
+        timeout_ms=1000,
+        topics=[{"name": name, "partitions": listed}],
     )
     topic_id: bytes = described.topics[0].topic_id
     return topic_id

@@ -1,11 +1,12 @@
 """Groups of the newer protocol (KIP-848): heartbeats, descriptions, and commits of their members."""
 
+import time
 from typing import Any
 
 from differential.scripts.classic_groups import describe, join_fields
 from differential.scripts.committed_offsets import commit_topic, fetch_fields
 from differential.scripts.common import UNKNOWN_ID, create_topic
-from differential.session import Session
+from differential.session import RETRY_PAUSE_SECONDS, RETRY_SECONDS_MAX, Session
 
 
 def beat(session: Session, note: str, group: str, member_id: str, epoch: int, **more: Any) -> Any:
@@ -18,9 +19,22 @@ def joining(topic: str, **more: Any) -> dict[str, Any]:
     return {"rebalance_timeout_ms": 10_000, "subscribed_topic_names": [topic], "topic_partitions": [], **more}
 
 
+def subscribable(session: Session, topic: str, partitions: int = 1) -> bytes:
+    """Create a topic, and wait until group coordinators know it: they learn of topics a moment after brokers do."""
+    topic_id = create_topic(session, topic, partitions)
+    member: dict[str, Any] = {"group_id": session.name(f"probe-{topic}"), "member_id": "probe"}
+    answer = session.look("ConsumerGroupHeartbeat", **member, **joining(topic))
+    deadline = time.monotonic() + RETRY_SECONDS_MAX
+    while not (answer.assignment and answer.assignment.topic_partitions) and time.monotonic() < deadline:
+        time.sleep(RETRY_PAUSE_SECONDS)
+        answer = session.look("ConsumerGroupHeartbeat", **member, member_epoch=answer.member_epoch)
+    session.look("ConsumerGroupHeartbeat", **member, member_epoch=-1)
+    return topic_id
+
+
 def life(session: Session) -> None:
     topic, group = session.name("topic"), session.name("group")
-    topic_id = create_topic(session, topic, 2)
+    topic_id = subscribable(session, topic, 2)
     beat(session, "joins", group, "m1", 0, **joining(topic))
     describe(session, group, "one member")
     session.ask_each("ConsumerGroupDescribe", group_ids=[group], include_authorized_operations=True)
@@ -75,7 +89,7 @@ def life(session: Session) -> None:
 
 def wrong_heartbeats(session: Session) -> None:
     topic, group = session.name("topic"), session.name("group")
-    create_topic(session, topic)
+    subscribable(session, topic)
     good: dict[str, Any] = {"group_id": group, "member_id": "m", "member_epoch": 0, **joining(topic)}
     for note, fields in {
         "no group": {"group_id": ""},
@@ -111,7 +125,7 @@ def wrong_heartbeats(session: Session) -> None:
 
 def static_members(session: Session) -> None:
     topic, group = session.name("topic"), session.name("group")
-    create_topic(session, topic, 2)
+    subscribable(session, topic, 2)
     beat(session, "joins", group, "m1", 0, **joining(topic, instance_id="i"))
     beat(session, "another with the same instance", group, "m2", 0, **joining(topic, instance_id="i"))
     beat(session, "goes for a while", group, "m1", -2, instance_id="i")
@@ -130,19 +144,20 @@ def static_members(session: Session) -> None:
 
 
 def patterns(session: Session) -> None:
+    """A pattern is resolved in the background: the member is heard until it has its partitions."""
     topic, group = session.name("topic"), session.name("group")
-    create_topic(session, topic, 2)
-    fields = {
+    subscribable(session, topic, 2)
+    member: dict[str, Any] = {"group_id": group, "member_id": "m1"}
+    joined = {
         "rebalance_timeout_ms": 10_000,
         "topic_partitions": [],
         "subscribed_topic_regex": f"{session.prefix}-top.*",
     }
-    beat(session, "joins", group, "m1", 0, **fields)
-    session.wait_for(
-        lambda answer: answer.groups[0].members[0].target_assignment.topic_partitions,
-        "ConsumerGroupDescribe",
-        group_ids=[group],
-    )
+    answer = session.look("ConsumerGroupHeartbeat", **member, **joined)
+    deadline = time.monotonic() + RETRY_SECONDS_MAX
+    while not (answer.assignment and answer.assignment.topic_partitions) and time.monotonic() < deadline:
+        time.sleep(RETRY_PAUSE_SECONDS)
+        answer = session.look("ConsumerGroupHeartbeat", **member, member_epoch=answer.member_epoch)
     session.ask("ConsumerGroupDescribe", group_ids=[group])
     beat(session, "leaves", group, "m1", -1)
 
@@ -150,7 +165,7 @@ def patterns(session: Session) -> None:
 def mixed_protocols(session: Session) -> None:
     """Classic requests to a group of the newer protocol, and the reverse."""
     topic, group = session.name("topic"), session.name("group")
-    topic_id = create_topic(session, topic)
+    topic_id = subscribable(session, topic)
     beat(session, "joins", group, "m1", 0, **joining(topic))
     session.ask("JoinGroup", **join_fields(group, protocol_type="connect"), note="a classic member of another type")
     session.ask("Heartbeat", group_id=group, generation_id=1, member_id="m1", note="a classic heartbeat")

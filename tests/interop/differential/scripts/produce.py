@@ -33,9 +33,10 @@ def read_back(session: Session, topic: str, topic_id: bytes, note: str = "") -> 
 
 
 def bad_requests(session: Session) -> None:
-    topic = session.name("bad")
+    topic, twice = session.name("bad"), session.name("twice")
     topic_id = create_topic(session, topic)
     good = batch("a")
+    part = {"index": 0, "records": good}
     for acks in (2, -2, 100):
         session.ask_each("Produce", **produce_fields(topic, topic_id, good, acks=acks), note=f"acks={acks}")
     session.ask_each("Produce", **produce_fields(topic, topic_id, good, partition=9), note="unknown partition")
@@ -47,18 +48,12 @@ def bad_requests(session: Session) -> None:
     session.ask_each(
         "Produce", acks=1, timeout_ms=1000, topic_data=[{"name": topic, "topic_id": topic_id}], note="no partitions"
     )
-    session.ask_each(
+    session.ask(
         "Produce",
         acks=1,
         timeout_ms=1000,
         note="a partition twice",
-        topic_data=[
-            {
-                "name": topic,
-                "topic_id": topic_id,
-                "partition_data": [{"index": 0, "records": good}, {"index": 0, "records": good}],
-            }
-        ],
+        topic_data=[{"name": twice, "topic_id": create_topic(session, twice), "partition_data": [part, part]}],
     )
     session.ask_each(
         "Produce",

@@ -123,6 +123,12 @@ def wrong_broker(session: Session) -> None:
     """Requests at brokers that follow, and at those that have no replica."""
     topic, topic_id = placed(session, "led", [1, 2])
     fill(session, topic, topic_id, "a")
+    session.wait_for(
+        lambda answer: answer.responses[0].partitions[0].high_watermark == 1,
+        "Fetch",
+        on="2",
+        **fetch_fields(topic, topic_id, {"partition": 0}),
+    )
     for broker in ("2", "3"):
         session.ask_each(
             "Produce", on=broker, **produce_fields(topic, topic_id, batch("b")), note=f"at broker {broker}"

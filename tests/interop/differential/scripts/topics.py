@@ -188,6 +188,7 @@ def growth(session: Session) -> None:
         timeout_ms=5000,
         note="assigned",
     )
+    session.wait_for(lambda answer: len(answer.topics[0].partitions) == 7, "Metadata", topics=[{"name": topic}])
     session.ask("Metadata", topics=[{"name": topic}])
 
 
@@ -198,7 +199,9 @@ def deletion(session: Session) -> None:
         by_name = {"topic_names": [topic]} if version < 6 else {"topics": [{"name": topic}]}
         session.ask("DeleteTopics", version=version, timeout_ms=5000, **by_name)
         session.ask("DeleteTopics", version=version, timeout_ms=5000, note="again", **by_name)
-        session.ask("Metadata", topics=[{"name": None, "topic_id": topic_id}], note="by the id of a deleted topic")
+        gone = {"topics": [{"name": None, "topic_id": topic_id}]}
+        session.wait_for(lambda answer: answer.topics[0].error_code != 0, "Metadata", **gone)
+        session.ask("Metadata", **gone, note="by the id of a deleted topic")
     topic = session.name("by-id")
     topic_id = create_topic(session, topic)
     for note, topics in (

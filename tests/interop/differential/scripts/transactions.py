@@ -1,8 +1,9 @@
 """Transactions of both versions of the protocol, and what is said of them."""
 
+import time
 from typing import Any
 
-from differential.scripts.batches import batch
+from differential.scripts import batches
 from differential.scripts.committed_offsets import fetch_fields
 from differential.scripts.common import UNKNOWN_ID, create_topic, produce_fields
 from differential.scripts.fetch import fetch_fields as records_fields
@@ -21,6 +22,11 @@ def versions_of(session: Session, protocol: str) -> dict[str, int]:
     return {"InitProducerId": 4, "AddOffsetsToTxn": 3, "EndTxn": 4, "TxnOffsetCommit": 4, "Produce": 11}
 
 
+def batch(*values: str, **options: Any) -> bytes:
+    """A batch of now: markers have the time of their writing, and logs roll where timestamps are days apart."""
+    return batches.batch(*values, timestamp=time.time_ns() // 1_000_000, **options)
+
+
 def describe(session: Session, name: str, topic: str, topic_id: bytes, note: str) -> None:
     settled = {"Empty", "Ongoing", "CompleteCommit", "CompleteAbort", "Dead"}
     session.wait_for(
@@ -31,11 +37,8 @@ def describe(session: Session, name: str, topic: str, topic_id: bytes, note: str
     session.ask("DescribeTransactions", transactional_ids=[name], note=note)
     session.ask("DescribeProducers", topics=[{"name": topic, "partition_indexes": [0]}], note=note)
     for isolation in (0, 1):
-        session.ask(
-            "Fetch",
-            **records_fields(topic, topic_id, {"partition": 0}, isolation_level=isolation),
-            note=f"{note}, isolation {isolation}",
-        )
+        fields = records_fields(topic, topic_id, {"partition": 0}, isolation_level=isolation)
+        session.ask("Fetch", **fields, note=f"{note}, isolation {isolation}")
         session.ask(
             "ListOffsets",
             replica_id=-1,

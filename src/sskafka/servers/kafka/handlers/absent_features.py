@@ -20,6 +20,7 @@ from sskafka.model.ids import ZERO_UUID
 from sskafka.servers.kafka.registry import MessageHandler, Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import API_BY_KEY, ApiKey
+from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.layout import layout_of
 from sskafka.wire.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 from sskafka.wire.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
@@ -96,17 +97,33 @@ def _refusal(key: ApiKey, code: ErrorCode, **fields: object) -> MessageHandler[A
 # --- security ---------------------------------------------------------------------------------------
 
 
+UNKNOWN_CODE = 0
+"""Of resource types, pattern types, operations and permission types. Kafka ends the connection that sends it."""
+
+
+def _refuse_unknown(*codes: int) -> None:
+    if UNKNOWN_CODE in codes:
+        raise MalformedMessageError("the ACL request has a code that stands for unknown")
+
+
 def _describe_acls(message: DescribeAclsRequest, request: Request) -> DescribeAclsResponse:
+    _refuse_unknown(
+        message.resource_type_filter, message.pattern_type_filter, message.operation, message.permission_type
+    )
     text = "No Authorizer is configured on the broker"
     return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=text)
 
 
 def _create_acls(message: CreateAclsRequest, request: Request) -> CreateAclsResponse:
+    for one in message.creations:
+        _refuse_unknown(one.resource_type, one.resource_pattern_type, one.operation, one.permission_type)
     refused = AclCreationResult(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
     return CreateAclsResponse(results=[refused for _ in message.creations])
 
 
 def _delete_acls(message: DeleteAclsRequest, request: Request) -> DeleteAclsResponse:
+    for one in message.filters:
+        _refuse_unknown(one.resource_type_filter, one.pattern_type_filter, one.operation, one.permission_type)
     refused = DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
     return DeleteAclsResponse(filter_results=[refused for _ in message.filters])
 

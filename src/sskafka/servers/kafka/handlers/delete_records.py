@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import INTERNAL_TOPICS
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.authorization import Operation
@@ -72,6 +73,8 @@ class DeleteRecordsHandler:
             return _Deletion(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         try:
             partition = self._replicas.find(topic, index)
+            if topic in INTERNAL_TOPICS:
+                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"records of {topic} cannot be deleted")
             return _Deletion(index, ErrorCode.NONE, partition, _delete_before(partition, asked.offset))
         except Exception as error:
             return _Deletion(index, error_code_of(error)[0])

@@ -67,7 +67,13 @@ class FetchHandler:
         else:
             reader = ConsumerReader(self._replicas, request, fetch, self._chooses_replica)
         operation = FetchOperation(
-            self._replicas, request, fetch, context, reader, self._response_bytes_max, self._view
+            self._replicas,
+            request,
+            fetch,
+            context,
+            reader,
+            self._response_bytes_max,
+            self._view if fetch.replica_id < 0 else None,  # followers know where leaders are
         )
         response = operation.attempt(must_answer=fetch.max_wait_ms <= 0 or context.is_empty)
         if response is None:

@@ -21,6 +21,8 @@ NO_OFFSET = -1
 NO_REPLICA = -1
 READ_COMMITTED = 1
 READ_FROM_ANY_REPLICA_FROM = 11
+LEADER_TOLD_FROM = 16
+NO_EPOCH = -1
 
 ReadResults = list[tuple[Target, FetchedPartition]]
 
@@ -71,12 +73,12 @@ class ConsumerReader:
                 max(0, min(target.max_bytes, room)),
                 read_committed=self._read_committed,
                 min_one=min_one,
-                current_leader_epoch=target.leader_epoch,
+                current_leader_epoch=max(target.leader_epoch, NO_EPOCH),
                 last_fetched_epoch=target.last_fetched_epoch,
                 from_any_replica=self._from_any_replica,
             )
         except Exception as error:  # each partition fails for itself
-            return failed(self._replicas, target, error)
+            return failed(self._replicas, target, error, self._request.version)
         if self._reader_id:
             partition.readers.note(self._reader_id, target.fetch_offset, self._asked_ms)
         return _fetched(target.index, found)
@@ -124,7 +126,16 @@ class ConsumerReader:
 class FollowerReader:
     """A fetch offset tells the leader what the follower has: it counts once, however often the fetch is attempted."""
 
-    __slots__ = ("_broker_epoch", "_is_new", "_may_replicate", "_pulse", "_replica_id", "_replicas", "_session")
+    __slots__ = (
+        "_broker_epoch",
+        "_is_new",
+        "_may_replicate",
+        "_pulse",
+        "_replica_id",
+        "_replicas",
+        "_session",
+        "_version",
+    )
 
     def __init__(
         self, replicas: ReplicaManager, request: Request, fetch: FetchRequestView, session: FollowerSession | None
@@ -136,6 +147,7 @@ class FollowerReader:
         self._broker_epoch = fetch.replica_epoch
         self._may_replicate = request.may_on_cluster(Operation.CLUSTER_ACTION)
         self._is_new = True
+        self._version = request.version
 
     def read(self, target: Target, room: int, min_one: bool) -> FetchedPartition:
         try:
@@ -150,14 +162,14 @@ class FollowerReader:
                 target.fetch_offset,
                 target.last_fetched_epoch,
                 target.log_start_offset,
-                target.leader_epoch,
+                max(target.leader_epoch, NO_EPOCH),
                 self._pulse,
             )
             if self._is_held_back(partition):
                 room, min_one = 0, False
             found = partition.read_as_follower(position, max(0, min(target.max_bytes, room)), min_one, self._is_new)
         except Exception as error:  # each partition fails for itself
-            return failed(self._replicas, target, error)
+            return failed(self._replicas, target, error, self._version)
         return _fetched(target.index, found)
 
     def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
@@ -208,10 +220,11 @@ def _read_elsewhere(partition: Partition, target: Target, replica_id: int) -> Fe
     return FetchedPartition(target.index, 0, high_watermark, last_stable, log_start, None, replica_id, 0, ())
 
 
-def failed(replicas: ReplicaManager, target: Target, error: Exception) -> FetchedPartition:
+def failed(replicas: ReplicaManager, target: Target, error: Exception, version: int) -> FetchedPartition:
+    """The answer for a partition that cannot be read; versions that also carry addresses name the current leader."""
     code, _ = error_code_of(error)
     tags = None
-    if code in WRONG_BROKER:
+    if code in WRONG_BROKER and version >= LEADER_TOLD_FROM:
         leadership = replicas.leadership_of(target.topic, target.index)
         if leadership is not None:
             tags = PartitionTags(current_leader=CurrentLeader(leadership.leader_id, leadership.leader_epoch))

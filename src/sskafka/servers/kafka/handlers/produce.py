@@ -319,6 +319,8 @@ def _check_is_one_batch(records: memoryview) -> None:
         if 0 <= magic < MAGIC:
             raise KafkaError(ErrorCode.INVALID_RECORD, f"produced records have magic {MAGIC}, not {magic}")
         raise UnknownMagicError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+    if length + LOG_OVERHEAD_BYTES < HEADER_BYTES:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {length} bytes is shorter than its header")
     if length + LOG_OVERHEAD_BYTES != len(records):
         raise KafkaError(ErrorCode.INVALID_RECORD, "the partition has no complete batch, or more than one")
 

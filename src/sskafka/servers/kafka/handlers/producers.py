@@ -4,6 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import topic_name_problem
+from sskafka.records.batch import NO_PRODUCER_ID
+from sskafka.records.builder import NO_PRODUCER_EPOCH
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.error_mapping import error_code_of
@@ -79,11 +82,13 @@ class ProducerHandlers:
         if message.transactional_id is not None:
             return await self._initialize_transactional(message, request)
         if not request.may_on_cluster(Operation.IDEMPOTENT_WRITE):
-            return InitProducerIdResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            return _refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        if (message.producer_id == NO_PRODUCER_ID) != (message.producer_epoch == NO_PRODUCER_EPOCH):
+            return _refused(ErrorCode.INVALID_REQUEST)
         try:
             producer_id = await self._producer_ids.next_id()
         except Exception as error:  # of the controller, which has to be asked for more ids
-            return InitProducerIdResponse(error_code=error_code_of(error)[0])
+            return _refused(error_code_of(error)[0])
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=FIRST_EPOCH)
 
     def describe_producers(self, message: DescribeProducersRequest, request: Request) -> DescribeProducersResponse:
@@ -100,6 +105,8 @@ class ProducerHandlers:
         """As this replica has it, leader or not: each follower keeps the state of producers for when it leads."""
         if not request.may_on_topic(Operation.READ, topic):
             return PartitionResponse(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        if (problem := topic_name_problem(topic)) is not None:
+            return PartitionResponse(index, ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
         try:
             partition = self._replicas.find(topic, index)
         except Exception as error:
@@ -108,6 +115,10 @@ class ProducerHandlers:
         return PartitionResponse(
             index, active_producers=[_state(entry) for entry in partition.log.producers.producers.values()]
         )
+
+
+def _refused(code: ErrorCode) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=code, producer_epoch=NO_PRODUCER_EPOCH)
 
 
 def _state(entry: ProducerEntry) -> ProducerState:

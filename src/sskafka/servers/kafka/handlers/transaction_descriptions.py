@@ -83,7 +83,8 @@ def _is_asked_for(known: TransactionMetadata, asked: ListTransactionsRequest, no
         return False
     if asked.producer_id_filters and known.producer_id not in asked.producer_id_filters:
         return False
-    return asked.duration_filter < 0 or (known.start_ms != NO_TIME and now_ms - known.start_ms > asked.duration_filter)
+    # As in Kafka, a transactional id without a transaction counts as one that has been open forever.
+    return asked.duration_filter < 0 or now_ms - known.start_ms > asked.duration_filter
 
 
 def _matching(pattern: str | None) -> Matches:

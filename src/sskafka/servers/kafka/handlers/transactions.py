@@ -68,7 +68,8 @@ class TransactionHandlers:
     async def initialize(self, message: InitProducerIdRequest, request: Request) -> InitProducerIdResponse:
         assert message.transactional_id is not None
         if not request.may_on_transactional_id(Operation.WRITE, message.transactional_id):
-            return InitProducerIdResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            return InitProducerIdResponse(error_code=code, producer_epoch=-1)
         expected = ProducerIdentity(message.producer_id, message.producer_epoch)
         asked = Initialization(
             message.transactional_id,
@@ -80,7 +81,7 @@ class TransactionHandlers:
         try:
             verdict = await self._coordinator.initialize(asked)
         except Exception as error:
-            return InitProducerIdResponse(error_code=error_code_of(error)[0])
+            return InitProducerIdResponse(error_code=error_code_of(error)[0], producer_epoch=-1)
         if verdict.error is not ErrorCode.NONE:
             code = _known_to(request.version, FENCED_KNOWN_TO_INIT_FROM, verdict.error)
             return InitProducerIdResponse(error_code=code, producer_epoch=-1)
@@ -125,6 +126,11 @@ class TransactionHandlers:
 
     async def _answer_leader(self, asked: AddPartitionsToTxnTransaction, request: Request) -> AddPartitionsToTxnResult:
         partitions = _flat(asked.topics)
+        unknown = [item for item in partitions if self._image().partition(*item) is None]
+        if unknown:
+            refused = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
+            refused |= dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return AddPartitionsToTxnResult(asked.transactional_id, _by_topic(refused))
         producer = ProducerIdentity(asked.producer_id, asked.producer_epoch)
         answered: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         if asked.verify_only or request.version >= BUMPING_FROM:
