@@ -307,7 +307,7 @@ CALLS = (
     Call("kafka-verifiable-producer", f"--topic tools-orders --max-messages 5 {AT}", has_counts=True, is_sorted=True),
     Call(
         "kafka-verifiable-consumer",
-        f"--topic tools-orders --group-id tools-verifiable --max-messages 5 --reset-policy earliest {AT}",
+        f"--topic tools-dumped --group-id tools-verifiable --max-messages 2 --reset-policy earliest {AT}",
         has_counts=True,
         is_sorted=True,
     ),
