@@ -1,7 +1,7 @@
 """The sink's commit protocol: how a query's tasks and drivers make each batch visible exactly once. Pure: no I/O.
 
 Every operation is a generator. It yields what it wants done (an effect) and is sent the answer; `committing` performs
-the effects on a cluster, the simulation performs them on a model of one, in every order. docs/adr/0015 has the states.
+the effects on a cluster, the simulation performs them on a model of one, in every order. docs/adr/0016 has the states.
 
     task      claim ─> epoch E ─> writes a transaction of its own, named after E, leaves it open
     driver    commit: hold E ─> settle what was decided before ─> inspect every part ─> decide ─> settle ─> sweep
