@@ -12,12 +12,14 @@ from wire_connection import Connection
 from sskafka.wire.apis import API_BY_KEY, ApiKey
 from sskafka.wire.layout import layout_of
 from sskafka.wire.messages.api_versions import ApiVersionsRequest
+from sskafka.wire.messages.describe_acls import DescribeAclsRequest
 from sskafka.wire.messages.describe_quorum import DescribeQuorumRequest, RequestPartitionData, RequestTopicData
 from sskafka.wire.schema import Primitive
 
 SAMPLES: dict[str, Any] = {"bool": True, "string": "text", "bytes": b"", "uuid": bytes(range(16)), "float64": 1.5}
 INTEGER = 1
 OWN_APIS_FROM = 10_000
+ANY = 1
 METADATA_LOG = [RequestTopicData("__cluster_metadata", [RequestPartitionData(0)])]
 
 
@@ -36,11 +38,15 @@ def filled(cls: type[Any], version: int) -> Any:
 
 
 def harmless(request: Any) -> Any:
-    """The request, with what would end the broker, or bring no answer, taken out of it."""
+    """The request, with what would end the broker, or bring no answer, taken out of it.
+
+    Codes that ACL requests do not know end the connection, in Apache Kafka too."""
     if hasattr(request, "broker_id"):
         request.broker_id = 999
     if hasattr(request, "acks"):
         request.acks = 1
+    if isinstance(request, DescribeAclsRequest):
+        request.resource_type_filter = request.operation = request.permission_type = ANY
     return request
 
 

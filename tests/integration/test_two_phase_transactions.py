@@ -19,7 +19,7 @@ NO_TIMEOUT_MS = 2**31 - 1
 
 def test_two_phase_producers_are_refused_unless_the_broker_allows_them(connection: Connection, topic: str) -> None:
     producer = WireProducer(connection, topic).initialize()
-    for asked in ({"enable_2pc": True}, {"keep_prepared_txn": True}):
+    for asked in ({"enable2_pc": True}, {"keep_prepared_txn": True}):
         request = InitProducerIdRequest(topic, 60_000, **asked)
         answer = producer.until_settled(request, 6)
         assert ErrorCode(answer.error_code) is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -34,7 +34,7 @@ def test_a_prepared_transaction_outlives_its_timeout_its_producer_and_its_broker
     with Connection(broker.bootstrap) as connection:
         connection.create_topic(topic)
         writer = WireProducer(connection, topic, FIRST).initialize()
-        asked = InitProducerIdRequest(topic, 1, enable_2pc=True)
+        asked = InitProducerIdRequest(topic, 1, enable2_pc=True)
         answer = writer.until_settled(asked, 6)
         writer._take(answer.producer_id, answer.producer_epoch)
         writer.write(topic, b"one")
@@ -47,7 +47,7 @@ def test_a_prepared_transaction_outlives_its_timeout_its_producer_and_its_broker
     broker.restart()
     with Connection(broker.bootstrap) as connection:
         heir = WireProducer(connection, topic, FIRST)
-        kept = InitProducerIdRequest(topic, 1, enable_2pc=True, keep_prepared_txn=True)
+        kept = InitProducerIdRequest(topic, 1, enable2_pc=True, keep_prepared_txn=True)
         answer = heir.until_settled(kept, 6)
         assert (answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch) == written_by
         heir._take(answer.producer_id, answer.producer_epoch)

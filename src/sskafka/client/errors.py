@@ -4,6 +4,7 @@
 """
 
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
 
 
 class ClientError(Exception):
@@ -84,6 +85,13 @@ def broker_error(code: int, message: str | None = None) -> KafkaError:
         return KafkaError(
             ErrorCode.UNKNOWN_SERVER_ERROR, f"the broker answered with unknown error {code}: {message or ''}"
         )
+
+
+def produce_error(code: int, message: str | None, partition: TopicPartition) -> KafkaError:
+    """The error for a partition of a produce response. Brokers name a cause only where single records are to blame."""
+    if code == ErrorCode.MESSAGE_TOO_LARGE and not message:
+        message = f"a batch for {partition} has more bytes than the topic's max.message.bytes"
+    return broker_error(code, message or f"produce to {partition}")
 
 
 def raise_for(code: int, message: str | None = None) -> None:

@@ -18,7 +18,7 @@ from sskafka.client.accumulator import Accumulator, Delivery, OutgoingBatch, Pro
 from sskafka.client.backoff import Randomness
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ProducerConfig
-from sskafka.client.errors import ClientError, RequestTimeoutError, broker_error, is_retriable, raise_for
+from sskafka.client.errors import ClientError, RequestTimeoutError, is_retriable, produce_error, raise_for
 from sskafka.client.sequences import Sequences
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
@@ -299,8 +299,8 @@ class Producer:
             batch.succeed(answer.base_offset, answer.log_append_time_ms)
             self._done(batch)
         else:
-            details = answer.error_message or f"produce to {batch.partition}"
-            self._retry_or_fail(batch, broker_error(answer.error_code, details))
+            error = produce_error(answer.error_code, answer.error_message, batch.partition)
+            self._retry_or_fail(batch, error)
 
     def _retry_or_fail(self, batch: OutgoingBatch, error: Exception) -> None:
         now_ms = self._cluster.clock.monotonic_ms()

@@ -99,7 +99,7 @@ async def initialize(
         timeout_ms,
         -1 if last is None else last.producer_id,
         -1 if last is None else last.producer_epoch,
-        enable_2pc=two_phase,
+        enable2_pc=two_phase,
     )
     oldest = TWO_PHASE_FROM if two_phase else 0
     version = await cluster.retrying(lambda: version_of(cluster))

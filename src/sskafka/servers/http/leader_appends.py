@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sskafka.client.cluster import Cluster
-from sskafka.client.errors import RequestTimeoutError, raise_for
+from sskafka.client.errors import RequestTimeoutError, produce_error
+from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.records.builder import BatchBuilder, NewRecord, encoded_size_max
 from sskafka.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
@@ -39,7 +40,8 @@ async def append(cluster: Cluster, partition: TopicPartition, batch: Batch) -> i
     answers = [answer for topic in response.responses for answer in topic.partition_responses]
     if not answers:
         raise RequestTimeoutError(f"the leader did not answer for {partition}")
-    raise_for(answers[0].error_code, answers[0].error_message)
+    if answers[0].error_code != ErrorCode.NONE:
+        raise produce_error(answers[0].error_code, answers[0].error_message, partition)
     return answers[0].base_offset + batch.records - 1
 
 

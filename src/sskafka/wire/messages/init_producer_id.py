@@ -13,7 +13,7 @@ class InitProducerIdRequest:
     transaction_timeout_ms: Int32 = 0
     producer_id: Annotated[Int64, since(3)] = -1
     producer_epoch: Annotated[Int16, since(3)] = -1
-    enable_2pc: Annotated[Bool, since(6)] = False
+    enable2_pc: Annotated[Bool, since(6)] = False
     keep_prepared_txn: Annotated[Bool, since(6)] = False
 
 

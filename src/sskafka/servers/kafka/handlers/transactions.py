@@ -75,7 +75,7 @@ class TransactionHandlers:
             message.transactional_id,
             message.transaction_timeout_ms,
             expected,
-            two_phase=message.enable_2pc,
+            two_phase=message.enable2_pc,
             keep_prepared=message.keep_prepared_txn,
         )
         try:
