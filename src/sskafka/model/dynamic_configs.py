@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sskafka.model.cordoned_directories import CORDONED, check_cordoned_directories
 from sskafka.model.group_bounds import check_group_bounds
 from sskafka.model.setting import Setting, SettingError, Update
 from sskafka.model.settings_table import BROKER_SETTINGS
@@ -83,6 +84,8 @@ def validate_against_current(configs: Mapping[str, str], current: Any, wanted: A
             _check_thread_count(name, current[name], wanted[name])
     _check_cleaner(configs, current, wanted)
     check_group_bounds(wanted)
+    if CORDONED in configs:
+        check_cordoned_directories(wanted)
     if wanted["max.connections.per.ip"] == 0 and not wanted["max.connections.per.ip.overrides"]:
         text = "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set."
         raise _refusal("max.connections.per.ip", configs, text)

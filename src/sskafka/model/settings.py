@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from sskafka.model.cordoned_directories import check_cordoned_directories
 from sskafka.model.dynamic_configs import known_setting
 from sskafka.model.group_bounds import check_group_bounds, check_group_protocols
 from sskafka.model.listeners import (
@@ -63,6 +64,7 @@ class Settings:
         try:
             settings._check_addresses()
             check_group_bounds(settings)
+            check_cordoned_directories(settings)
             check_group_protocols(settings)
         except SettingError as error:
             raise SettingError(error.key, error.value, error.problem, settings.where(error.key)) from None

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
+from sskafka.model.cordoned_directories import ALL_DIRECTORIES
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.storage.broker_directory import BrokerDirectory
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH
@@ -34,8 +35,6 @@ from sskafka.storage.recovery import open_log
 from sskafka.storage.recovery_report import RecoveryReport
 
 _log = logging.getLogger(__name__)
-
-ALL_DIRECTORIES = "*"
 
 
 class LogManager:

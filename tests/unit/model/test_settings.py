@@ -305,11 +305,23 @@ def test_settings_of_one_listener() -> None:
         ({"max.connection.creation.rate": "0"}, "Invalid max.connection.creation.rate 0"),
         ({"listeners": "PLAINTEXT://:9"}, "listeners cannot change while the broker runs"),
         ({"unclean.leader.election.enable": "yes"}, "Expected value to be either true or false"),
+        ({"cordoned.log.dirs": "/nowhere"}, "log.dirs does not have /nowhere"),
+        ({"cordoned.log.dirs": "*,/tmp/kafka-logs"}, "* must be the only entry"),
         ({"compression.type": "x"}, "String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer"),
     ],
 )
 def test_dynamic_values_that_kafka_refuses(configs: dict[str, str], text: str) -> None:
     assert text in kafka_text(configs)
+
+
+def test_a_broker_cordons_only_its_own_directories() -> None:
+    with pytest.raises(SettingError, match=r"cordoned.log.dirs='/b,/c'.*: log.dirs does not have /c"):
+        resolve({"log.dirs": "/a,/b", "cordoned.log.dirs": "/b,/c"})
+    for cordoned in ("/b", "/b,/a", "*"):
+        assert resolve({"log.dirs": "/a,/b", "cordoned.log.dirs": cordoned})["cordoned.log.dirs"]
+    settings = resolve({"log.dirs": "/a,/b"})
+    wanted = {"cordoned.log.dirs": "/b"}
+    validate_against_current(wanted, settings, settings.with_dynamic(wanted, {}))
 
 
 def test_every_topic_setting_has_the_default_of_the_broker_setting_it_follows() -> None:
