@@ -10,6 +10,7 @@ from waiting import wait_until
 from wire_connection import Connection
 
 from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import parse_uuid
 from sskafka.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from sskafka.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from sskafka.wire.messages.delete_groups import DeleteGroupsRequest
@@ -297,3 +298,12 @@ def test_a_refused_heartbeat_says_why(wire: Connection, group: str) -> None:
         ErrorCode.GROUP_ID_NOT_FOUND,
         f"Consumer group {group} not found.",
     )
+
+
+def test_a_member_without_an_id_is_given_one_in_base64(wire: Connection, group: str, two_partitions: str) -> None:
+    request = ConsumerGroupHeartbeatRequest(
+        group, "", 0, rebalance_timeout_ms=30_000, subscribed_topic_names=[two_partitions], topic_partitions=[]
+    )
+    answer = wire.call(request, 0)
+    assert answer.error_code == NO_ERROR
+    assert (len(answer.member_id), len(parse_uuid(answer.member_id))) == (22, 16)

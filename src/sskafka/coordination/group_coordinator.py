@@ -28,7 +28,7 @@ from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import RESOURCE_GROUP
 from sskafka.model.coordination import Answer, Asker, Decision, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import TopicPartition, uuid_text
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.wire.messages.heartbeat import HeartbeatRequest
@@ -39,6 +39,13 @@ from sskafka.wire.messages.sync_group import SyncGroupRequest
 FetchedOffsets = Mapping[TopicPartition, FetchedOffset]
 
 
+def random_uuid_text() -> str:
+    """Return a random id in Kafka's base64 form; like Apache Kafka's it never begins with a dash."""
+    while (text := uuid_text(uuid.uuid4().bytes)).startswith("-"):
+        pass
+    return text
+
+
 class GroupCoordinator:
     def __init__(
         self,
@@ -46,10 +53,12 @@ class GroupCoordinator:
         settings: Settings,
         runtime: ShardRuntime,
         new_uuid: Callable[[], str] = lambda: str(uuid.uuid4()),
+        new_member_id: Callable[[], str] = random_uuid_text,
     ) -> None:
         self._broker_settings = settings
         self._settings = GroupSettings.of(settings)
         self._new_uuid = new_uuid
+        self._new_member_id = new_member_id
         self._image = ClusterImage()
         self._topics: Topics | None = None
         self._timings: dict[str, ConsumerTimings] = {}
@@ -58,7 +67,13 @@ class GroupCoordinator:
 
     def _make_machine(self, place: Place) -> GroupMachine:
         return GroupMachine(
-            self._settings, place.timers, self._new_uuid, lambda: self.topics, self.timings_of, place.is_writable
+            self._settings,
+            place.timers,
+            self._new_uuid,
+            lambda: self.topics,
+            self.timings_of,
+            place.is_writable,
+            self._new_member_id,
         )
 
     def timings_of(self, group_id: str) -> ConsumerTimings:

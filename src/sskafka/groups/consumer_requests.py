@@ -97,7 +97,7 @@ class ConsumerRequests:
         topics: Callable[[], Topics],
         settings: GroupSettings,
         timers: Timers,
-        new_uuid: Callable[[], str],
+        new_member_id: Callable[[], str],
         timings: Callable[[str], ConsumerTimings],
         is_writable: Callable[[], bool],
     ) -> None:
@@ -105,7 +105,7 @@ class ConsumerRequests:
         self._topics = topics
         self._settings = settings
         self._timers = timers
-        self._new_uuid = new_uuid
+        self._new_member_id = new_member_id
         self._timings = timings
         self._is_writable = is_writable
         self._news = TopicNews()
@@ -185,7 +185,7 @@ class ConsumerRequests:
         """Return who joins; a static member takes the place that waits for it."""
         self._require_writable()
         request = heartbeat.request
-        member_id = request.member_id or self._new_uuid()
+        member_id = request.member_id or self._new_member_id()
         instance_id = request.instance_id
         before = group.static_members.get(instance_id) if instance_id is not None else None
         if before is not None:

@@ -34,7 +34,8 @@ _EXPIRY = "expiry"
 class GroupMachine:
     """`topics` gives the topics of the cluster as they are now, `timings` what a consumer group has set for itself.
 
-    `is_writable`: whether records can be written now."""
+    `is_writable`: whether records can be written now. `new_member_id` makes ids for members of consumer groups that
+    join without one; `new_uuid` where it is None."""
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class GroupMachine:
         topics: Callable[[], Topics] = dict,
         timings: Callable[[str], ConsumerTimings] | None = None,
         is_writable: Callable[[], bool] = lambda: True,
+        new_member_id: Callable[[], str] | None = None,
     ) -> None:
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
@@ -55,7 +57,9 @@ class GroupMachine:
         self._topics = topics
         self._new_uuid = new_uuid
         timings = timings or (lambda group_id: settings.consumer_timings)
-        self.consumer = ConsumerRequests(self, topics, settings, timers, new_uuid, timings, is_writable)
+        self.consumer = ConsumerRequests(
+            self, topics, settings, timers, new_member_id or new_uuid, timings, is_writable
+        )
         self._classic_in_consumer = ClassicInConsumer(self.consumer, self, topics, settings, timers)
 
     # -- the log
