@@ -8,7 +8,13 @@ from wire_connection import Connection, fetch_request, produce_request, values_b
 
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from sskafka.wire.messages.find_coordinator import FindCoordinatorRequest
 from sskafka.wire.messages.list_transactions import ListTransactionsRequest
+from sskafka.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from sskafka.wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 
 BOTH = pytest.mark.parametrize("versions", [FIRST, SECOND], ids=["first", "second"])
@@ -204,3 +210,17 @@ def test_who_wants_no_answer_cannot_open_a_transaction(connection: Connection, b
         other.send(request, 9)
         assert other.is_closed_by_broker()
     assert stable_end(connection, topic) == 0
+
+
+def test_offsets_in_a_transaction_that_nobody_can_coordinate_yet(start_broker: StartBroker) -> None:
+    with Connection(start_broker(SMALL).bootstrap) as connection:
+        connection.create_topic("orders")
+        find = FindCoordinatorRequest("readers")
+        wait_until(lambda: connection.call(find, 0).error_code == 0, "the group has a coordinator")
+        wanted = TxnOffsetCommitRequestTopic("orders", [TxnOffsetCommitRequestPartition(0, 1)])
+
+        def outcome() -> int:
+            response = connection.call(TxnOffsetCommitRequest("pay", "readers", 1, 0, topics=[wanted]), 3)
+            return int(response.topics[0].partitions[0].error_code)
+
+        wait_until(lambda: outcome() == ErrorCode.COORDINATOR_NOT_AVAILABLE, "__transaction_state is missed")

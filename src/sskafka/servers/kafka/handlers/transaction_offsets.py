@@ -137,6 +137,8 @@ class TransactionOffsetHandler:
 
 
 def _for_client(error: ErrorCode, version: int) -> ErrorCode:
+    if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+        return error  # __transaction_state does not exist or the partition there has no leader; clients retry
     return refusal_for_client(
         error,
         away=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
