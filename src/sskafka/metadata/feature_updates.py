@@ -57,7 +57,7 @@ def update_features(
     except KafkaError as error:
         return Decision((), UpdateFeaturesResponse(error_code=error.code, error_message=str(error)))
     records = [record for update in updates for record in _records_for(image, update, settings)]
-    results = [UpdatableFeatureResult(update.feature, error_message=None) for update in updates]
+    results = [UpdatableFeatureResult(update.feature, error_message=ErrorCode.NONE.name) for update in updates]
     response = UpdateFeaturesResponse(error_message=None, results=results)
     return Decision([] if request.validate_only else records, response)
 

@@ -46,7 +46,8 @@ def test_levels_go_up_and_when_asked_down() -> None:
     assert update(image, (GROUP_VERSION, 0, SAFE)).error_code == 0
     assert GROUP_VERSION not in image.features
     assert update(image, (GROUP_VERSION, 1, SAFE)).error_code == ErrorCode.INVALID_UPDATE_VERSION
-    assert update(image, (GROUP_VERSION, 1, UPGRADE)).error_code == 0
+    raised = update(image, (GROUP_VERSION, 1, UPGRADE))
+    assert (raised.error_code, [result.error_message for result in raised.results]) == (0, ["NONE"])
     assert image.features[GROUP_VERSION] == 1
 
 
