@@ -162,3 +162,12 @@ def test_one_bad_resource_does_not_keep_the_others_from_changing(client: Connect
         (TOPIC, 3),
     ]
     assert outcomes[0].error_message == "Cannot update these configs dynamically: [node.id]"
+
+
+def test_one_resource_of_an_unknown_type_refuses_the_whole_description(client: Connection) -> None:
+    resources = [DescribeConfigsResource(BROKER, "1", None), DescribeConfigsResource(3, "x", None)]
+    results = client.call(DescribeConfigsRequest(resources), version=4).results
+    assert [(result.error_code, result.resource_type, result.resource_name, result.configs) for result in results] == [
+        (INVALID_REQUEST, BROKER, "1", []),
+        (INVALID_REQUEST, 3, "x", []),
+    ]

@@ -110,3 +110,24 @@ def test_an_unknown_partition_has_an_empty_list_of_aborted_transactions(connecti
     (answer,) = connection.call(FetchRequest(max_bytes=1000, topics=[wanted]), version=12).responses
     assert answer.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert answer.partitions[0].aborted_transactions == []
+
+
+def test_a_first_fetch_without_partitions_opens_a_session(connection: Connection) -> None:
+    response = connection.call(FetchRequest(max_bytes=1000, session_epoch=0), version=12)
+    assert response.error_code == ErrorCode.NONE
+    assert response.session_id > 0
+
+
+@pytest.mark.parametrize("level", [-1, 2])
+def test_isolation_levels_that_do_not_exist_are_refused(connection: Connection, topic: str, level: int) -> None:
+    connection.create_topic(topic)
+    wanted = FetchTopic(topic, partitions=[FetchPartition(0, partition_max_bytes=1000)])
+    for version in (4, 12):
+        request = FetchRequest(max_bytes=1000, isolation_level=level, session_epoch=0, topics=[wanted])
+        request.session_epoch = 0 if version >= 7 else -1
+        response = connection.call(request, version)
+        assert response.responses[0].partitions[0].error_code == ErrorCode.INVALID_REQUEST
+        assert (response.error_code, response.session_id) == (ErrorCode.INVALID_REQUEST if version >= 7 else 0, 0)
+    offsets = ListOffsetsRequest(-1, level, [ListOffsetsTopic(topic, [ListOffsetsPartition(0, timestamp=-1)])])
+    (answer,) = connection.call(offsets, version=11).topics
+    assert answer.partitions[0].error_code == ErrorCode.INVALID_REQUEST

@@ -210,6 +210,12 @@ def test_forgotten_partitions_are_left_out(connection: Connection, session: Sess
     assert session.values({2: 0}) == {1: [b"value"], 2: [b"value"]}
 
 
+def test_a_session_without_partitions_is_closed(session: Session) -> None:
+    response = session.fetch(forget=(0, 1, 2))
+    assert (response.error_code, response.session_id, response.responses) == (ErrorCode.NONE, 0, [])
+    assert session.fetch({0: 0}).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
 def test_wrong_epochs_and_unknown_sessions(session: Session) -> None:
     right = session.epoch
     session.epoch = right + 5

@@ -192,6 +192,19 @@ def test_unknown_topics_cannot_be_committed(wire: Connection, group: str, topic:
     assert fetch(wire, group, "", 10, b"x" * 16).error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
+def test_partitions_that_do_not_exist_are_told_so_whatever_the_group_says(
+    wire: Connection, group: str, topic: str
+) -> None:
+    wire.create_topic(topic)
+    partitions = [OffsetCommitRequestPartition(index, 1) for index in (0, 9)]
+    request = OffsetCommitRequest(group, 7, "nobody", topics=[OffsetCommitRequestTopic(topic, partitions=partitions)])
+    (answered,) = wire.call(request, 5).topics
+    assert [partition.error_code for partition in answered.partitions] == [
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+
+
 def test_all_offsets_of_several_groups(wire: Connection, group: str, topic: str) -> None:
     wire.create_topic(topic)
     commit(wire, group, topic, 1)

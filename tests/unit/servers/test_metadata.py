@@ -25,3 +25,14 @@ def test_an_unknown_topic_id_is_answered_without_a_name(version: int, name: str 
     answer = handler.metadata(asked, request)
     (topic,) = decode(MetadataResponse, version, encode(answer, version)).topics
     assert (topic.error_code, topic.name) == (ErrorCode.UNKNOWN_TOPIC_ID, name)
+
+
+def test_names_beside_ids_are_left_out() -> None:
+    view = ClusterView("cluster", ClusterImage, lambda: 1)
+    handler = MetadataHandler(view, SimpleNamespace(automatic=False))  # type: ignore[arg-type]
+    connection: Any = SimpleNamespace(authorizer=AllowAll(), principal="User:me", listener_name="PLAINTEXT")
+    asked = [MetadataRequestTopic(name="bad/name"), MetadataRequestTopic(topic_id=bytes(range(16)), name=None)]
+    answer = handler.metadata(MetadataRequest(topics=asked), Request(connection, 12, 1, None, memoryview(b""), 0, 0))
+    assert [(topic.error_code, topic.topic_id) for topic in answer.topics] == [
+        (ErrorCode.UNKNOWN_TOPIC_ID, bytes(range(16)))
+    ]

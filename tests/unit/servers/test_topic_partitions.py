@@ -56,3 +56,17 @@ def test_whoever_asks_for_all_topics_does_not_learn_of_those_that_are_none_of_hi
     assert [topic.name for topic in describe(topics).topics] == ["a"]
     (refused,) = describe(topics, topics=[TopicRequest("secret")]).topics
     assert refused.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_a_cursor_points_to_one_of_the_topics_that_are_named() -> None:
+    topics = handler("a", "b")
+    named = [TopicRequest("a"), TopicRequest("c")]
+    for cursor in (Cursor("b", 0), Cursor("", 0), Cursor("a", -1)):
+        refused = describe(topics, topics=named, cursor=cursor).topics
+        assert [(topic.name, topic.error_code) for topic in refused] == [
+            ("a", ErrorCode.INVALID_REQUEST),
+            ("c", ErrorCode.INVALID_REQUEST),
+        ]
+    (found,) = describe(topics, topics=[TopicRequest("a"), TopicRequest("b")], cursor=Cursor("b", 1)).topics
+    assert (found.name, [partition.partition_index for partition in found.partitions]) == ("b", [1, 2])
+    assert [topic.name for topic in describe(topics, cursor=Cursor("aa", 0)).topics] == ["b"], "of all topics"

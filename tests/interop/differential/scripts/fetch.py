@@ -131,6 +131,13 @@ def sessions(session: Session) -> None:
         ask("a session that does not exist, epoch 0", 12345, 0, {"partition": 0})
         ask("closes", number, -1)
         ask("after closing", number, 7)
+        empty = ask("opens a session without partitions", 0, 0)
+        ask("still without partitions", empty.session_id, 1)
+        ask("after that session", empty.session_id, 2, {"partition": 0})
+        single = ask("opens a session with one partition", 0, 0, {"partition": 0})
+        only = [{"topic": topic, "topic_id": topic_id, "partitions": [0]}]
+        ask("forgets its only partition", single.session_id, 1, forgotten_topics_data=only)
+        ask("after it forgot", single.session_id, 2, {"partition": 0})
 
 
 def deleted_topic(session: Session) -> None:

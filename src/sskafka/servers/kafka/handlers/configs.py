@@ -78,6 +78,9 @@ class ConfigHandlers:
     # -- showing
 
     def describe_configs(self, message: DescribeConfigsRequest, request: Request) -> DescribeConfigsResponse:
+        unknown = [resource for resource in message.resources if resource.resource_type not in LISTED_TYPES]
+        if unknown:
+            return _description_refused(message, unknown[0])
         return DescribeConfigsResponse(
             results=[self._describe(resource, message, request) for resource in message.resources]
         )
@@ -244,6 +247,17 @@ class ConfigHandlers:
             validate_against_current(changed, self._effective(), self._settings.with_dynamic(for_one, for_all))
         except SettingError as error:
             raise KafkaError(ErrorCode.INVALID_REQUEST, error.kafka_text) from error
+
+
+def _description_refused(message: DescribeConfigsRequest, unknown: DescribeConfigsResource) -> DescribeConfigsResponse:
+    """Refuse every resource because one has a type that has no settings, as Apache Kafka does."""
+    text = f"Unexpected resource type {unknown.resource_type} for resource {unknown.resource_name}"
+    return DescribeConfigsResponse(
+        results=[
+            DescribeConfigsResult(ErrorCode.INVALID_REQUEST, text, resource.resource_type, resource.resource_name)
+            for resource in message.resources
+        ]
+    )
 
 
 def _changes(resource: incremental.AlterConfigsResource) -> tuple[dict[str, str], dict[str, str]]:

@@ -14,8 +14,8 @@ from sskafka.replication.partition import ParkedFetch, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import Timer, TimerWheel
 from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.handlers.fetch_readers import ConsumerReader, FollowerReader, Reader
-from sskafka.servers.kafka.handlers.fetch_session import Target, Topic
+from sskafka.servers.kafka.handlers.fetch_readers import ConsumerReader, FollowerReader, Reader, failed
+from sskafka.servers.kafka.handlers.fetch_session import Target, Topic, targets_of
 from sskafka.servers.kafka.handlers.fetch_sessions import NO_SESSION, FetchContext, FetchSessions
 from sskafka.servers.kafka.registry import Handler
 from sskafka.servers.kafka.request import Request, Response
@@ -25,6 +25,7 @@ from sskafka.wire.leaders import NodeEndpoint
 
 TOPIC_IDS_FROM = 13
 ENDPOINTS_FROM = 16
+ISOLATION_LEVELS = (0, 1)  # READ_UNCOMMITTED, READ_COMMITTED
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 Results = list[tuple[Topic, list[FetchedPartition]]]
@@ -61,6 +62,9 @@ class FetchHandler:
             context = self._sessions.context_of(fetch, uses_topic_ids, self._clock.monotonic_ms())
         except KafkaError as error:
             return encode_fetch_response(request.version, request.correlation_id, 0, error.code, NO_SESSION, [])
+        if fetch.isolation_level not in ISOLATION_LEVELS and self._is_any_known(fetch):
+            self._sessions.abandon(context)
+            return self._refused(fetch, request, ErrorCode.INVALID_REQUEST)
         reader: Reader
         if fetch.replica_id >= 0:
             reader = FollowerReader(self._replicas, request, fetch, context.follower_session)
@@ -79,6 +83,20 @@ class FetchHandler:
         if response is None:
             operation.park(request.park(), self._timers, fetch.max_wait_ms)
         return response
+
+    def _is_any_known(self, fetch: FetchRequestView) -> bool:
+        found = (self._replicas.maybe_find(target.topic, target.index) for target in targets_of(fetch))
+        return any(partition is not None for partition in found)
+
+    def _refused(self, fetch: FetchRequestView, request: Request, error: ErrorCode) -> Response:
+        """Refuse the request as a whole; versions that name topics also refuse each partition."""
+        results: Results = []
+        if request.version < TOPIC_IDS_FROM:
+            results = [
+                (target.topic, [failed(self._replicas, target, KafkaError(error), request.version)])
+                for target in targets_of(fetch)
+            ]
+        return encode_fetch_response(request.version, request.correlation_id, 0, error, NO_SESSION, results)
 
 
 class FetchOperation:

@@ -6,6 +6,7 @@
     (s, n)  n > 0            changes to session s, whose next epoch must be n
 
 In an incremental answer a partition stands only when it has data, an error, or offsets the client has not seen.
+The session of a consumer that has forgotten all its partitions is closed.
 """
 
 from collections import OrderedDict
@@ -35,6 +36,10 @@ class FetchContext:
     @property
     def session_id(self) -> int:
         return self.session.session_id if self.session else NO_SESSION
+
+    @property
+    def is_incremental(self) -> bool:
+        return self._incremental
 
     @property
     def follower_session(self) -> FollowerSession | None:
@@ -82,13 +87,21 @@ class FetchSessions:
             self._close(fetch.session_id)
             targets = list(targets_of(fetch))
             session = None
-            if fetch.session_epoch == INITIAL_EPOCH and targets:
+            if fetch.session_epoch == INITIAL_EPOCH:
                 session = self._maybe_open(fetch, targets, uses_topic_ids, now_ms)
             return FetchContext(targets, session, incremental=False)
         session = self._resume(fetch, uses_topic_ids, now_ms)
         session.update(fetch)
+        if not session.targets and not session.is_followers:
+            self._close(session.session_id)
+            return FetchContext([], None, incremental=False)
         targets = [] if session.is_followers else session.due()
         return FetchContext(targets, session, incremental=True)
+
+    def abandon(self, context: FetchContext) -> None:
+        """Close the session that was opened for a request which is now refused."""
+        if not context.is_incremental:
+            self._close(context.session_id)
 
     def _resume(self, fetch: FetchRequestView, uses_topic_ids: bool, now_ms: float) -> FetchSession:
         session = self._sessions.get(fetch.session_id)

@@ -4,6 +4,7 @@ Newer versions name topics by id. Groups keep names; ids are resolved here and a
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from sskafka.coordination.group_coordinator import FetchedOffsets, GroupCoordinator
@@ -92,7 +93,7 @@ class GroupOffsetHandlers:
             message.generation_id_or_member_epoch,
             is_too_old_for_epochs=request.version < MEMBER_EPOCHS_FROM,
         )
-        outcomes = _Transformed(asker, lambda found: _commit_response(message.topics, topics, found))
+        outcomes = _CommitOutcomes(asker, message.topics, topics)
         self._groups.commit_offsets(message.group_id, committer, commits, message.retention_time_ms, outcomes)
 
     def _topic(self, name: str, topic_id: Uuid, request: Request, operation: Operation) -> _Topic:
@@ -188,6 +189,23 @@ class _Transformed:
 
 
 # -- OffsetCommit
+
+
+class _CommitOutcomes:
+    """Answers an OffsetCommit; what the group refuses as a whole keeps the errors of partitions that do not exist."""
+
+    __slots__ = ("_asked", "_asker", "_topics")
+
+    def __init__(self, asker: Asker, asked: list[OffsetCommitRequestTopic], topics: list[_Topic]) -> None:
+        self._asker = asker
+        self._asked = asked
+        self._topics = topics
+
+    def answer(self, response: Any) -> None:
+        self._asker.answer(_commit_response(self._asked, self._topics, response))
+
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
+        self.answer(repeat(error))
 
 
 def _commits(asked: Iterable[OffsetCommitRequestTopic], topics: Iterable[_Topic]) -> Iterator[OffsetCommit]:

@@ -97,10 +97,10 @@ class LogDirsHandler:
 
     def _move(self, topic_partition: TopicPartition, path: str) -> ErrorCode:
         target = self._logs.directory_at(path)
-        if topic_name_problem(topic_partition.topic) is not None:
-            return ErrorCode.INVALID_TOPIC_EXCEPTION
         if target is None:
             return ErrorCode.LOG_DIR_NOT_FOUND
+        if topic_name_problem(topic_partition.topic) is not None:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
         if target.is_cordoned:
             return ErrorCode.INVALID_REPLICA_ASSIGNMENT
         home = self._logs.home_of(topic_partition)

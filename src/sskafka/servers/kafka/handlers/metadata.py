@@ -39,8 +39,9 @@ class MetadataHandler:
         if message.topics is None or (not message.topics and request.version == ALL_TOPICS_IF_EMPTY):
             topics = self._all_topics(message, request)
         else:
-            self._create_missing(message, request)
-            topics = [self._asked_topic(asked, message, request) for asked in _once_each(message.topics)]
+            asked = _by_id_or_by_name(message.topics)
+            self._create_missing(asked, message, request)
+            topics = [self._asked_topic(topic, message, request) for topic in _once_each(asked)]
         view = self._view
         return MetadataResponse(
             brokers=[
@@ -63,14 +64,14 @@ class MetadataHandler:
             if request.may_on_topic(Operation.DESCRIBE, topic.name)
         ]
 
-    def _create_missing(self, message: MetadataRequest, request: Request) -> None:
+    def _create_missing(self, topics: list[MetadataRequestTopic], message: MetadataRequest, request: Request) -> None:
         """Have unknown topics created, where auto.create.topics.enable and the client allow it."""
         if not message.allow_auto_topic_creation or not self._creation.automatic:
             return
         known = self._view.image.topics_by_name
         missing = [
             asked.name
-            for asked in message.topics or ()
+            for asked in topics
             if asked.topic_id == ZERO_UUID
             and asked.name
             and asked.name not in known
@@ -131,6 +132,11 @@ class MetadataHandler:
 
 def _is_by_id(asked: MetadataRequestTopic) -> bool:
     return asked.name is None or asked.topic_id != ZERO_UUID
+
+
+def _by_id_or_by_name(asked: list[MetadataRequestTopic]) -> list[MetadataRequestTopic]:
+    """The topics with ids where there are any: Apache Kafka then leaves out those that have only a name."""
+    return [topic for topic in asked if topic.topic_id != ZERO_UUID] or asked
 
 
 def _ids_refused(asked: list[MetadataRequestTopic]) -> MetadataResponse:

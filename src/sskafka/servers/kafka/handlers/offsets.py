@@ -39,6 +39,7 @@ FIRST_VERSIONS_OF_SPECIAL_TIMESTAMPS = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 READ_COMMITTED = 1
+ISOLATION_LEVELS = (0, READ_COMMITTED)
 NOTHING = -1
 FIRST_VERSION_WITH_EPOCH = 4
 FIRST_VERSION_WITH_NOT_AVAILABLE = 5
@@ -55,6 +56,8 @@ class OffsetHandlers:
         registry.add_message(ApiKey.OFFSET_FOR_LEADER_EPOCH, self.offset_for_leader_epoch)
 
     def list_offsets(self, message: ListOffsetsRequest, request: Request) -> ListOffsetsResponse:
+        if message.isolation_level not in ISOLATION_LEVELS:
+            return _refused(message, ErrorCode.INVALID_REQUEST)
         committed = message.isolation_level == READ_COMMITTED
         may_see_all = message.replica_id >= 0  # a follower fits its log to all that the leader has
 
@@ -114,6 +117,17 @@ class OffsetHandlers:
             return act(self._replicas.find(topic, index))
         except Exception as error:
             return refuse(error_code_of(error)[0])
+
+
+def _refused(message: ListOffsetsRequest, error: ErrorCode) -> ListOffsetsResponse:
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                topic.name, [ListOffsetsPartitionResponse(asked.partition_index, error) for asked in topic.partitions]
+            )
+            for topic in message.topics
+        ]
+    )
 
 
 def _visible_end(partition: Partition, committed: bool, may_see_all: bool) -> int:

@@ -29,7 +29,7 @@ class TopicPartitionsHandler:
         registry.add_message(ApiKey.DESCRIBE_TOPIC_PARTITIONS, self.describe)
 
     def describe(self, message: DescribeTopicPartitionsRequest, request: Request) -> DescribeTopicPartitionsResponse:
-        if message.cursor is not None and message.cursor.partition_index < 0:
+        if message.cursor is not None and not _is_valid(message.cursor, message):
             refused = [DescribeTopicPartitionsResponseTopic(ErrorCode.INVALID_REQUEST, t.name) for t in message.topics]
             return DescribeTopicPartitionsResponse(topics=refused)
         response = DescribeTopicPartitionsResponse()
@@ -92,3 +92,9 @@ class TopicPartitionsHandler:
             list(partition.last_known_eligible_leader_replicas),
             self._view.offline_replicas(partition),
         )
+
+
+def _is_valid(cursor: Cursor, message: DescribeTopicPartitionsRequest) -> bool:
+    """Whether the cursor points into the topics that the request names; a request for all topics may start anywhere."""
+    is_named = not message.topics or any(topic.name == cursor.topic_name for topic in message.topics)
+    return is_named and cursor.partition_index >= 0
