@@ -27,10 +27,6 @@ def own_setting(kafka: Any, sskafka: Any) -> bool:
     return bool(kafka == ABSENT and name in BROKER_SETTINGS and BROKER_SETTINGS[name].own)
 
 
-def broke_down(kafka: Any, sskafka: Any) -> bool:
-    return bool(kafka == "UNKNOWN_SERVER_ERROR" and sskafka == "INVALID_REQUEST")
-
-
 class Allowed(NamedTuple):
     api: str
     """A pattern, as `field` is."""
@@ -98,6 +94,7 @@ DIRECTORY_KEPT = "SSKafka also keeps the directory for a topic that is not there
 COMPRESSED_UNSEEN = "SSKafka stores compressed batches without looking into them; readers find out."
 TIMES_UNSEEN = "SSKafka stores the header of a batch as it came; Apache Kafka derives its times and flags anew."
 NO_EPOCH_REFUSED = "SSKafka refuses a producer id without an epoch, which no client sends."
+NEGATIVE_SIZES = "SSKafka takes a negative size for 0: it sends one batch, as for every size that is too small."
 REST_REFUSED = "SSKafka refuses bytes behind the last batch, which Apache Kafka drops silently."
 
 ALLOWED = (
@@ -106,6 +103,7 @@ ALLOWED = (
     Allowed("Fetch", "*.records.max_timestamp", TIMES_UNSEEN, note="a wrong max timestamp*"),
     Allowed("Fetch", "*.records.attributes", TIMES_UNSEEN, note="the append time flag*"),
     Allowed("*", "*", NO_EPOCH_REFUSED, note="a producer id without epoch*"),
+    Allowed("Fetch", "*", NEGATIVE_SIZES, note="-1 bytes a *"),
     Allowed("*", "*", REST_REFUSED, note="trailing bytes*"),
     Allowed(
         "Fetch", "*.records.length", "Two compressors make different sizes of the same records.", note="*read back"
@@ -121,12 +119,6 @@ ALLOWED = (
         explained,
     ),
     Allowed("DescribeConfigs", "*.documentation", "Settings are described in SSKafka's own words.", described),
-    Allowed(
-        "IncrementalAlterConfigs",
-        "responses.error_code",
-        "Apache Kafka breaks down at an operation that does not exist; SSKafka refuses it.",
-        broke_down,
-    ),
     Allowed("DescribeConfigs", "results.configs*", "SSKafka has settings of its own.", own_setting),
     Allowed(
         "ApiVersions",
@@ -149,9 +141,6 @@ ALLOWED = (
     Allowed(
         "DescribeQuorum", "topics.partitions.current_voters.log_end_offset", "The metadata logs hold other records."
     ),
-    Allowed(
-        "UpdateFeatures", "results.error_message", "Apache Kafka says NONE in words.", lambda kafka, _: kafka == "NONE"
-    ),
     Allowed("ApiVersions", "finalized_features_epoch", "An offset of the metadata log, which holds other records."),
 )
 
@@ -162,12 +151,30 @@ ALLOWED += tuple(
 )
 
 
-KAFKA_FAILED = (
-    "UNKNOWN_SERVER_ERROR is an exception that Apache Kafka does not handle; SSKafka names the fault or has none."
-)
+KAFKA_FAILS = "UNKNOWN_SERVER_ERROR is an exception that Apache Kafka does not handle; SSKafka names the fault."
+
+# What SSKafka answers to requests that make Apache Kafka fail so, by API. Every other answer to them is a difference.
+NAMED_FAULTS: dict[str, set[ErrorCode]] = {
+    "Fetch": {ErrorCode.INVALID_REQUEST},
+    "ListOffsets": {ErrorCode.INVALID_REQUEST},
+    "IncrementalAlterConfigs": {ErrorCode.INVALID_REQUEST},
+    "Produce": {ErrorCode.INVALID_RECORD},
+    "DescribeTopicPartitions": {ErrorCode.INVALID_TOPIC_EXCEPTION},
+    "Metadata": {ErrorCode.UNKNOWN_TOPIC_ID},
+}
+
+
+def names_fault(difference: Difference) -> bool:
+    """Whether SSKafka refuses, for a reason that its API may have, what Apache Kafka fails at."""
+    if ErrorCode.UNKNOWN_SERVER_ERROR not in error_codes(difference.exchange.answer):
+        return False
+    named = NAMED_FAULTS.get(difference.exchange.api, set())
+    if difference.kafka == ErrorCode.UNKNOWN_SERVER_ERROR.name and difference.sskafka != ABSENT:
+        return difference.sskafka in {code.name for code in named}
+    return any(code in named for code in error_codes(difference.ours.answer))
 
 
 def reason_for(difference: Difference) -> str | None:
-    if ErrorCode.UNKNOWN_SERVER_ERROR in error_codes(difference.exchange.answer):
-        return KAFKA_FAILED
+    if names_fault(difference):
+        return KAFKA_FAILS
     return next((one.reason for one in ALLOWED if one.covers(difference)), None)

@@ -17,6 +17,9 @@ class Difference:
     script: str
     number: int
     exchange: Exchange
+    """With Apache Kafka."""
+    ours: Exchange
+    """The same request with SSKafka."""
     place: str
     """Names and indexes that lead to the field."""
     kafka: Any
@@ -33,11 +36,11 @@ def compare(script: str, kafka: Sequence[Exchange], sskafka: Sequence[Exchange])
     theirs, ours = Normaliser(), Normaliser()
     for number, (left, right) in enumerate(zip_longest(kafka, sskafka)):
         if left is None or right is None or (left.api, left.version) != (right.api, right.version):
-            yield Difference(script, number, left or right, "", str(left), str(right))
+            yield Difference(script, number, left or right, right or left, "", str(left), str(right))
             return
         pairs = compare_trees(theirs.tree(left.answer, left.version), ours.tree(right.answer, right.version))
         for place, value, other in pairs:
-            yield Difference(script, number, left, place, value, other)
+            yield Difference(script, number, left, right, place, value, other)
 
 
 def report(differences: Iterable[Difference]) -> str:

@@ -5,7 +5,6 @@ import pytest
 from differential.allowed import reason_for
 from differential.catalogue import ONE_BROKER, THREE_BROKERS, Script, scripts_of
 from differential.comparison import compare, report
-from differential.pending import PENDING
 from differential.session import run_script
 from differential.systems import Pair
 
@@ -18,10 +17,7 @@ def check(pair: Pair, script: Script) -> None:
     kafka, sskafka = run_script(pair, script.run, script.prefix)
     _exchanges[script.name] = len(kafka)
     found = [one for one in compare(script.name, kafka, sskafka) if reason_for(one) is None]
-    described = f"{len(found)} differences\n{report(found)}"
-    if found and script.name in PENDING:
-        pytest.xfail(f"{PENDING[script.name]}: {described}")
-    assert not found, described
+    assert not found, f"{len(found)} differences\n{report(found)}"
 
 
 @pytest.mark.parametrize("script", scripts_of(ONE_BROKER), ids=lambda script: script.name)
