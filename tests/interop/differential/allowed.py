@@ -159,8 +159,10 @@ NAMED_FAULTS: dict[str, set[ErrorCode]] = {
     "ListOffsets": {ErrorCode.INVALID_REQUEST},
     "IncrementalAlterConfigs": {ErrorCode.INVALID_REQUEST},
     "Produce": {ErrorCode.INVALID_RECORD},
-    "DescribeTopicPartitions": {ErrorCode.INVALID_TOPIC_EXCEPTION},
+    "CreateDelegationToken": {ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED},
+    "DescribeTopicPartitions": {ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
     "Metadata": {ErrorCode.UNKNOWN_TOPIC_ID},
+    "WriteTxnMarkers": {ErrorCode.INVALID_PRODUCER_EPOCH},
 }
 
 
@@ -169,7 +171,8 @@ def names_fault(difference: Difference) -> bool:
     if ErrorCode.UNKNOWN_SERVER_ERROR not in error_codes(difference.exchange.answer):
         return False
     named = NAMED_FAULTS.get(difference.exchange.api, set())
-    if difference.kafka == ErrorCode.UNKNOWN_SERVER_ERROR.name and difference.sskafka != ABSENT:
+    is_in_part = difference.field != "error_code" and difference.sskafka != ABSENT
+    if difference.kafka == ErrorCode.UNKNOWN_SERVER_ERROR.name and is_in_part:
         return difference.sskafka in {code.name for code in named}
     return any(code in named for code in error_codes(difference.ours.answer))
 

@@ -94,8 +94,8 @@ class Normaliser:
 
     def _plain(self, name: str, value: Any) -> Any:
         if isinstance(value, str):
-            if name == "member_id" and (_UUID_TEXT.fullmatch(value) or _BASE64_ID.fullmatch(value)):
-                return self._names.name("member id", value)  # both are random, in different alphabets
+            if name == "member_id" and _BASE64_ID.fullmatch(value):
+                return self._names.name("member id", value)
             return (
                 self._names.name(_CHOSEN_TEXTS[name], value) if name in _CHOSEN_TEXTS and value else self._text(value)
             )
@@ -169,7 +169,7 @@ def _names_first(field: Field) -> bool:
 
 def _comparable(field: Field, value: Any, version: int) -> Any:
     if isinstance(field.element, Primitive) or value is None:
-        return _UUID_TEXT.sub("", value) if isinstance(value, str) else value
+        return _BASE64_ID.sub("", _UUID_TEXT.sub("", value)) if isinstance(value, str) else value
     if field.is_array:
         return sorted((_without_choices(one, version) for one in value), key=repr)
     return _without_choices(value, version)

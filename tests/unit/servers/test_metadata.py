@@ -36,3 +36,14 @@ def test_names_beside_ids_are_left_out() -> None:
     assert [(topic.error_code, topic.topic_id) for topic in answer.topics] == [
         (ErrorCode.UNKNOWN_TOPIC_ID, bytes(range(16)))
     ]
+
+
+def test_rights_on_a_bad_name_are_told_when_asked_for() -> None:
+    view = ClusterView("cluster", ClusterImage, lambda: 1)
+    handler = MetadataHandler(view, SimpleNamespace(automatic=False))  # type: ignore[arg-type]
+    connection: Any = SimpleNamespace(authorizer=AllowAll(), principal="User:me", listener_name="PLAINTEXT")
+    request = Request(connection, 11, 1, None, memoryview(b""), 0, 0)
+    for is_asked, rights in ((True, 3576), (False, -(2**31))):
+        asked = MetadataRequest([MetadataRequestTopic(name="bad/name")], include_topic_authorized_operations=is_asked)
+        (topic,) = handler.metadata(asked, request).topics
+        assert (topic.error_code, topic.topic_authorized_operations) == (ErrorCode.INVALID_TOPIC_EXCEPTION, rights)

@@ -216,6 +216,8 @@ BROKER_CHANGES: tuple[tuple[str, str | None], ...] = (
     ("background.threads", "1000"),
     ("num.io.threads", "0"),
     ("log.dirs", "/tmp/elsewhere"),
+    ("cordoned.log.dirs", "/tmp/elsewhere"),
+    ("cordoned.log.dirs", "*,/tmp/elsewhere"),
     ("node.id", "5"),
     ("no.such.setting", "1"),
     ("log.cleaner.threads", "2"),

@@ -93,7 +93,11 @@ class MetadataHandler:
         if not request.may_on_topic(Operation.DESCRIBE, asked.name):
             return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, asked.name)
         if topic_name_problem(asked.name) is not None:
-            return MetadataResponseTopic(ErrorCode.INVALID_TOPIC_EXCEPTION, asked.name)
+            return MetadataResponseTopic(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                asked.name,
+                topic_authorized_operations=self._topic_rights(asked.name, message, request),
+            )
         topic = image.topics_by_name.get(asked.name)
         if topic is None:
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
