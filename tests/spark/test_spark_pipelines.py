@@ -448,7 +448,7 @@ def test_what_comes_after_the_watermark_changes_no_answer(
     ]
 
 
-STEPS = """\
+CHAIN = """\
 name: {name}
 variables:
   limit: 10
@@ -489,7 +489,7 @@ def test_steps_feed_each_other_and_sinks_choose_among_them(
     )
     produce(topic, [order(number, amount=number) for number in range(40)])
     produce(topic, [order(40, amount=40, user=None)])
-    run(written(STEPS, topic))
+    run(written(CHAIN, topic))
     assert sorted(row["id"] for row in spark.read.parquet(str(tmp_path / "all")).collect()) == list(range(41))
     result = spark.read.parquet(str(tmp_path / "result")).collect()
     assert sorted((row["id"], row["upper_user"]) for row in result) == [(n, f"U{n % 5}") for n in range(11, 40)]
