@@ -59,3 +59,15 @@ def fill(session: Session, name: str, topic_id: bytes, *values: str, partition: 
     fields = produce_fields(name, topic_id, batch(*values, **options), partition=partition)
     answer = session.wait_for(lambda one: one.responses[0].partition_responses[0].error_code == 0, "Produce", **fields)
     assert answer.responses[0].partition_responses[0].error_code == 0, answer
+
+
+def caught_up(session: Session) -> None:
+    """Wait until the broker has applied what the metadata log has now; ApiVersions tells the offset it has reached."""
+    partitions = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+    quorum = session.look("DescribeQuorum", topics=partitions).topics[0].partitions[0]
+    session.wait_for(
+        lambda answer: answer.finalized_features_epoch >= quorum.high_watermark - 1,
+        "ApiVersions",
+        client_software_name="differential",
+        client_software_version="1",
+    )

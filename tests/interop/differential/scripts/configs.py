@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from differential.scripts.common import create_topic
+from differential.scripts.common import caught_up, create_topic
 from differential.session import Session
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
@@ -13,21 +13,9 @@ STILL_LOOKS = 5
 OWN_PLACES = {"listeners", "advertised.listeners", "log.dirs", "log.dir", "controller.quorum.voters"}
 
 
-def _caught_up(session: Session) -> None:
-    """Wait until the broker has applied what the metadata log has now; ApiVersions tells the offset it has reached."""
-    partitions = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
-    quorum = session.look("DescribeQuorum", topics=partitions).topics[0].partitions[0]
-    session.wait_for(
-        lambda answer: answer.finalized_features_epoch >= quorum.high_watermark - 1,
-        "ApiVersions",
-        client_software_name="differential",
-        client_software_version="1",
-    )
-
-
 def settled(session: Session, described: dict[str, Any]) -> None:
     """Apache Kafka's brokers take over a change a moment after the answer: wait until nothing moves any more."""
-    _caught_up(session)
+    caught_up(session)
     seen: list[Any] = []
 
     def is_still(answer: Any) -> bool:
@@ -193,7 +181,7 @@ def incremental_changes(session: Session) -> None:
             }
         ],
     )
-    _caught_up(session)
+    caught_up(session)
     session.ask("DescribeConfigs", resources=[{**resource, "configuration_keys": ["retention.ms", "retention.bytes"]}])
 
 
@@ -216,7 +204,7 @@ def whole_replacements(session: Session) -> None:
                 resources=[{**resource, "configs": [{"name": name, "value": value} for name, value in configs]}],
                 note=f"{configs}",
             )
-        _caught_up(session)
+        caught_up(session)
         session.ask(
             "DescribeConfigs",
             include_synonyms=True,
@@ -287,7 +275,7 @@ def group_changes(session: Session) -> None:
             resources=[{**resource, "configs": [{"name": name, "config_operation": SET, "value": value}]}],
             note=f"{name}={value}",
         )
-        _caught_up(session)
+        caught_up(session)
         session.ask(
             "DescribeConfigs",
             include_synonyms=True,

@@ -6,7 +6,7 @@ Broker 1 is asked unless a script says otherwise.
 from typing import Any
 
 from differential.scripts.batches import batch
-from differential.scripts.common import fill, produce_fields
+from differential.scripts.common import caught_up, fill, produce_fields
 from differential.scripts.fetch import fetch_fields
 from differential.session import Session
 
@@ -61,6 +61,7 @@ def settled(session: Session, topic: str) -> None:
         timeout_ms=5000,
         topics=[{"name": topic, "partition_indexes": [0, 1]}],
     )
+    caught_up(session)
     replicas = session.look("Metadata", topics=[{"name": topic}]).topics[0].partitions
     session.wait_for(
         lambda answer: (
