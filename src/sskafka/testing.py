@@ -47,8 +47,7 @@ def sskafka_session_broker() -> "Iterator[Broker]":
 @pytest.fixture(scope="session")
 def sskafka_spark() -> "Iterator[SparkSession]":
     """A Spark session on one core, for the test cases of pipelines; starting it takes some seconds."""
-    from sskafka.pipelines.session import SessionSettings, start_session, stop_session  # noqa: PLC0415  an extra
+    from sskafka.pipelines.session import CASE_CONF, SessionSettings, start_session, stop_session  # noqa: PLC0415  an extra
 
-    conf = {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1"}
-    yield start_session(SessionSettings("sskafka tests", "local[1]", conf))
+    yield start_session(SessionSettings("sskafka tests", "local[1]", CASE_CONF))
     stop_session()

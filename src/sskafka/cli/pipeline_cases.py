@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from sskafka.pipelines.files.cases import Case
     from sskafka.pipelines.files.variables import FileChoices
 
-CASE_CONF = {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1"}
-"""A case has a handful of rows: one task is faster than several."""
-
 
 def run_tests(
     files: Annotated[
@@ -70,7 +67,7 @@ def load(file: Path, choices: "FileChoices") -> "list[Case]":
 
 def run_cases(cases: "list[tuple[Path, Case]]", master: str) -> int:
     """Print a line for each case and return how many failed."""
-    from sskafka.pipelines.session import SessionSettings, start_session, stop_session  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.session import CASE_CONF, SessionSettings, start_session, stop_session  # noqa: PLC0415  not for --help
 
     spark = start_session(SessionSettings("sskafka pipeline test", master, CASE_CONF), talk)
     from sskafka.pipelines.runner.case_run import differences  # noqa: PLC0415  Spark is there now

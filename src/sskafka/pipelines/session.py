@@ -36,6 +36,8 @@ DEFAULTS = {
     "spark.sql.streaming.stopTimeout": "60000",
     "spark.ui.showConsoleProgress": "false",
 }
+CASE_CONF = {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1"}
+"""For test cases of pipelines: a case has a handful of rows, and one task is faster than several."""
 CLUSTER_DEFAULTS = {"spark.log.level": "ERROR"}
 """Where the session is local, conf/log4j2.properties says so, without a word."""
 LATE_OPTIMIZING = (

@@ -281,7 +281,7 @@ def _encode_flexible(
         parts.append(encode_uvarint(len(partitions) + 1))
         for partition in partitions:
             parts.append(_pack_partition_v5(*partition[:5]))
-            parts.append(_flexible_record_errors(partition[6]))
+            parts.append(_flexible_record_errors(partition[6]) if partition[6] else _NO_RECORD_ERRORS)
             parts.append(compact_string_field(partition[5]))
             leader = leaders.get((topic, partition[0]))
             parts.append(NO_TAGS if leader is None else b"\x01" + current_leader_field(0, leader))
@@ -289,6 +289,9 @@ def _encode_flexible(
     parts.append(_pack_int32(throttle_ms))
     parts.append(node_endpoints_section(node_endpoints))
     return b"".join(parts)
+
+
+_NO_RECORD_ERRORS = b"\x01"  # an empty compact array
 
 
 def _flexible_record_errors(errors: Sequence[tuple[int, str | None]]) -> bytes:

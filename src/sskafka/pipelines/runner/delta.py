@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sskafka.pipelines.files.model import DeltaSink, OutputMode, Pipeline
 from sskafka.pipelines.runner.schema_evolution import added_columns
-from sskafka.pipelines.runner.table_files import TableFile, write_table_files
+from sskafka.pipelines.runner.table_files import TableFile, query_id, write_table_files
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable, Schema
@@ -40,7 +40,7 @@ class DeltaWriter:
         self._mode = pipeline.output_mode
 
     def __call__(self, rows: "DataFrame", batch: int) -> None:
-        self._application = self._application or f"{self._name}.{self._query_id(rows)}"
+        self._application = self._application or f"{self._name}.{query_id(rows, self._checkpoint)}"
         table = self._table()
         if table is not None and self._has(table, batch):
             return
@@ -48,11 +48,6 @@ class DeltaWriter:
             self._merge(table, rows, batch)
         else:
             self._write(table, self._without_deleted(rows), batch)
-
-    def _query_id(self, rows: "DataFrame") -> str:
-        """Spark writes it before the first batch, wherever the checkpoint is."""
-        (line,) = rows.sparkSession.read.text(f"{self._checkpoint}/metadata").collect()
-        return str(json.loads(line[0])["id"])
 
     def _table(self) -> "DeltaTable | None":
         """The table as it is now; None where there is none yet."""

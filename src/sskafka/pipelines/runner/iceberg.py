@@ -5,13 +5,12 @@ checkpoint. A batch that Spark runs again finds its number there and is left out
 that was looked at: when another run of the query has committed in between, the catalog refuses it.
 """
 
-import json
 import warnings
 from typing import TYPE_CHECKING, Any
 
 from sskafka.pipelines.files.model import IcebergSink, OutputMode, Pipeline
 from sskafka.pipelines.runner.schema_evolution import added_columns
-from sskafka.pipelines.runner.table_files import arrow_schema, write_table_files
+from sskafka.pipelines.runner.table_files import arrow_schema, query_id, write_table_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,17 +38,12 @@ class IcebergWriter:
         self._property = ""
 
     def __call__(self, rows: "DataFrame", batch: int) -> None:
-        self._property = self._property or f"{BATCH_PROPERTY}{self._name}.{self._query_id(rows)}"
+        self._property = self._property or f"{BATCH_PROPERTY}{self._name}.{query_id(rows, self._checkpoint)}"
         table = self._table(rows)
         if int(table.properties.get(self._property, -1)) >= batch:
             return
         self._evolve(table, arrow_schema(rows))
         self._write(table, rows, batch)
-
-    def _query_id(self, rows: "DataFrame") -> str:
-        """Spark writes it before the first batch, wherever the checkpoint is."""
-        (line,) = rows.sparkSession.read.text(f"{self._checkpoint}/metadata").collect()
-        return str(json.loads(line[0])["id"])
 
     def _table(self, rows: "DataFrame") -> "Table":
         """The table as it is now; made where there is none."""
