@@ -47,6 +47,9 @@ _IS_BEING_REPLACED = frozenset(
         ErrorCode.NOT_CONTROLLER,
     }
 )
+UNKNOWN_TOPIC_GRACE_MS = 500
+"""A broker replays the metadata log some milliseconds behind the controller: for this long, a topic or partition that
+the broker does not know may have been created just now."""
 SUSPICION_MS = 5_000
 """So long a broker that failed is not asked where another one can be."""
 
@@ -253,14 +256,21 @@ class Cluster:
     async def retrying(
         self, attempt: Callable[[], Awaitable[T]], *, topics: Iterable[str] = (), deadline_ms: float | None = None
     ) -> T:
-        """Runs `attempt` until it succeeds, fails for good, or time is up; stale `topics` are asked for again."""
+        """Run `attempt` until it succeeds, fails for good, or time is up.
+
+        The metadata of `topics` is asked for again before each further attempt. An unknown topic is a final error only
+        after `UNKNOWN_TOPIC_GRACE_MS`: it may have been created a moment ago.
+        """
         deadline_ms = self.deadline_ms() if deadline_ms is None else deadline_ms
+        believed_from_ms = self.clock.monotonic_ms() + UNKNOWN_TOPIC_GRACE_MS
         failures = 0
         while True:
             try:
                 return await attempt()
             except Exception as error:
-                if not is_retriable(error) or self.clock.monotonic_ms() >= deadline_ms:
+                now_ms = self.clock.monotonic_ms()
+                may_be_news = isinstance(error, UnknownTopicError) and now_ms < believed_from_ms
+                if not (is_retriable(error) or may_be_news) or now_ms >= deadline_ms:
                     raise
                 failure = error
             self.forget(*topics)

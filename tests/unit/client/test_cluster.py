@@ -66,7 +66,30 @@ def test_metadata_is_kept_until_it_is_old_or_forgotten() -> None:
     asyncio.run(scenario())
 
 
-def test_missing_topics_and_partitions_are_told_at_once() -> None:
+def test_topics_and_partitions_that_a_broker_learns_of_late_are_found() -> None:
+    async def scenario() -> None:
+        config = ConnectionConfig(retry_backoff_ms=1)
+        async with FakeBroker(topics={"orders": 2}) as broker, Cluster(broker.bootstrap, config) as cluster:
+            attempts = 0
+
+            async def leader_of_the_third() -> int:
+                nonlocal attempts
+                attempts += 1
+                if attempts == 3:
+                    broker.topics["orders"] = 3
+                return (await cluster.leader_of(TopicPartition("orders", 2))).leader
+
+            assert await cluster.retrying(leader_of_the_third, topics=["orders"]) == 1
+            broker.topics.pop("orders")
+            cluster.forget("orders")
+            later = asyncio.get_running_loop().call_later(0.02, broker.topics.update, {"orders": 1})
+            assert len((await cluster.retrying(lambda: cluster.topic("orders"), topics=["orders"])).partitions) == 1
+            later.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_missing_topics_and_partitions_are_told_soon() -> None:
     async def scenario() -> None:
         async with FakeBroker(topics={"orders": 2}) as broker, Cluster(broker.bootstrap) as cluster:
             with pytest.raises(UnknownTopicError, match="no topic 'other'"):
