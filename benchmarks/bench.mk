@@ -9,7 +9,7 @@ RDKAFKA_HEADER := /usr/include/librdkafka/rdkafka.h
 RDKAFKA_LIBRARY = $(firstword $(wildcard $(abspath $(VENV))/lib/python3*/site-packages/confluent_kafka.libs/librdkafka-*.so*))
 BENCH_OPTIONS ?=
 
-.PHONY: load bench bench-grid bench-cluster bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark
+.PHONY: load bench bench-grid bench-cluster bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark bench-pipeline-latency
 
 load: $(LOAD) ## Build the load generator of the benchmarks
 
@@ -54,3 +54,6 @@ bench-spark: $(STAMP) ## Measure reading and writing with Spark, beside Spark's 
 	$(BIN)/python -m benchmarks.spark_read $(BENCH_OPTIONS)
 	$(BIN)/python -m benchmarks.spark_read --varied $(BENCH_OPTIONS)
 	$(BIN)/python -m benchmarks.spark_write $(BENCH_OPTIONS)
+
+bench-pipeline-latency: $(STAMP) ## Measure a record's way through a pipeline, beside Spark's own connector (20 minutes)
+	$(BIN)/python -m benchmarks.spark_latency $(BENCH_OPTIONS)

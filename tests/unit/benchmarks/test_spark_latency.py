@@ -1,0 +1,25 @@
+"""What the latency benchmark makes of its rounds."""
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from benchmarks.spark_latency import OURS, PLAIN, Figures, Round, lines
+
+
+def test_figures_are_percentiles_over_all_rounds_and_medians_of_the_rest() -> None:
+    first = Round(10.0, [float(number) for number in range(1, 51)], 1000.0)
+    second = Round(20.0, [float(number) for number in range(51, 102)], 3000.0, duplicates=2)
+    figures = Figures.of([first, second])
+    assert figures == (51.0, 91.0, 100.0, 2000.0, 15.0, 2)
+
+
+@pytest.mark.parametrize(("plain_ms", "verdict"), [(100.0, "yes"), (99.0, "no")])
+def test_the_goal_compares_the_medians(plain_ms: float, verdict: str) -> None:
+    figures = {
+        OURS: Figures(40.0, 50.0, 60.0, 1000.0, 10.0, 0),
+        PLAIN: Figures(plain_ms, 200.0, 300.0, 500.0, 20.0, 0),
+    }
+    shown = list(lines(figures))
+    assert shown[-1].endswith(verdict)
+    assert "rows/s 2.00x, start 0.50x" in shown[-2]
