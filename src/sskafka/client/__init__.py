@@ -1,7 +1,10 @@
-"""The asyncio wire client, for any Kafka cluster: used by followers, the HTTP door, the command line and users.
+"""Asyncio client for the Kafka protocol. Works with any Kafka cluster.
 
-From the bottom up: `frames`, `connection` (one broker), `metadata` and `cluster` (all of them, and the one retry loop);
-on these the engines `producer`, `transactional_producer` and `consumer`, and what administrators ask: `admin`,
-`configs`, `groups`, `transactions`, `partition_moves`, `quorum`. Users have `async_producer`, `async_consumer` and,
-without an event loop, `sync_clients`.
+Replica fetchers, the HTTP server, the command line and applications use it. Layers, from the bottom up:
+
+    frames, connection       one TCP connection to one broker
+    metadata, cluster        cluster metadata, one connection per broker, and the only retry loop
+    producer, transactional_producer, consumer                              engines for applications
+    admin, configs, groups, transactions, partition_moves, quorum           administration
+    async_producer, async_consumer, sync_clients                            public API with and without an event loop
 """

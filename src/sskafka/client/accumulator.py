@@ -1,9 +1,9 @@
-"""Records on their way out, collected into batches by partition.
+"""Producer batches, queued by partition until a broker acknowledges them.
 
-    send -> [closed batch] [closed batch] [open batch]      one queue a partition, oldest first
-             ^ the head: at most one under way
+    send -> [closed batch] [closed batch] [open batch]      one queue per partition, oldest batch first
+             ^ head: at most one batch of a partition is in flight
 
-The head stays in its queue until the broker has answered for it, so a retry can never be overtaken by what follows.
+The head stays in its queue until the broker has acknowledged it, so a later batch can never overtake a retry.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from sskafka.records.record import Headers
 
 
 class Delivery(NamedTuple):
-    """Where a record ended up. `offset` is -1 with acks=0, and for a duplicate whose offset the broker forgot."""
+    """Where a record was stored. `offset` is -1 with acks=0, and for a duplicate whose offset the broker forgot."""
 
     partition: TopicPartition
     offset: int
@@ -41,14 +41,14 @@ class OutgoingBatch:
     created_ms: float
     builder: BatchBuilder = field(default_factory=BatchBuilder)
     waiters: list[tuple[asyncio.Future[Delivery], int]] = field(default_factory=list)
-    """For each record its future and timestamp."""
+    """Future and timestamp of each record."""
     is_closed: bool = False
-    is_under_way: bool = False
+    is_in_flight: bool = False
     not_before_ms: float = 0
     failures: int = 0
     identity: ProducerIdentity = NO_IDENTITY
     sequence: int = -1
-    """Given when the batch is first sent and kept through retries: that is how the broker knows a repetition."""
+    """First sequence number. Assigned on the first send and kept for retries, so that the broker detects duplicates."""
 
     @property
     def size_bytes(self) -> int:
@@ -64,9 +64,9 @@ class OutgoingBatch:
         )
 
     def succeed(self, base_offset: int, append_time: int) -> None:
-        for place, (future, timestamp) in enumerate(self.waiters):
+        for index, (future, timestamp) in enumerate(self.waiters):
             if not future.done():
-                offset = base_offset + place if base_offset >= 0 else -1
+                offset = base_offset + index if base_offset >= 0 else -1
                 future.set_result(Delivery(self.partition, offset, timestamp if append_time < 0 else append_time))
 
     def fail(self, error: Exception) -> None:
@@ -80,7 +80,7 @@ class OutgoingBatch:
 
 
 class Accumulator:
-    """The queues of all partitions, and how many bytes wait in them."""
+    """The batch queues of all partitions and the number of bytes buffered in them."""
 
     def __init__(self, batch_bytes_max: int) -> None:
         self._batch_bytes_max = batch_bytes_max
@@ -99,7 +99,9 @@ class Accumulator:
         timestamp: int,
         now_ms: float,
     ) -> tuple[asyncio.Future[Delivery], bool]:
-        """Adds a record to the open batch, or to a new one. Tells whether a batch began or became full by it."""
+        """Add a record to the open batch of `partition`, or to a new batch if the open one has no room.
+
+        Return the future of the record's delivery, and whether a new batch was started."""
         queue = self._queues.setdefault(partition, deque())
         is_new = not queue or queue[-1].is_closed or not self._fits(queue[-1], key, value, headers)
         if is_new:
@@ -117,33 +119,33 @@ class Accumulator:
     def _fits(self, batch: OutgoingBatch, key: bytes | None, value: bytes | None, headers: Headers) -> bool:
         return batch.size_bytes + encoded_size_max(key, value, headers) <= self._batch_bytes_max
 
-    def is_fresh(self, partition: TopicPartition) -> bool:
-        """Whether the next record to `partition` begins a batch."""
+    def starts_batch(self, partition: TopicPartition) -> bool:
+        """Return whether the next record for `partition` starts a new batch."""
         queue = self._queues.get(partition)
         return not queue or queue[-1].is_closed
 
     def heads(self) -> Iterator[OutgoingBatch]:
-        """The batch that each partition must send next, unless it is under way already."""
+        """Return the first batch of each partition, except those that are already in flight."""
         for queue in self._queues.values():
-            if queue and not queue[0].is_under_way:
+            if queue and not queue[0].is_in_flight:
                 yield queue[0]
 
     def remove(self, batch: OutgoingBatch) -> None:
-        """The head of a partition is done with, one way or the other."""
+        """Remove the head of a partition's queue after it was acknowledged or failed."""
         removed = self._queues[batch.partition].popleft()
         assert removed is batch
         self.waiting_bytes -= batch.size_bytes - BatchBuilder().size_bytes
 
     def discard(self) -> None:
-        """Forgets what has not been sent; who waits for its delivery is told that it was cancelled."""
+        """Drop the batches that are not in flight and cancel the delivery futures of their records."""
         for partition, queue in self._queues.items():
-            for batch in [batch for batch in queue if not batch.is_under_way]:
+            for batch in [batch for batch in queue if not batch.is_in_flight]:
                 batch.cancel()
                 self.waiting_bytes -= batch.size_bytes - BatchBuilder().size_bytes
-            self._queues[partition] = deque(batch for batch in queue if batch.is_under_way)
+            self._queues[partition] = deque(batch for batch in queue if batch.is_in_flight)
 
     def cancel(self) -> None:
-        """Whoever waits for a delivery waits no longer."""
+        """Drop all batches and cancel the delivery futures of their records."""
         for queue in self._queues.values():
             for batch in queue:
                 batch.cancel()

@@ -1,6 +1,6 @@
-"""Changing and describing the cluster.
+"""Admin client: create, change and describe topics, and describe the cluster.
 
-What concerns several things at once answers for each of them: the result, or the KafkaError that it met.
+Calls for several resources return one outcome per resource: the result, or the KafkaError for that resource.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -59,7 +59,7 @@ class NewTopic:
     replication_factor: int = USE_BROKER_DEFAULT
     configs: Mapping[str, str | None] = field(default_factory=dict)
     assignments: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    """Replicas of each partition; then neither number above may be given."""
+    """Replicas of each partition. If set, leave `partitions` and `replication_factor` at their defaults."""
 
 
 class CreatedTopic(NamedTuple):
@@ -110,7 +110,7 @@ class Admin:
     async def create_partitions(
         self, counts: Mapping[str, int], *, validate_only: bool = False
     ) -> dict[str, KafkaError | None]:
-        """Raises the number of partitions of each topic to its count."""
+        """Increase the number of partitions of each topic to its count."""
         request = CreatePartitionsRequest(
             topics=[CreatePartitionsTopic(name=name, count=count, assignments=None) for name, count in counts.items()],
             timeout_ms=self._cluster.config.request_timeout_ms,
@@ -142,7 +142,7 @@ class Admin:
         return outcomes
 
     async def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, Outcome[int]]:
-        """Drops records below the offsets (-1: all); answers with the first offset left in each partition."""
+        """Delete the records below the given offsets (-1: all); return the new log start offset of each partition."""
         topics = {partition.topic for partition in before}
         groups = await self._cluster.retrying(lambda: self._cluster.by_leader(before), topics=topics)
         outcomes: dict[TopicPartition, Outcome[int]] = {}
@@ -183,7 +183,7 @@ class Admin:
         return ClusterDescription(response.cluster_id, response.controller_id, tuple(response.brokers))
 
     async def describe_log_dirs(self, broker_id: int) -> list[DescribeLogDirsResult]:
-        """The log directories of one broker, with all its partitions."""
+        """Describe the log directories of one broker, with all its partitions."""
 
         async def attempt() -> DescribeLogDirsResponse:
             await self._cluster.refresh()
@@ -195,7 +195,7 @@ class Admin:
         return (await self._cluster.retrying(attempt)).results
 
     async def _at_controller(self, attempt: Callable[[Connection], Awaitable[dict[str, T]]]) -> dict[str, T]:
-        """Tries again when the broker asked turns out not to be the controller."""
+        """Run `attempt` at the controller; refresh the metadata and retry if the broker is no longer the controller."""
 
         async def once() -> dict[str, T]:
             outcomes = await attempt(await self._cluster.controller_connection())

@@ -1,11 +1,11 @@
-"""A client of the binary door of ADR-0011: one connection, one request after the other.
+"""Client for the ADR-0011 binary listener: one connection, one request at a time.
 
     with AdrClient("localhost:9180") as client:
         offset, partition = client.produce("orders", b"3 apples", key="customer-7")
         next_offset, messages = client.consume("orders", partition, 0)
 
-`AsyncAdrClient` is the same on an event loop. Neither tries again: after a lost connection nobody knows whether what
-was sent has been taken.
+`AsyncAdrClient` offers the same calls on an event loop. Neither client retries: after a lost connection it is unknown
+whether the broker applied the last request.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ A = TypeVar("A", Produced, Consumed, Flushed)
 
 
 class AdrError(ClientError):
-    """The door refused; `partition` is the one it had chosen by then, or -1."""
+    """The server rejected the request. `partition` is the partition it had selected by then, or -1."""
 
     def __init__(self, message: str, partition: int = NO_PARTITION) -> None:
         super().__init__(message)
@@ -51,7 +51,7 @@ class AdrError(ClientError):
 
 
 class AsyncAdrClient:
-    """Use as `async with AsyncAdrClient("localhost:9180") as client`. Callers that come at once wait for each other."""
+    """Use as `async with AsyncAdrClient("localhost:9180") as client`. Concurrent calls are sent one after another."""
 
     def __init__(self, address: str | Address = DEFAULT_ADDRESS) -> None:
         self._address = parse_bootstrap(address)[0] if isinstance(address, str) else address
@@ -77,22 +77,23 @@ class AsyncAdrClient:
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()
-            with suppress(OSError):  # the other side was faster
+            with suppress(OSError):  # the server closed the connection first
                 await writer.wait_closed()
 
     async def produce(self, topic: str, data: Text, *, key: Text | None = None) -> Produced:
-        """Where it went: the key's partition, or the one with the fewest messages."""
+        """Store one message in the partition of its key; without a key, in the partition with the fewest messages."""
         return await self._ask(Produce(topic, as_bytes(key), as_bytes(data) or b""), Produced)
 
     async def consume(
         self, topic: str, partition: int = ANY_PARTITION, offset: int = 0, batch_size: int = BATCH_SIZE
     ) -> Consumed:
-        """Messages from `offset` on, and the offset to go on with; partition -1 lets the broker choose one for as long
-        as this connection lasts."""
+        """Return messages from `offset` on, and the offset to continue at.
+
+        With partition -1 the broker selects a partition and keeps it for the lifetime of this connection."""
         return await self._ask(Consume(topic, partition, offset, batch_size), Consumed)
 
     async def flush(self) -> None:
-        """Returns when everything that was produced is on the disks of the brokers."""
+        """Return when everything produced so far is on the disks of the brokers."""
         await self._ask(Flush(), Flushed)
 
     async def _ask(self, request: Request, expected: type[A]) -> A:
@@ -104,9 +105,10 @@ class AsyncAdrClient:
                 await self.close()
                 raise ConnectionLostError(f"the connection to {self._address} was lost") from error
             except (MalformedFrameError, asyncio.CancelledError) as error:
-                await self.close()  # what comes next on it would be taken for the answer to another request
+                # A late response would be taken for the response to the next request.
+                await self.close()
                 if isinstance(error, MalformedFrameError):
-                    raise ProtocolError(f"the answer of {self._address} cannot be read: {error}") from error
+                    raise ProtocolError(f"cannot decode the response of {self._address}: {error}") from error
                 raise
         if isinstance(answer, Failure):
             raise AdrError(answer.text, answer.partition)
@@ -121,12 +123,12 @@ class AsyncAdrClient:
         await self._writer.drain()
         length, frame_type = read_head(await self._reader.readexactly(HEADER_BYTES))
         if not HEADER_BYTES <= length <= ANSWER_BYTES_MAX:
-            raise MalformedFrameError(f"a frame of {length} bytes was announced")
+            raise MalformedFrameError(f"frame of {length} bytes is not between {HEADER_BYTES} and {ANSWER_BYTES_MAX}")
         return frame_type, await self._reader.readexactly(length - HEADER_BYTES)
 
 
 class AdrClient(ThreadedClient[AsyncAdrClient]):
-    """The same for programs without an event loop."""
+    """`AsyncAdrClient` for programs without an event loop."""
 
     def __init__(self, address: str | Address = DEFAULT_ADDRESS) -> None:
         super().__init__("sskafka-adr", lambda: AsyncAdrClient(address))

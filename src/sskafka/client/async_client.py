@@ -1,6 +1,6 @@
-"""What the producers and consumers that users make have in common: a cluster of their own, and its metadata.
+"""Common base of the public producers and consumers: each owns a `Cluster`, with its connections and metadata.
 
-They take bootstrap servers and client properties, `linger_ms=5` or `**{"linger.ms": 5}`, and own what they open.
+The clients take bootstrap servers and client properties, as `linger_ms=5` or `**{"linger.ms": 5}`.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ DEFAULT_BOOTSTRAP = "localhost:9092"
 
 Property: TypeAlias = str | int | bool
 Text: TypeAlias = bytes | str
-"""Keys and values; a text is sent in UTF-8."""
+"""Keys and values; `str` is encoded as UTF-8."""
 
 
 def as_bytes(text: Text | None) -> bytes | None:
@@ -22,7 +22,7 @@ def as_bytes(text: Text | None) -> bytes | None:
 
 
 class AsyncClient:
-    """`bootstrap_servers` may be None for a client that is given its metadata by `set_cluster_metadata`."""
+    """`bootstrap_servers` may be None if the client receives its metadata through `set_cluster_metadata`."""
 
     def __init__(self, bootstrap_servers: str | None, properties: Mapping[str, str]) -> None:
         self._cluster = Cluster(bootstrap_servers or (), configured(ConnectionConfig, properties))
@@ -37,17 +37,17 @@ class AsyncClient:
         await self._cluster.close()
 
     async def fetch_cluster_metadata(self) -> ClusterView:
-        """Asks any broker: who is there, which topics, who leads their partitions and who is in sync."""
+        """Fetch the brokers, topics, partition leaders and in-sync replicas from any broker."""
         return await self._cluster.retrying(lambda: self._cluster.refresh(None))
 
     def set_cluster_metadata(self, metadata: ClusterView) -> None:
-        """What another client has fetched; it is used until it is too old or turns out to be wrong."""
+        """Use metadata that another client fetched, until it expires or a response shows that it is stale."""
         self._cluster.adopt(metadata)
 
     fetchClusterMetadata = fetch_cluster_metadata  # noqa: N815
     setClusterMetadata = set_cluster_metadata  # noqa: N815
 
 
-def stated(defaults: Mapping[str, Property], options: Mapping[str, Property]) -> dict[str, str]:
-    """Properties of a client: its own defaults, and what its user says."""
+def client_properties(defaults: Mapping[str, Property], options: Mapping[str, Property]) -> dict[str, str]:
+    """Return the defaults of a client, overridden by the options of its user, as properties."""
     return {**properties_from(defaults), **properties_from(options)}

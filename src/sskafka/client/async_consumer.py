@@ -1,16 +1,16 @@
-"""A consumer for programs with an event loop: it subscribes to partitions and keeps its own offsets.
+"""Consumer for programs with an event loop: the caller subscribes to partitions; offsets are not committed.
 
     async with AsyncConsumer("localhost:9092") as consumer:
         await consumer.subscribe("orders", 0, leader_only=False)
         records = await consumer.poll(100)
 
-Replicas serve what is committed, up to the same offset everywhere; when the one that is read from fails, the next poll
-goes on at another one, at the same offset.
+Every replica serves records up to the high watermark. If the replica that a partition is read from fails, the next poll
+continues at another replica, at the same offset.
 """
 
 from collections.abc import Sequence
 
-from sskafka.client.async_client import DEFAULT_BOOTSTRAP, AsyncClient, Property, stated
+from sskafka.client.async_client import DEFAULT_BOOTSTRAP, AsyncClient, Property, client_properties
 from sskafka.client.config import ConsumerConfig, configured
 from sskafka.client.consumer import Consumer
 from sskafka.client.fetched import ConsumedRecord
@@ -23,9 +23,9 @@ POLL_RECORDS = 500
 
 class AsyncConsumer(AsyncClient):
     def __init__(self, bootstrap_servers: str | None = DEFAULT_BOOTSTRAP, **properties: Property) -> None:
-        chosen = stated({"auto.offset.reset": "earliest"}, properties)
-        super().__init__(bootstrap_servers, chosen)
-        self._consumer = Consumer(self._cluster, configured(ConsumerConfig, chosen))
+        merged = client_properties({"auto.offset.reset": "earliest"}, properties)
+        super().__init__(bootstrap_servers, merged)
+        self._consumer = Consumer(self._cluster, configured(ConsumerConfig, merged))
 
     async def close(self) -> None:
         await self._consumer.close()
@@ -40,9 +40,9 @@ class AsyncConsumer(AsyncClient):
     async def subscribe(
         self, topic: str, partition: int | None = None, leader_only: bool = True, *, offset: int = START
     ) -> None:
-        """Reads the partition, or all of the topic's, from `offset` on: 0 is the start, -1 the end as it is now.
+        """Read one partition, or all partitions of the topic, from `offset` on (0: start, -1: current end).
 
-        `leader_only=False` reads from a replica in sync that is drawn by lot."""
+        With `leader_only=False` each partition is read from a random in-sync replica."""
         for chosen, begin in (await self._offsets(await self._partitions(topic, partition), offset)).items():
             self._consumer.add(chosen, begin, any_replica=not leader_only)
 
@@ -51,16 +51,16 @@ class AsyncConsumer(AsyncClient):
             self._consumer.unassign(chosen)
 
     async def seek(self, topic: str, partition: int, offset: int) -> None:
-        """Goes on at another offset; 0 and -1 mean what they mean in `subscribe`."""
+        """Continue at another offset; 0 and -1 have the same meaning as in `subscribe`."""
         for chosen, begin in (await self._offsets([TopicPartition(topic, partition)], offset)).items():
             self._consumer.seek(chosen, begin)
 
     def position(self, topic: str, partition: int) -> int:
-        """The offset behind the last record that `poll` gave out."""
+        """Return the offset after the last record that `poll` returned."""
         return self._consumer.position(TopicPartition(topic, partition))
 
     def source(self, topic: str, partition: int) -> int:
-        """The broker that the partition was last read from when any replica will do; -1 before that."""
+        """Return the replica that the partition is read from; -1 if that is the leader or nothing was read yet."""
         return self._consumer.source(TopicPartition(topic, partition))
 
     async def _partitions(self, topic: str, partition: int | None) -> list[TopicPartition]:
@@ -75,10 +75,10 @@ class AsyncConsumer(AsyncClient):
         if offset >= START:
             return dict.fromkeys(partitions, offset)
         if offset not in {LATEST, EARLIEST}:
-            raise ValueError(f"there is no offset {offset}: 0 is the start, -1 the end")
+            raise ValueError(f"invalid offset {offset}: use 0 for the start or -1 for the end")
         isolation = self._consumer.config.isolation
         found = await list_offsets(self._cluster, dict.fromkeys(partitions, offset), isolation=isolation)
-        return {partition: place.offset for partition, place in found.items()}
+        return {partition: offset_found.offset for partition, offset_found in found.items()}
 
     def _subscribed(self, topic: str, partition: int | None) -> list[TopicPartition]:
         return [
@@ -90,5 +90,5 @@ class AsyncConsumer(AsyncClient):
     # Reading
 
     async def poll(self, n: int = POLL_RECORDS, *, timeout_ms: int = 1000) -> list[ConsumedRecord]:
-        """Up to `n` records, the subscriptions in turn; an empty list when none come within `timeout_ms`."""
+        """Return up to `n` records, taking turns between partitions; an empty list if none arrive in `timeout_ms`."""
         return await self._consumer.poll(timeout_ms, n)

@@ -1,10 +1,10 @@
-"""A producer for programs with an event loop: `send` returns when the brokers have the record.
+"""Producer for programs with an event loop: `send` returns when the brokers have acknowledged the record.
 
     async with AsyncProducer("localhost:9092") as producer:
         delivery = await producer.send("orders", "customer-7", b"3 apples")
 
-Sends that run side by side share batches. `sskafka.client.producer` does the work: batches, retries, failover and the
-numbering by which brokers tell a repetition from a new record.
+Concurrent sends share batches. `sskafka.client.producer` does the work: batching, retries, failover, and the sequence
+numbers by which brokers detect duplicates.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Self
 
 from sskafka.client.accumulator import Delivery
-from sskafka.client.async_client import DEFAULT_BOOTSTRAP, AsyncClient, Property, Text, as_bytes, stated
+from sskafka.client.async_client import DEFAULT_BOOTSTRAP, AsyncClient, Property, Text, as_bytes, client_properties
 from sskafka.client.config import ProducerConfig, configured
 from sskafka.client.producer import Producer
 from sskafka.records.record import Headers
@@ -20,16 +20,16 @@ from sskafka.records.record import Headers
 
 class AsyncProducer(AsyncClient):
     def __init__(self, bootstrap_servers: str | None = DEFAULT_BOOTSTRAP, **properties: Property) -> None:
-        chosen = stated({}, properties)
-        super().__init__(bootstrap_servers, chosen)
-        self._producer = Producer(self._cluster, configured(ProducerConfig, chosen))
+        merged = client_properties({}, properties)
+        super().__init__(bootstrap_servers, merged)
+        self._producer = Producer(self._cluster, configured(ProducerConfig, merged))
 
     async def __aenter__(self) -> Self:
         self._producer.start()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """After a failure nobody waits for what is still on its way."""
+        """Close the producer; after an exception in the block, cancel undelivered records without waiting for them."""
         if kind is None:
             await self.close()
         else:
@@ -37,7 +37,7 @@ class AsyncProducer(AsyncClient):
             await super().close()
 
     async def close(self) -> None:
-        """Waits until everything sent is delivered or has failed."""
+        """Wait until every record is delivered or has failed, then close the connections."""
         try:
             await self._producer.close()
         finally:
@@ -53,7 +53,9 @@ class AsyncProducer(AsyncClient):
         headers: Headers = (),
         timestamp: int | None = None,
     ) -> Delivery:
-        """The key decides the partition unless that is given; raises what kept the record from being delivered."""
+        """Send one record and return its delivery; raise the error if it could not be delivered.
+
+        Without `partition`, the hash of the key selects the partition."""
         delivery = await self._producer.send(
             topic,
             as_bytes(value),
@@ -67,7 +69,7 @@ class AsyncProducer(AsyncClient):
     async def send_batch(
         self, topic: str, key: Text | None, values: Iterable[Text | None], *, partition: int | None = None
     ) -> list[Delivery]:
-        """Records with one key, in this order, to one partition; returns when all of them are delivered."""
+        """Send records with one key to one partition, in this order; return when all of them are delivered."""
         key = as_bytes(key)
         chosen = await self._producer.choose_partition(topic, key, partition)
         sent = [await self._producer.send(topic, as_bytes(value), key=key, partition=chosen) for value in values]

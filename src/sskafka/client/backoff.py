@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt: exponential, with jitter so that many clients do not return together."""
+"""Exponential backoff between attempts, with jitter so that many clients do not retry at the same moment."""
 
 from typing import Protocol
 
@@ -6,10 +6,10 @@ from sskafka.model.values import value
 
 
 class Randomness(Protocol):
-    """The one draw that a backoff needs; `random.Random` has it."""
+    """Random numbers for a backoff; `random.Random` implements this."""
 
     def random(self) -> float:
-        """A number from 0 up to, not including, 1."""
+        """Return a number in [0, 1)."""
         ...
 
 
@@ -21,6 +21,6 @@ class Backoff:
     jitter: float = 0.2
 
     def delay_ms(self, attempt: int) -> float:
-        """The pause after failure number `attempt`, counted from 0."""
+        """Return the pause after failure number `attempt`, counted from 0."""
         grown = min(self.initial_ms * 2.0 ** min(attempt, 30), self.max_ms)
         return grown * (1 - self.jitter + 2 * self.jitter * self.random.random())

@@ -1,4 +1,4 @@
-"""The operating system's clock: for clients that run by themselves, and what the composition root gives a broker."""
+"""The operating system's clock, for standalone clients and for the broker's composition root."""
 
 import time
 

@@ -1,7 +1,7 @@
-"""A client's hold on a cluster: where it is, who leads what, and one connection to each broker.
+"""A client's view of one cluster: its metadata, and one connection to each broker.
 
-Metadata is asked for again when it is older than `metadata.max.age.ms` and whenever an answer shows that it is stale.
-`retrying` is the one retry loop: it pauses, forgets stale leadership and tries again until its time is up.
+Metadata is refreshed when it is older than `metadata.max.age.ms` and whenever a response shows that it is stale.
+`retrying` is the only retry loop of the client: it backs off, discards stale metadata and retries until its deadline.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ T = TypeVar("T")
 Connector: TypeAlias = Callable[[Address, ConnectionOptions], Awaitable[Connection]]
 
 DEFAULT_PORT = 9092
-SUCCESSION_ATTEMPTS = 8
-SUCCESSION_PAUSE_MS = 200
-"""A leader or coordinator that ended is replaced within a second or so: the first attempts to find its successor follow
-each other quickly, later ones back off as after any other failure."""
-_IS_BEING_REPLACED = frozenset(
+FAILOVER_ATTEMPTS = 8
+FAILOVER_PAUSE_MS = 200
+"""A failed leader or coordinator is usually replaced within about a second. The first attempts to find its successor
+therefore follow each other quickly; later attempts back off as after any other failure."""
+_FAILOVER_ERRORS = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.LEADER_NOT_AVAILABLE,
@@ -50,8 +50,8 @@ _IS_BEING_REPLACED = frozenset(
 UNKNOWN_TOPIC_GRACE_MS = 500
 """A broker replays the metadata log some milliseconds behind the controller: for this long, a topic or partition that
 the broker does not know may have been created just now."""
-SUSPICION_MS = 5_000
-"""So long a broker that failed is not asked where another one can be."""
+FAILED_BROKER_AVOIDED_MS = 5_000
+"""For this long after a failure, a broker is avoided where another broker can serve the request."""
 
 
 class Cluster:
@@ -94,15 +94,15 @@ class Cluster:
         for connection in connections:
             await connection.close()
 
-    # Who is there
+    # Metadata
 
     @property
     def view(self) -> ClusterView:
-        """What is known now, perhaps stale."""
+        """The metadata as of the last refresh; may be stale."""
         return self._view
 
     async def refresh(self, topics: Iterable[str] | None = (), *, create: bool = False) -> ClusterView:
-        """Asks any broker about `topics` (None: all of them); `create` lets the broker create missing ones."""
+        """Fetch metadata of `topics` (None: all topics) from any broker; `create` lets the broker auto-create them."""
         names = None if topics is None else set(topics)
         request = MetadataRequest(
             topics=None if names is None else [MetadataRequestTopic(name=name) for name in sorted(names)],
@@ -116,14 +116,14 @@ class Cluster:
         return self._view
 
     async def topic(self, name: str, *, create: bool = False) -> TopicView:
-        """The topic as it is known, asked for when that is too old; raises KafkaError when it cannot be used."""
+        """Return the topic, refreshing expired metadata; raise KafkaError if the topic is missing or unusable."""
         known = self._view.topics.get(name)
         if known is not None and known.error_code == ErrorCode.NONE and not self._is_old(name):
             return known
         view = await self.refresh([name], create=create)
         found = view.topics.get(name)
-        if found is None and create:  # on its way, when the broker creates topics by itself
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name!r} is not there yet")
+        if found is None and create:  # The broker may be creating the topic right now.
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name!r} does not exist yet")
         if found is None:
             raise UnknownTopicError(f"there is no topic {name!r}")
         if found.error_code != ErrorCode.NONE:
@@ -131,12 +131,12 @@ class Cluster:
         return found
 
     def adopt(self, view: ClusterView) -> None:
-        """Takes over what somebody else has found out: nobody need be asked before that is too old."""
+        """Use metadata that was fetched elsewhere, as if it had been fetched now."""
         self._view = view
         self._fetched_at = dict.fromkeys(view.topics, self.clock.monotonic_ms())
 
     async def partition(self, topic_partition: TopicPartition) -> PartitionView:
-        """The partition as it is known, with or without a leader."""
+        """Return the cached partition, with or without a leader."""
         topic = await self.topic(topic_partition.topic)
         partition = topic.partitions.get(topic_partition.partition)
         if partition is None:
@@ -144,7 +144,7 @@ class Cluster:
         return partition
 
     async def leader_of(self, topic_partition: TopicPartition) -> PartitionView:
-        """The partition with a leader that can be asked; raises a KafkaError worth retrying while there is none."""
+        """Return the partition with an available leader; raise a retriable KafkaError while it has none."""
         partition = await self.partition(topic_partition)
         if partition.leader not in self._view.brokers:
             self.forget(topic_partition.topic)
@@ -152,14 +152,14 @@ class Cluster:
         return partition
 
     async def by_leader(self, partitions: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
-        """The partitions grouped by the broker that leads them."""
+        """Group the partitions by the id of their leader."""
         groups: dict[int, list[TopicPartition]] = {}
         for topic_partition in partitions:
             groups.setdefault((await self.leader_of(topic_partition)).leader, []).append(topic_partition)
         return groups
 
     def forget(self, *topics: str) -> None:
-        """An answer showed that what is known of `topics` is stale: the next look asks again."""
+        """Mark the metadata of `topics` as stale, so that the next use refreshes it."""
         for topic in topics:
             self._fetched_at.pop(topic, None)
 
@@ -176,9 +176,10 @@ class Cluster:
         return await self._connection(broker.address)
 
     async def any_connection(self) -> Connection:
-        """An open connection if there is one, else the first broker or bootstrap address that answers.
+        """Return an open connection if there is one; otherwise connect to the first broker that accepts.
 
-        Those that failed last are tried last: a broker may accept connections and answer nothing."""
+        Brokers and bootstrap addresses are tried in the order of their last failure, most recent last, because a broker
+        that accepts connections may still answer nothing."""
         for connection in self._connections.values():
             if connection.is_open:
                 return connection
@@ -191,17 +192,17 @@ class Cluster:
             except BrokerUnavailableError as error:
                 failures.append(str(error))
         raise BrokerUnavailableError(
-            "; ".join(failures) or "no broker is known: neither bootstrap servers nor metadata"
+            "; ".join(failures) or "no broker is known: there are neither bootstrap servers nor metadata"
         )
 
-    def has_failed_lately(self, node_id: int) -> bool:
-        """Whether a connection to the broker broke, or could not be made, a moment ago."""
+    def has_failed_recently(self, node_id: int) -> bool:
+        """Return whether a connection to the broker failed in the last `FAILED_BROKER_AVOIDED_MS`."""
         broker = self._view.brokers.get(node_id)
         failed_at = self._failed_at.get(broker.address) if broker is not None else None
-        return failed_at is not None and self.clock.monotonic_ms() - failed_at < SUSPICION_MS
+        return failed_at is not None and self.clock.monotonic_ms() - failed_at < FAILED_BROKER_AVOIDED_MS
 
     async def controller_connection(self) -> Connection:
-        """Where changes of the cluster are asked for: the broker that metadata names as controller."""
+        """Return a connection to the broker that the metadata names as controller, for changes to the cluster."""
         if self._view.controller_id not in self._view.brokers:
             await self.refresh()
         if self._view.controller_id not in self._view.brokers:
@@ -231,46 +232,46 @@ class Cluster:
     async def brokers(self) -> Sequence[BrokerView]:
         return tuple((await self.refresh()).brokers.values())
 
-    # Trying again
+    # Retries
 
     def deadline_ms(self, timeout_ms: int | None = None) -> float:
         return self.clock.monotonic_ms() + (self.config.default_api_timeout_ms if timeout_ms is None else timeout_ms)
 
     def retry_delay_ms(self, failures: int, error: Exception | None = None) -> float:
-        """The pause after failure number `failures`, counted from 0, which was `error`."""
+        """Return the pause after failure number `failures` (counted from 0), which was `error`."""
         delay_ms = self.backoff.delay_ms(failures)
-        is_succession = (
-            error.code in _IS_BEING_REPLACED
+        is_failover = (
+            error.code in _FAILOVER_ERRORS
             if isinstance(error, KafkaError)
             else isinstance(error, ConnectionRefusedByBrokerError | ConnectionLostError)
         )
-        if not is_succession or failures >= SUCCESSION_ATTEMPTS:
+        if not is_failover or failures >= FAILOVER_ATTEMPTS:
             return delay_ms
-        return min(delay_ms, max(SUCCESSION_PAUSE_MS, self.config.retry_backoff_ms))
+        return min(delay_ms, max(FAILOVER_PAUSE_MS, self.config.retry_backoff_ms))
 
     async def pause(self, attempt: int, deadline_ms: float, error: Exception | None = None) -> None:
-        """Waits after attempt number `attempt`, which failed with `error`, never beyond the deadline."""
+        """Sleep after attempt number `attempt`, which failed with `error`, but not beyond the deadline."""
         left_ms = deadline_ms - self.clock.monotonic_ms()
         await asyncio.sleep(max(0.0, min(self.retry_delay_ms(attempt, error), left_ms)) / 1000)
 
     async def retrying(
         self, attempt: Callable[[], Awaitable[T]], *, topics: Iterable[str] = (), deadline_ms: float | None = None
     ) -> T:
-        """Run `attempt` until it succeeds, fails for good, or time is up.
+        """Run `attempt` until it succeeds, fails with an error that is not retriable, or the deadline has passed.
 
-        The metadata of `topics` is asked for again before each further attempt. An unknown topic is a final error only
-        after `UNKNOWN_TOPIC_GRACE_MS`: it may have been created a moment ago.
+        The metadata of `topics` is refreshed before each further attempt. An unknown topic is a final error only after
+        `UNKNOWN_TOPIC_GRACE_MS`: it may have been created a moment ago.
         """
         deadline_ms = self.deadline_ms() if deadline_ms is None else deadline_ms
-        believed_from_ms = self.clock.monotonic_ms() + UNKNOWN_TOPIC_GRACE_MS
+        grace_until_ms = self.clock.monotonic_ms() + UNKNOWN_TOPIC_GRACE_MS
         failures = 0
         while True:
             try:
                 return await attempt()
             except Exception as error:
                 now_ms = self.clock.monotonic_ms()
-                may_be_news = isinstance(error, UnknownTopicError) and now_ms < believed_from_ms
-                if not (is_retriable(error) or may_be_news) or now_ms >= deadline_ms:
+                may_exist_soon = isinstance(error, UnknownTopicError) and now_ms < grace_until_ms
+                if not (is_retriable(error) or may_exist_soon) or now_ms >= deadline_ms:
                     raise
                 failure = error
             self.forget(*topics)
@@ -279,10 +280,10 @@ class Cluster:
 
 
 def parse_bootstrap(text: str) -> tuple[Address, ...]:
-    """`host:port,host:port`; without a port 9092, IPv6 addresses in brackets."""
+    """Parse `host:port,host:port`. The default port is 9092; IPv6 addresses are in brackets."""
     addresses = tuple(_parse_address(part.strip()) for part in text.split(",") if part.strip())
     if not addresses:
-        raise ConfigError("no bootstrap server was given")
+        raise ConfigError("no bootstrap server is set")
     return addresses
 
 

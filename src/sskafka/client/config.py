@@ -1,7 +1,7 @@
 """Client properties under Kafka's names: `linger.ms` is the field `linger_ms`.
 
-Each part of the client takes its own frozen dataclass; `configured` fills one from properties and leaves the keys of
-the others alone, `unknown_properties` finds the keys that none of them has.
+Each part of the client has its own frozen dataclass. `configured` fills one of them from properties and ignores keys of
+the others; `unknown_properties` finds keys that belong to none of them.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from sskafka.records.partitioner import KEY_HASHES, KeyHash
 
 @value
 class ConnectionConfig:
-    """What every use of a cluster needs."""
+    """Properties that every client has."""
 
     client_id: str = "sskafka"
     request_timeout_ms: int = 30_000
@@ -43,22 +43,22 @@ class ProducerConfig:
 
     @property
     def required_acks(self) -> int:
-        """The number that Produce requests carry."""
+        """`acks` as the number in Produce requests."""
         numbers = {"all": -1, "-1": -1, "0": 0, "1": 1}
         if self.acks not in numbers:
-            raise ConfigError(f"acks={self.acks!r} is none of all, -1, 0, 1")
+            raise ConfigError(f"acks={self.acks!r}: expected one of {', '.join(numbers)}")
         return numbers[self.acks]
 
     @property
     def key_hash(self) -> KeyHash:
-        """The hash that decides the partition of a key."""
+        """The hash function that maps keys to partitions."""
         if self.partitioner_hash not in KEY_HASHES:
-            raise ConfigError(f"partitioner.hash={self.partitioner_hash!r} is none of {', '.join(KEY_HASHES)}")
+            raise ConfigError(f"partitioner.hash={self.partitioner_hash!r}: expected one of {', '.join(KEY_HASHES)}")
         return KEY_HASHES[self.partitioner_hash]
 
     @property
     def is_idempotent(self) -> bool:
-        """Sequences make sense only where the broker's answer is awaited for all replicas."""
+        """Sequence numbers need acks=all: only then does the producer learn whether all replicas have the batch."""
         return self.enable_idempotence and self.required_acks == -1
 
 
@@ -75,10 +75,10 @@ class ConsumerConfig:
 
     @property
     def isolation(self) -> int:
-        """The number that Fetch and ListOffsets requests carry."""
+        """`isolation.level` as the number in Fetch and ListOffsets requests."""
         numbers = {"read_uncommitted": 0, "read_committed": 1}
         if self.isolation_level not in numbers:
-            raise ConfigError(f"isolation.level={self.isolation_level!r} is none of {', '.join(numbers)}")
+            raise ConfigError(f"isolation.level={self.isolation_level!r}: expected one of {', '.join(numbers)}")
         return numbers[self.isolation_level]
 
 
@@ -93,7 +93,7 @@ C = TypeVar("C", bound=_Dataclass)
 
 
 def configured(cls: type[C], properties: Mapping[str, str]) -> C:
-    """A `cls` with the values that `properties` give for its fields; raises ConfigError for one that cannot be used."""
+    """Return a `cls` filled from `properties`; raise ConfigError for a value that cannot be parsed."""
     types = get_type_hints(cls)
     values = {}
     for field in dataclasses.fields(cls):
@@ -104,14 +104,16 @@ def configured(cls: type[C], properties: Mapping[str, str]) -> C:
 
 
 def unknown_properties(properties: Iterable[str], *, cutoff: float = 0.6) -> dict[str, str | None]:
-    """Keys that no part of the client has, each with the nearest one that exists and is as alike as `cutoff` says."""
+    """Map each unknown key to the most similar known key, or to None if no similarity reaches `cutoff`."""
     known = [property_name(field.name) for cls in CONFIG_CLASSES for field in dataclasses.fields(cls)]
     nearest = {key: get_close_matches(key, known, n=1, cutoff=cutoff) for key in properties if key not in known}
     return {key: next(iter(near), None) for key, near in nearest.items()}
 
 
 def properties_from(options: Mapping[str, object]) -> dict[str, str]:
-    """Keyword options as properties: `linger_ms=5`, or `**{"linger.ms": 5}`; raises ConfigError for unknown ones."""
+    """Turn keyword options such as `linger_ms=5` or `**{"linger.ms": 5}` into properties.
+
+    Raise ConfigError for unknown names."""
     properties = {property_name(key): _as_text(value) for key, value in options.items()}
     for key, nearest in unknown_properties(properties).items():
         raise ConfigError(f"there is no client property {key!r}" + (f"; did you mean {nearest}?" if nearest else ""))

@@ -1,4 +1,4 @@
-"""Settings of topics and brokers, as the cluster knows them: described and changed one by one."""
+"""Describe and change the dynamic configuration of topics and brokers."""
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
@@ -30,7 +30,7 @@ class ResourceType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from."""
+    """Origin of a config value; the numbers are the protocol's."""
 
     DYNAMIC_TOPIC_CONFIG = 1
     DYNAMIC_BROKER_CONFIG = 2
@@ -49,7 +49,7 @@ class Resource(NamedTuple):
 
     @classmethod
     def broker(cls, node_id: int | None) -> "Resource":
-        """One broker, or with None the default of all."""
+        """The config resource of one broker, or, with None, the cluster-wide default of all brokers."""
         return cls(ResourceType.BROKER, "" if node_id is None else str(node_id))
 
 
@@ -65,7 +65,7 @@ class ConfigEntry(NamedTuple):
 async def describe_configs(
     cluster: Cluster, resource: Resource, names: Iterable[str] | None = None, *, documentation: bool = False
 ) -> list[ConfigEntry]:
-    """The settings of `resource` (all, or those in `names`); raises KafkaError when it cannot be described."""
+    """Return the configs of `resource` (all, or those in `names`); raise KafkaError if it cannot be described."""
     wanted = None if names is None else list(names)
 
     async def attempt() -> DescribeConfigsResponse:
@@ -87,7 +87,7 @@ async def describe_configs(
 async def alter_configs(
     cluster: Cluster, changes: Mapping[Resource, Mapping[str, str | None]], *, validate_only: bool = False
 ) -> dict[Resource, KafkaError | None]:
-    """Sets each setting to its value, or back to its default where that is None; others stay as they are."""
+    """Set each config to its value, or reset it to its default if the value is None; leave other configs unchanged."""
     outcomes: dict[Resource, KafkaError | None] = {}
     for resource, values in changes.items():
         outcomes[resource] = await _alter(cluster, resource, values, validate_only)
@@ -119,7 +119,9 @@ async def _alter(
 
 
 async def _connection_for(cluster: Cluster, resource: Resource) -> Connection:
-    """Only a broker itself knows its static settings; anything else any broker can answer."""
+    """Return a connection to the broker itself for broker configs, since only it knows its static configuration.
+
+    Any broker can answer for other resources."""
     if resource.type is ResourceType.BROKER and resource.name:
         await cluster.refresh()
         return await cluster.connection_to(int(resource.name))

@@ -1,9 +1,9 @@
-"""One connection to one broker: many requests in flight, each answer matched to its request by correlation id.
+"""One connection to one broker: many requests in flight, responses matched to requests by correlation id.
 
-The connection learns the broker's API versions before it is handed out and picks, for each request, the newest version
-that both sides know. It never reconnects: when it ends, every waiting request fails with ConnectionLostError and the
-owner makes a new one. Answers come in the order of requests, so one that does not come in time ends the connection:
-nothing behind it would come either.
+`connect` negotiates API versions before it returns a connection. Each request uses the newest version that both sides
+support. A connection never reconnects: when it ends, all waiting requests fail with ConnectionLostError, and the owner
+opens a new connection. Brokers send responses in the order of requests, so a request timeout ends the connection:
+responses to later requests would be delayed behind the missing one.
 """
 
 import asyncio
@@ -51,20 +51,20 @@ class ConnectionOptions:
     connect_timeout_ms: int = 10_000
     request_timeout_ms: int = 30_000
     connect_timeout_max_ms: int = 0
-    """After failures the time to connect doubles up to this; 0 leaves it as it is."""
+    """The connect timeout doubles after each failure, up to this limit; 0 keeps it constant."""
     receive_buffer_bytes: int = -1
-    """Of the socket; -1 leaves it to the operating system."""
+    """SO_RCVBUF of the socket; -1 uses the operating system's default."""
 
     def connect_timeout_after(self, failures: int) -> int:
-        """How long to wait for a connection after so many attempts that failed, in milliseconds."""
+        """Return the connect timeout in milliseconds after this many failed attempts."""
         longest = max(self.connect_timeout_ms, self.connect_timeout_max_ms)
         return min(longest, self.connect_timeout_ms << min(failures, 16))
 
 
 async def connect(address: Address, options: ConnectionOptions | None = None, *, failures: int = 0) -> "Connection":
-    """A connection that knows what the broker speaks; raises BrokerUnavailableError, with the reason, instead.
+    """Connect to `address` and negotiate API versions; raise BrokerUnavailableError, with the reason, on failure.
 
-    `failures` attempts went wrong before this one."""
+    `failures` is the number of failed attempts before this one; it lengthens the timeout."""
     options = options or ConnectionOptions()
     timeout_ms = options.connect_timeout_after(failures)
     loop = asyncio.get_running_loop()
@@ -82,26 +82,26 @@ async def connect(address: Address, options: ConnectionOptions | None = None, *,
         raise BrokerUnavailableError(f"{address} does not answer as a Kafka broker: {error}") from error
     finally:
         if not connection.is_negotiated:
-            connection.abort("it could not be set up")
+            connection.abort("it could not be established")
     return connection
 
 
-_NO_SUCH_FAMILY = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
+_ADDRESS_FAMILY_MISSING = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 
 
 def is_refusal(error: OSError) -> bool:
-    """Whether every address that the name stands for refused the connection, families that this host lacks aside.
+    """Return whether every address of the host refused the connection, not counting unsupported address families.
 
-    For a name with several addresses asyncio puts the errors into one text, such as `Multiple exceptions: [Errno 111]
+    For a host with several addresses, asyncio joins the errors into one text, such as `Multiple exceptions: [Errno 111]
     Connect call failed ('::1', 9092, 0, 0), [Errno 111] Connect call failed ('127.0.0.1', 9092)`."""
     if error.errno is not None:
         return error.errno == errno.ECONNREFUSED
-    numbers = {int(number) for number in findall(r"\[Errno (\d+)\]", str(error))} - _NO_SUCH_FAMILY
+    numbers = {int(number) for number in findall(r"\[Errno (\d+)\]", str(error))} - _ADDRESS_FAMILY_MISSING
     return numbers == {errno.ECONNREFUSED}
 
 
 def _reason(error: OSError) -> str:
-    """The plain words: asyncio's own text for refused connections repeats the address, sometimes twice."""
+    """Return a short reason; asyncio's own text for refused connections repeats the address, sometimes twice."""
     if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
         return "connection refused"
     return error.strerror or str(error)
@@ -117,14 +117,14 @@ class Connection(asyncio.BufferedProtocol):
         self._correlation_id = 0
         self._broker_versions: dict[int, Versions] = {}
         self.features: dict[str, int] = {}
-        """What the cluster has agreed to use, by name, when the connection was made."""
+        """Finalized feature levels of the cluster, by feature name, as of the negotiation."""
         self._lost: ConnectionLostError | None = None
         self._writable = asyncio.Event()
         self._writable.set()
         self._closed = asyncio.Event()
         self.on_lost: Callable[[Connection], None] | None = None
 
-    # What users call
+    # API
 
     @property
     def is_open(self) -> bool:
@@ -139,17 +139,17 @@ class Connection(asyncio.BufferedProtocol):
         return len(self._pending)
 
     def version_for(self, request_class: type[Message], at_most: int | None = None) -> int:
-        """The newest version of a request that both sides know; raises UnsupportedApiError when there is none."""
+        """Return the newest version of a request that both sides support; raise UnsupportedApiError if none exists."""
         schema = request_class.SCHEMA
         key = schema.key
         broker = self._broker_versions.get(-1 if key is None else key)
         name = request_class.__name__.removesuffix("Request")
         if broker is None:
-            raise UnsupportedApiError(f"the broker at {self.address} does not have the API {name}")
+            raise UnsupportedApiError(f"the broker at {self.address} does not support the API {name}")
         newest = min(broker.last, schema.versions.last, schema.versions.last if at_most is None else at_most)
         if newest < max(broker.first, schema.versions.first):
             raise UnsupportedApiError(
-                f"the broker at {self.address} has {name} {broker.first}-{broker.last}, "
+                f"the broker at {self.address} supports {name} {broker.first}-{broker.last}, "
                 f"this client {schema.versions.first}-{schema.versions.last}"
             )
         return newest
@@ -157,7 +157,7 @@ class Connection(asyncio.BufferedProtocol):
     async def request(
         self, message: Message, response_class: type[R], *, version: int | None = None, timeout_ms: int | None = None
     ) -> R:
-        """Sends `message` and waits for its answer; `version` is the newest common one unless given."""
+        """Send `message` and return its response. The default `version` is the newest common one."""
         if version is None:
             version = self.version_for(type(message))
         answered = self._send(message, version)
@@ -165,26 +165,26 @@ class Connection(asyncio.BufferedProtocol):
         return self._decode(response_class, version, frame)
 
     async def send(self, message: Message, *, version: int | None = None) -> None:
-        """Sends a request that has no answer: Produce with acks=0."""
+        """Send a request that has no response: Produce with acks=0."""
         self._write(message, self.version_for(type(message)) if version is None else version, self._next_id())
         await self._writable.wait()
 
     async def close(self) -> None:
-        """Requests still waiting fail with ConnectionLostError."""
+        """Close the connection; waiting requests fail with ConnectionLostError."""
         if self._transport is not None and not self._closed.is_set():
             self._transport.close()
             await self._closed.wait()
 
     def abort(self, reason: str) -> None:
-        """Ends the connection at once; waiting requests fail with `reason`."""
-        self._fail_pending(f"the connection to {self.address} was given up: {reason}")
+        """Close the connection without flushing; waiting requests fail with `reason`."""
+        self._fail_pending(f"the connection to {self.address} was aborted: {reason}")
         if self._transport is not None:
             self._transport.abort()
 
-    # What the loop calls
+    # asyncio.BufferedProtocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's do not inherit from it
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transports do not inherit from it
         if self._options.receive_buffer_bytes > 0:
             opened = transport.get_extra_info("socket")
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._options.receive_buffer_bytes)
@@ -212,10 +212,13 @@ class Connection(asyncio.BufferedProtocol):
         if self.on_lost is not None:
             self.on_lost(self)
 
-    # Inside
+    # Internals
 
     async def negotiate(self) -> None:
-        """Asks for the broker's versions; one that knows only older ApiVersions says so in the form of version 0."""
+        """Fetch the API versions of the broker.
+
+        A broker that does not support this version of ApiVersions answers with UNSUPPORTED_VERSION in the layout of
+        version 0, which lists the versions that it does support; the request is then repeated."""
         message = ApiVersionsRequest(client_software_name="sskafka", client_software_version=__version__)
         newest = ApiVersionsRequest.SCHEMA.versions.last
         response = await self._api_versions(message, newest)
@@ -223,7 +226,7 @@ class Connection(asyncio.BufferedProtocol):
             known = {api.api_key: api.max_version for api in response.api_keys}
             response = await self._api_versions(message, min(known.get(ApiKey.API_VERSIONS, 0), newest))
         if response.error_code != ErrorCode.NONE:
-            raise ProtocolError(f"{self.address} refused to tell its API versions: error {response.error_code}")
+            raise ProtocolError(f"{self.address} rejected ApiVersions with error {response.error_code}")
         self._broker_versions = {api.api_key: Versions(api.min_version, api.max_version) for api in response.api_keys}
         self.features = {feature.name: feature.max_version_level for feature in response.finalized_features}
 
@@ -268,12 +271,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _complete(self, frame: Buffer) -> None:
         if len(frame) < 4:
-            raise ProtocolError(f"an answer of {len(frame)} bytes from {self.address} has no correlation id")
+            raise ProtocolError(f"a response of {len(frame)} bytes from {self.address} has no correlation id")
         correlation_id = int.from_bytes(frame[:4], "big", signed=True)
         answered = self._pending.pop(correlation_id, None)
         if answered is None:
-            raise ProtocolError(f"{self.address} answered request {correlation_id}, which was not sent")
-        if not answered.done():  # the asker may have given up
+            raise ProtocolError(f"{self.address} sent a response with unknown correlation id {correlation_id}")
+        if not answered.done():  # the caller may have been cancelled
             answered.set_result(frame)
 
     def _decode(self, response_class: type[R], version: int, frame: Buffer) -> R:
@@ -282,7 +285,7 @@ class Connection(asyncio.BufferedProtocol):
             return decode(response_class, version, frame, start)
         except MalformedMessageError as error:
             self.abort(str(error))
-            raise ProtocolError(f"the answer of {self.address} cannot be read: {error}") from error
+            raise ProtocolError(f"cannot decode the response of {self.address}: {error}") from error
 
     def _fail_pending(self, reason: str) -> None:
         if self._lost is None:

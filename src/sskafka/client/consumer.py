@@ -1,12 +1,13 @@
-"""Reading partitions by assignment: no group, no commits; positions belong to the caller.
+"""Consumer of assigned partitions: no group and no commits; the caller keeps the positions.
 
     async with Cluster("localhost:9092") as cluster, Consumer(cluster) as consumer:
         consumer.assign({TopicPartition("orders", 0): 0})
         records = await consumer.poll()
 
-One fetch is under way to each broker that assigned partitions are read from. It outlives the `poll` that started it, so
-a poll that times out loses nothing, and the next records come while the caller works on the last ones; what comes back
-for a position that was moved meanwhile is dropped. A partition that cannot be read now does not hold up the others.
+At most one fetch is in flight to each broker that assigned partitions are read from. A fetch outlives the `poll` that
+started it, so a poll that times out loses nothing, and the next records arrive while the caller processes the last
+ones. A fetch response for a position that was changed in the meantime is dropped. A partition that cannot be read now
+does not block the others.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ _RESET_TO = {"earliest": EARLIEST, "latest": LATEST}
 
 
 class _Fetch(NamedTuple):
-    """One that is under way."""
+    """A fetch in flight."""
 
     partitions: list[TopicPartition]
     task: asyncio.Task[list[FetchAnswer]]
@@ -45,7 +46,7 @@ class Consumer:
         self._positions: dict[TopicPartition, Position] = {}
         self._sources = FetchSources(cluster, randomness or random.Random())
         self._fetches: dict[int, _Fetch] = {}
-        self._buffer = RecordBuffer(self._moved)
+        self._buffer = RecordBuffer(self._advance_position)
         self._failures = 0
         self._failing_since_ms: float | None = None
 
@@ -63,7 +64,7 @@ class Consumer:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _tasks(self) -> list[asyncio.Task[list[FetchAnswer]]]:
-        return [under_way.task for under_way in self._fetches.values()]
+        return [in_flight.task for in_flight in self._fetches.values()]
 
     # Positions
 
@@ -72,12 +73,12 @@ class Consumer:
         return frozenset(self._positions)
 
     def assign(self, offsets: Mapping[TopicPartition, int], *, any_replica: bool = False) -> None:
-        """Reads these partitions from now on, each from its offset, and no others."""
+        """Replace the assignment: read exactly these partitions, each from its offset."""
         self._buffer.clear()
         self._positions = {partition: Position(offset, any_replica) for partition, offset in offsets.items()}
 
     def add(self, partition: TopicPartition, offset: int, *, any_replica: bool = False) -> None:
-        """Reads this partition too; `any_replica`: from whichever replica is in sync, not from the leader alone."""
+        """Add a partition to the assignment. With `any_replica`, read it from any in-sync replica."""
         self._buffer.drop(partition)
         self._positions[partition] = Position(offset, any_replica)
 
@@ -86,20 +87,20 @@ class Consumer:
         self._positions.pop(partition, None)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """The partition is read from `offset` on; it need not have been assigned before."""
+        """Read the partition from `offset` on; a partition that is not assigned yet is added to the assignment."""
         known = self._positions.get(partition)
         self.add(partition, offset, any_replica=known is not None and known.reads_any_replica)
 
     def position(self, partition: TopicPartition) -> int:
-        """The offset behind the last record that was handed out."""
+        """Return the offset after the last record that `poll` returned."""
         return self._positions[partition].offset
 
     def source(self, partition: TopicPartition) -> int:
-        """The replica that the partition is read from; -1 for its leader."""
+        """Return the replica that the partition is read from, or -1 for its leader."""
         return self._positions[partition].replica
 
     def high_watermark(self, partition: TopicPartition) -> int:
-        """As of the last fetch; -1 before the first one."""
+        """Return the high watermark as of the last fetch, or -1 before the first fetch."""
         return self._positions[partition].high_watermark
 
     async def seek_to_beginning(self, partitions: Iterable[TopicPartition] | None = None) -> None:
@@ -109,7 +110,7 @@ class Consumer:
         await self._seek_to(LATEST, partitions)
 
     async def seek_to_timestamp(self, timestamp_ms: int, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """To the first record at or after the time; to the end where there is none."""
+        """Seek to the first record at or after the timestamp, or to the end if there is none."""
         await self._seek_to(timestamp_ms, partitions)
 
     async def _seek_to(self, timestamp: int, partitions: Iterable[TopicPartition] | None) -> None:
@@ -124,9 +125,10 @@ class Consumer:
     # Reading
 
     async def poll(self, timeout_ms: int = 1000, max_records: int | None = None) -> list[ConsumedRecord]:
-        """Records of whichever brokers answer first, all or `max_records` of them, the partitions in turn; an empty
-        list when there are none within `timeout_ms`. Failures that may pass are waited out, up to
-        `default.api.timeout.ms`; others are raised."""
+        """Return records of the brokers that answer first, at most `max_records`, taking turns between partitions.
+
+        Return an empty list if no records arrive within `timeout_ms`. Retriable failures are retried for up to
+        `default.api.timeout.ms`; other failures are raised."""
         deadline_ms = self._cluster.deadline_ms(timeout_ms)
         while self._positions:
             failure = await self._advance(deadline_ms)
@@ -135,13 +137,13 @@ class Consumer:
                 await self._start_fetches()
                 return records
             if failure is not None:
-                await self._wait_out(failure, deadline_ms)
+                await self._back_off(failure, deadline_ms)
             if self._cluster.clock.monotonic_ms() >= deadline_ms:
                 return []
         return []
 
     async def _advance(self, deadline_ms: float) -> Exception | None:
-        """Asks brokers for more and takes in what has come; waits for it only when there is nothing to hand out."""
+        """Start fetches and collect completed ones; wait for a response only if no record is buffered."""
         failure = await self._start_fetches()
         if not self._buffer and self._fetches:
             left_ms = max(deadline_ms - self._cluster.clock.monotonic_ms(), 0)
@@ -152,7 +154,7 @@ class Consumer:
         return next((error for error in failures if not is_retriable(error)), failures[0] if failures else None)
 
     async def _start_fetches(self) -> Exception | None:
-        """One for each broker that has none under way, for the partitions whose records are used up."""
+        """Start a fetch to each broker that has none in flight, for partitions without buffered records."""
         wanted = {partition: at for partition, at in self._positions.items() if partition not in self._buffer}
         try:
             sources = await self._sources.by_broker(wanted)
@@ -164,66 +166,66 @@ class Consumer:
                 task.add_done_callback(_note_failure)
                 self._fetches[broker] = _Fetch(list(positions), task)
         if not sources and not self._fetches and not self._buffer:
-            return KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"nobody leads {min(wanted)} now")
+            return KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{min(wanted)} has no leader now")
         return None
 
     async def _collect(self) -> list[Exception]:
-        """Takes in the fetches that are done, and the failures among them."""
+        """Process the completed fetches and return their failures."""
         failures: list[Exception] = []
-        for broker in [broker for broker, under_way in self._fetches.items() if under_way.task.done()]:
+        for broker in [broker for broker, in_flight in self._fetches.items() if in_flight.task.done()]:
             done = self._fetches.pop(broker)
             try:
                 answers = done.task.result()
             except Exception as error:
                 failures.append(error)
-                self._ask_anew(done.partitions)
+                self._reset_sources(done.partitions)
                 continue
             for answer in answers:
                 try:
-                    await self._take(answer)
-                except Exception as error:  # each partition fails for itself
+                    await self._handle(answer)
+                except Exception as error:  # partitions fail independently
                     failures.append(error)
-                    self._ask_anew([answer.partition])
+                    self._reset_sources([answer.partition])
         return failures
 
-    def _ask_anew(self, partitions: Iterable[TopicPartition]) -> None:
-        """Where to read is decided again, by what the cluster says now."""
+    def _reset_sources(self, partitions: Iterable[TopicPartition]) -> None:
+        """Choose the replica to read from again, with refreshed metadata."""
         for partition in partitions:
             if partition in self._positions:
                 self._positions[partition].replica = NO_REPLICA
-                self._sources.look_again(partition.topic)
+                self._sources.request_refresh(partition.topic)
 
-    async def _wait_out(self, failure: Exception, deadline_ms: float) -> None:
+    async def _back_off(self, failure: Exception, deadline_ms: float) -> None:
         now_ms = self._cluster.clock.monotonic_ms()
         if self._failing_since_ms is None:
             self._failing_since_ms = now_ms
-        is_hopeless = now_ms - self._failing_since_ms >= self._cluster.config.default_api_timeout_ms
-        if is_hopeless or not is_retriable(failure):
+        has_timed_out = now_ms - self._failing_since_ms >= self._cluster.config.default_api_timeout_ms
+        if has_timed_out or not is_retriable(failure):
             raise failure
         self._cluster.forget(*{partition.topic for partition in self._positions})
         await self._cluster.pause(self._failures, deadline_ms, failure)
         self._failures += 1
 
-    async def _take(self, answer: FetchAnswer) -> None:
+    async def _handle(self, answer: FetchAnswer) -> None:
         position, data = self._positions.get(answer.partition), answer.data
-        if position is None or position.offset != answer.asked_offset or answer.partition in self._buffer:
+        if position is None or position.offset != answer.fetch_offset or answer.partition in self._buffer:
             return
         if data.preferred_read_replica != NO_REPLICA:
             position.replica = data.preferred_read_replica
             position.replica_until_ms = self._cluster.deadline_ms(self._cluster.config.metadata_max_age_ms)
         elif data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and position.replica != NO_REPLICA:
-            position.replica = NO_REPLICA  # the leader knows more than a replica behind it
+            position.replica = NO_REPLICA  # The replica may lag: only the leader knows whether the offset exists.
             position.must_ask_leader = True
         elif data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             await self._reset(answer)
         elif data.error_code != ErrorCode.NONE:
             raise broker_error(data.error_code, f"fetch of {answer.partition}")
         elif data.diverging_epoch.end_offset >= 0:
-            self._diverge(answer)
+            self._handle_divergence(answer)
         else:
-            self._open(answer, position)
+            self._buffer_records(answer, position)
 
-    def _open(self, answer: FetchAnswer, position: Position) -> None:
+    def _buffer_records(self, answer: FetchAnswer, position: Position) -> None:
         data = answer.data
         position.must_ask_leader = False
         position.high_watermark = data.high_watermark
@@ -236,30 +238,30 @@ class Consumer:
                 FetchedPartition(answer.partition, data.records, position.offset, aborted=aborted, check_crcs=check)
             )
 
-    def _moved(self, fetched: FetchedPartition) -> None:
+    def _advance_position(self, fetched: FetchedPartition) -> None:
         position = self._positions[fetched.partition]
         position.offset = fetched.next_offset
         if fetched.last_epoch != NO_EPOCH:
             position.last_epoch = fetched.last_epoch
 
     async def _reset(self, answer: FetchAnswer) -> None:
-        """The position is not in the log: `auto.offset.reset` says where to go."""
+        """Seek to where `auto.offset.reset` says, because the position is outside the log."""
         reset_to = _RESET_TO.get(self.config.auto_offset_reset)
         if reset_to is None:
             raise NoOffsetForPartitionError(
-                f"{answer.partition} has no offset {answer.asked_offset} (any more, or yet)"
+                f"offset {answer.fetch_offset} of {answer.partition} is out of range and auto.offset.reset is none"
             )
         await self._seek_to(reset_to, [answer.partition])
 
-    def _diverge(self, answer: FetchAnswer) -> None:
-        """The leader's log parted from the one read so far: go back to where they part, or say so."""
+    def _handle_divergence(self, answer: FetchAnswer) -> None:
+        """Seek to the offset where the leader's log diverges from the log read so far, or raise LogTruncatedError."""
         end_offset = answer.data.diverging_epoch.end_offset
         if self.config.auto_offset_reset not in _RESET_TO:
-            raise LogTruncatedError(f"{answer.partition} was truncated to {end_offset}, below {answer.asked_offset}")
-        self.seek(answer.partition, min(end_offset, answer.asked_offset))
+            raise LogTruncatedError(f"{answer.partition} was truncated to {end_offset}, below {answer.fetch_offset}")
+        self.seek(answer.partition, min(end_offset, answer.fetch_offset))
 
 
 def _note_failure(task: "asyncio.Task[list[FetchAnswer]]") -> None:
-    """A fetch ahead of a poll that never comes may fail unheard."""
+    """Retrieve the exception of a fetch that no later poll collects, so that asyncio does not log it as unretrieved."""
     if not task.cancelled():
         task.exception()

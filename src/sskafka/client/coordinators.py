@@ -1,4 +1,4 @@
-"""Finding the broker that looks after a group or a transactional id."""
+"""Find the coordinator of a group or a transactional id."""
 
 from enum import IntEnum
 
@@ -16,17 +16,17 @@ class CoordinatorType(IntEnum):
 
 
 async def coordinator_connection(cluster: Cluster, kind: CoordinatorType, key: str) -> Connection:
-    """A connection to the coordinator of `key`; an error worth retrying while there is none."""
+    """Return a connection to the coordinator of `key`; raise a retriable error while there is none."""
     return await cluster.connection_to(await find_coordinator(cluster, kind, key))
 
 
 async def find_coordinator(cluster: Cluster, kind: CoordinatorType, key: str) -> int:
-    """The coordinator's id; an error worth retrying while there is none."""
+    """Return the node id of the coordinator of `key`; raise a retriable error while there is none."""
     connection = await cluster.any_connection()
     version = connection.version_for(FindCoordinatorRequest, at_most=_ONE_KEY_UNTIL)
     request = FindCoordinatorRequest(key=key, key_type=kind if version >= 1 else 0)
     response = await connection.request(request, FindCoordinatorResponse, version=version)
-    raise_for(response.error_code, response.error_message or f"the coordinator of {key!r}")
+    raise_for(response.error_code, response.error_message or f"FindCoordinator for {key!r}")
     if response.node_id not in cluster.view.brokers:
         await cluster.refresh()
     return response.node_id

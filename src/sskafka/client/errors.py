@@ -1,6 +1,6 @@
-"""What a client can run into besides the broker's own error codes (those are `KafkaError`).
+"""Errors of the client itself. Error codes in broker responses are raised as `KafkaError`.
 
-`ConnectionLostError` and `RequestTimeoutError` leave open whether the broker acted on the request.
+After `ConnectionLostError` and `RequestTimeoutError` it is unknown whether the broker applied the request.
 """
 
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -8,55 +8,55 @@ from sskafka.model.ids import TopicPartition
 
 
 class ClientError(Exception):
-    """Base of everything that goes wrong before or without a broker's answer."""
+    """Base of all errors that occur without an error code from a broker."""
 
     retriable = False
 
 
 class BrokerUnavailableError(ClientError):
-    """No connection could be made: nothing was sent."""
+    """No connection could be made; nothing was sent."""
 
     retriable = True
 
 
 class ConnectionRefusedByBrokerError(BrokerUnavailableError):
-    """No process listens at the broker's address: the host itself said so."""
+    """The host refused the connection: no process listens at the broker's address."""
 
 
 class ConnectionLostError(ClientError):
-    """The connection ended while a request waited for its answer."""
+    """The connection ended while a request waited for its response."""
 
     retriable = True
 
 
 class RequestTimeoutError(ClientError):
-    """The answer did not come in time."""
+    """The response did not arrive in time."""
 
     retriable = True
 
 
 class ProtocolError(ClientError):
-    """The other side does not speak Kafka's protocol, or speaks it wrongly."""
+    """The peer does not speak the Kafka protocol, or sent an invalid message."""
 
 
 class UnsupportedApiError(ClientError):
-    """The broker has no version of an API in common with this client."""
+    """The broker and this client have no version of the API in common."""
 
 
 class ConfigError(ClientError, ValueError):
-    """A client property that is unknown or cannot be used."""
+    """A client property is unknown or has an invalid value."""
 
 
 class NoOffsetForPartitionError(ClientError):
-    """A position is out of the log's range and `auto.offset.reset` is `none`."""
+    """A position is out of range and `auto.offset.reset` is `none`."""
 
 
 class LogTruncatedError(ClientError):
-    """The log lost records that were already read: an unclean leader election went by."""
+    """The log lost records that were already read, because of an unclean leader election."""
 
 
 class UnknownTopicError(KafkaError):
-    """The cluster, asked just now, has no such topic or partition: trying again would only hide a misspelling."""
+    """Fresh metadata has no such topic or partition. Not retriable: retries would only hide a misspelled name."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
@@ -67,7 +67,7 @@ class UnknownTopicError(KafkaError):
 
 
 class UnknownPartitionError(UnknownTopicError):
-    """The topic is there and has no such partition."""
+    """The topic exists but does not have this partition."""
 
     def __init__(self, topic: str, partition: int, count: int) -> None:
         super().__init__(f"topic {topic!r} has no partition {partition}: it has {count}, counted from 0")
@@ -78,7 +78,7 @@ def is_retriable(error: Exception) -> bool:
 
 
 def broker_error(code: int, message: str | None = None) -> KafkaError:
-    """The error for a code in a response; codes of newer brokers are kept in the message."""
+    """Return the error for a code in a response; the message keeps a code that this client does not know."""
     try:
         return KafkaError(ErrorCode(code), message or "")
     except ValueError:
@@ -88,9 +88,9 @@ def broker_error(code: int, message: str | None = None) -> KafkaError:
 
 
 def produce_error(code: int, message: str | None, partition: TopicPartition) -> KafkaError:
-    """The error for a partition of a produce response. Brokers name a cause only where single records are to blame."""
+    """Return the error for a partition in a Produce response. Brokers send a message only if single records failed."""
     if code == ErrorCode.MESSAGE_TOO_LARGE and not message:
-        message = f"a batch for {partition} has more bytes than the topic's max.message.bytes"
+        message = f"a batch for {partition} is larger than the topic's max.message.bytes"
     return broker_error(code, message or f"produce to {partition}")
 
 

@@ -1,8 +1,9 @@
-"""Which broker each partition is read from.
+"""Choose the broker that each partition is read from.
 
-The leader, unless the leader named a replica nearer to `client.rack`, or the reader takes any replica: then one that is
-in sync and has not failed lately, drawn by lot and kept as long as it stays so. Replicas serve what is committed, so
-every choice gives the same records.
+This is the leader, unless the leader named a preferred read replica for `client.rack`, or the partition may be read
+from any replica. In the latter case a random in-sync replica that has not failed recently is chosen, and kept while it
+stays in sync and healthy. All replicas serve records only up to the high watermark, so every choice yields the same
+records.
 """
 
 from collections.abc import Mapping
@@ -21,24 +22,26 @@ class FetchSources:
     def __init__(self, cluster: Cluster, randomness: Randomness) -> None:
         self._cluster = cluster
         self._random = randomness
-        self._looked_ms = 0.0
+        self._refresh_requested_ms = 0.0
 
     async def by_broker(self, positions: Mapping[TopicPartition, Position]) -> Sources:
-        """Positions by the broker to ask; those that nobody can serve now are left out, and asked about again."""
+        """Group positions by the broker to fetch from.
+
+        Partitions that no broker can serve now are left out, and their metadata is refreshed."""
         sources: Sources = {}
         for topic_partition, position in positions.items():
             broker = self._source(position, await self._cluster.partition(topic_partition))
             if broker is None:
-                self.look_again(topic_partition.topic)
+                self.request_refresh(topic_partition.topic)
             else:
                 sources.setdefault(broker, {})[topic_partition] = position
         return sources
 
-    def look_again(self, topic: str) -> None:
-        """What is known of the topic is no longer true; asked for not with every poll while others can be read."""
+    def request_refresh(self, topic: str) -> None:
+        """Mark the metadata of the topic as stale, but not with every poll: at most once per `retry.backoff.ms`."""
         now_ms = self._cluster.clock.monotonic_ms()
-        if now_ms - self._looked_ms >= self._cluster.config.retry_backoff_ms:
-            self._looked_ms = now_ms
+        if now_ms - self._refresh_requested_ms >= self._cluster.config.retry_backoff_ms:
+            self._refresh_requested_ms = now_ms
             self._cluster.forget(topic)
 
     def _source(self, position: Position, partition: PartitionView) -> int | None:
@@ -46,11 +49,11 @@ class FetchSources:
             replica = self._any_replica(position, partition)
             if replica is not None:
                 return replica
-        elif self._is_named_replica(position):
+        elif self._has_preferred_replica(position):
             return position.replica
         return partition.leader if partition.leader in self._cluster.view.brokers else None
 
-    def _is_named_replica(self, position: Position) -> bool:
+    def _has_preferred_replica(self, position: Position) -> bool:
         is_valid = self._cluster.clock.monotonic_ms() < position.replica_until_ms
         return is_valid and position.replica in self._cluster.view.brokers
 
@@ -61,5 +64,5 @@ class FetchSources:
         return position.replica if healthy else None
 
     def _is_healthy(self, replica: int, partition: PartitionView) -> bool:
-        is_there = replica in self._cluster.view.brokers and replica not in partition.offline_replicas
-        return is_there and not self._cluster.has_failed_lately(replica)
+        is_online = replica in self._cluster.view.brokers and replica not in partition.offline_replicas
+        return is_online and not self._cluster.has_failed_recently(replica)

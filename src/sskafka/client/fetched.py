@@ -1,8 +1,9 @@
-"""From the bytes of a fetch response to the records a consumer may see.
+"""Decode the records of a fetch response, and filter out those that the consumer must not see.
 
-What is left out: control batches, records below the position (a fetch into the middle of a batch returns all of it), a
-batch cut off at the end, and, for read_committed, the records of aborted transactions. The broker lists those by
-producer and first offset; a transaction's records are skipped from there up to the producer's abort marker.
+Filtered out are control batches, records below the position (a fetch into the middle of a batch returns the whole
+batch), an incomplete batch at the end and, for read_committed, the records of aborted transactions. The broker lists
+aborted transactions by producer id and first offset; the records of a transaction are skipped from its first offset up
+to the producer's abort marker.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,31 +38,31 @@ class ConsumedRecord(NamedTuple):
 
 
 class AbortedTransactions:
-    """Tells, batch after batch in offset order, whether a producer's transaction at that place was aborted."""
+    """Tracks aborted transactions while batches are visited in offset order."""
 
     def __init__(self, aborted: Iterable[tuple[int, int]]) -> None:
-        """`aborted`: pairs of first offset and producer id."""
+        """`aborted` holds pairs of first offset and producer id."""
         self._upcoming = sorted(aborted, reverse=True)
         self._open: set[int] = set()
 
-    def hides(self, buffer: Buffer, position: int, header: BatchHeader) -> bool:
-        """Whether the batch belongs to an aborted transaction; its abort marker ends that transaction."""
+    def is_aborted(self, buffer: Buffer, position: int, header: BatchHeader) -> bool:
+        """Return whether the batch belongs to an aborted transaction. An abort marker ends the transaction."""
         while self._upcoming and self._upcoming[-1][0] <= header.last_offset:
             self._open.add(self._upcoming.pop()[1])
         if header.is_control:
-            self._see_marker(buffer, position, header)
+            self._apply_marker(buffer, position, header)
         return header.is_transactional and header.producer_id in self._open
 
-    def _see_marker(self, buffer: Buffer, position: int, header: BatchHeader) -> None:
+    def _apply_marker(self, buffer: Buffer, position: int, header: BatchHeader) -> None:
         for record in decode_records(buffer, header, position):
             if read_control_type(record.key) == ControlType.ABORT:
                 self._open.discard(header.producer_id)
 
 
 class FetchedPartition:
-    """One partition's part of a fetch response, read once from front to back.
+    """One partition of a fetch response, iterated once from front to back.
 
-    `next_offset` is where the next fetch goes on: behind everything read so far, hidden records included.
+    `next_offset` is the offset of the next fetch: after everything read so far, including filtered records.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class FetchedPartition:
     def __iter__(self) -> Iterator[ConsumedRecord]:
         for position, header in self._batches():
             self.last_epoch = header.leader_epoch
-            if not (self._aborted.hides(self._buffer, position, header) or header.is_control):
+            if not (self._aborted.is_aborted(self._buffer, position, header) or header.is_control):
                 yield from self._records(position, header)
             self.next_offset = max(self.next_offset, header.next_offset)
 

@@ -1,4 +1,4 @@
-"""One fetch: positions in, what the broker says about each partition out. Shared state stays with the caller."""
+"""Send one Fetch request for a set of positions and return the response per partition. Keeps no state."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -13,53 +13,54 @@ from sskafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchRespo
 
 NO_EPOCH = -1
 NO_REPLICA = -1
-REPLICA_PATIENCE_MS = 5_000
+REPLICA_TIMEOUT_MS = 5_000
 _LAST_FETCHED_EPOCH_FROM = 12
 
 
 @structure
 class Position:
-    """Where a partition is read next, from whom, and what was last told about its log."""
+    """Next offset to read of a partition, the replica to read from, and the log's offsets as of the last fetch."""
 
     offset: int
     reads_any_replica: bool = False
     must_ask_leader: bool = False
-    """A replica did not have the offset; whether it exists, the leader knows."""
+    """Set after a follower answered OFFSET_OUT_OF_RANGE: only the leader knows whether the offset exists."""
     last_epoch: int = NO_EPOCH
-    """Of the last batch read; lets the leader notice that its log is another one than the log read so far."""
+    """Leader epoch of the last batch read. With it, the leader detects that its log has diverged."""
     high_watermark: int = -1
     last_stable_offset: int = -1
     log_start_offset: int = -1
     replica: int = NO_REPLICA
-    """The broker that the leader sent this reader to (`client.rack`), or that was drawn from all in sync."""
+    """Preferred read replica named by the leader (`client.rack`), or the in-sync replica chosen at random."""
     replica_until_ms: float = 0
 
 
 class FetchAnswer(NamedTuple):
     partition: TopicPartition
-    asked_offset: int
+    fetch_offset: int
     data: PartitionData
 
 
 async def fetch(
     cluster: Cluster, config: ConsumerConfig, broker: int, positions: Mapping[TopicPartition, Position]
 ) -> list[FetchAnswer]:
-    """Waits at the broker, up to `fetch.max.wait.ms`, until it has `fetch.min.bytes`.
+    """Fetch from one broker; the broker waits up to `fetch.max.wait.ms` until it has `fetch.min.bytes`.
 
-    A broker that is read as one replica of several is given less time: there are others."""
-    asked = {partition: position.offset for partition, position in positions.items()}
+    If all partitions can be read from other replicas too, the request timeout is shorter, so that failover is fast."""
+    fetch_offsets = {partition: position.offset for partition, position in positions.items()}
     connection = await cluster.connection_to(broker)
     version = connection.version_for(FetchRequest)
-    has_others = all(position.replica == broker for position in positions.values())
-    patience_ms = min(REPLICA_PATIENCE_MS, cluster.config.request_timeout_ms)
-    timeout_ms = config.fetch_max_wait_ms + (patience_ms if has_others else cluster.config.request_timeout_ms)
+    has_alternatives = all(position.replica == broker for position in positions.values())
+    replica_timeout_ms = min(REPLICA_TIMEOUT_MS, cluster.config.request_timeout_ms)
+    request_timeout_ms = replica_timeout_ms if has_alternatives else cluster.config.request_timeout_ms
+    timeout_ms = config.fetch_max_wait_ms + request_timeout_ms
     request = _request(cluster, config, positions, version)
     response = await connection.request(request, FetchResponse, version=version, timeout_ms=timeout_ms)
     raise_for(response.error_code, f"fetch from broker {broker}")
     return [
-        FetchAnswer(partition, asked[partition], data)
+        FetchAnswer(partition, fetch_offsets[partition], data)
         for partition, data in _answers(cluster, response)
-        if partition in asked
+        if partition in fetch_offsets
     ]
 
 

@@ -1,7 +1,7 @@
-"""Cutting a byte stream into Kafka's frames: [int32 size][that many bytes].
+"""Split a byte stream into Kafka's frames: [int32 size][size bytes].
 
-Bytes are received into a small buffer of the connection. A frame that does not fit there gets a buffer of its own,
-which the socket then fills directly: a large fetch response is copied by the kernel alone.
+Small frames are received into a scratch buffer of the connection. A frame that does not fit there gets its own buffer,
+which the socket fills directly, so a large fetch response is not copied again in this process.
 """
 
 from struct import Struct
@@ -15,7 +15,7 @@ _SIZE = Struct(">i")
 
 
 class FrameReceiver:
-    """Gives out buffers to fill and hands back the frames that became complete."""
+    """Provides buffers for received bytes and returns completed frames."""
 
     __slots__ = ("_frame", "_frame_filled", "_frame_max", "_scratch", "_scratch_filled")
 
@@ -27,13 +27,13 @@ class FrameReceiver:
         self._frame_max = frame_bytes_max
 
     def get_buffer(self) -> memoryview:
-        """Where the next received bytes belong; never empty."""
+        """Return the buffer for the next received bytes; it is never empty."""
         if self._frame is not None:
             return memoryview(self._frame)[self._frame_filled :]
         return memoryview(self._scratch)[self._scratch_filled :]
 
     def received(self, count: int) -> list[bytes | bytearray]:
-        """`count` bytes were put into the buffer: the frames that they completed, in order."""
+        """Account for `count` bytes written to the buffer and return the frames that they completed, in order."""
         if self._frame is not None:
             return self._received_into_frame(count)
         self._scratch_filled += count
@@ -63,11 +63,11 @@ class FrameReceiver:
     def _read_size(self, position: int) -> int:
         (size,) = _SIZE.unpack_from(self._scratch, position)
         if not 0 <= size <= self._frame_max:
-            raise ProtocolError(f"a frame of {size} bytes was announced: is this a Kafka listener?")
+            raise ProtocolError(f"invalid frame size {size}: is this a Kafka listener?")
         return int(size)
 
     def _keep_tail(self, position: int) -> None:
-        """Moves an unfinished frame to the front, or to a buffer of its own when the scratch is too small for it."""
+        """Move an incomplete frame to the front, or to its own buffer if the scratch buffer is too small for it."""
         if position:
             tail = self._scratch[position : self._scratch_filled]
             self._scratch[: len(tail)] = tail

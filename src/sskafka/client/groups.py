@@ -1,6 +1,6 @@
-"""What administrators ask about groups: which there are, who is in them, how far they have read; and to change that.
+"""Administration of groups: list, describe, read and change committed offsets, delete.
 
-Works with any broker that speaks Kafka's protocol; the timeline and the fetched positions of readers only with ours.
+Works with every Kafka broker, except the group timeline and the readers' fetch positions, which only SSKafka has.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -36,7 +36,7 @@ from sskafka.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRe
 T = TypeVar("T")
 
 _INT16 = Struct(">h")
-_NAMES_UNTIL = 7  # versions in which one group is asked about, and topics go by name
+_NAMES_UNTIL = 7  # newest OffsetFetch version that has a single group and topic names
 _COMMIT_BY_NAME_UNTIL = 9
 NO_OFFSET = -1
 
@@ -46,7 +46,7 @@ class ListedGroup(NamedTuple):
     protocol_type: str
     state: str
     kind: str
-    """classic or consumer."""
+    """`classic` or `consumer`."""
     coordinator: int
 
 
@@ -65,7 +65,7 @@ class GroupDescription(NamedTuple):
     assignor: str
     coordinator: int
     generation: int | None
-    """The group epoch; of classic groups it is not told."""
+    """The group epoch; None for classic groups, whose generation is not in the response."""
     members: tuple[GroupMember, ...]
 
     def owner_of(self, partition: TopicPartition) -> GroupMember | None:
@@ -79,12 +79,12 @@ class Committed(NamedTuple):
 
 
 async def list_groups(cluster: Cluster) -> list[ListedGroup]:
-    """Of all brokers."""
+    """List the groups of all brokers, sorted by group id."""
     found: dict[str, ListedGroup] = {}
     for broker in await cluster.brokers():
         connection = await cluster.connection_to(broker.node_id)
         response = await connection.request(ListGroupsRequest(), ListGroupsResponse)
-        raise_for(response.error_code, f"the groups of broker {broker.node_id}")
+        raise_for(response.error_code, f"groups of broker {broker.node_id}")
         for group in response.groups:
             kind = group.group_type or "classic"
             found[group.group_id] = ListedGroup(
@@ -94,7 +94,7 @@ async def list_groups(cluster: Cluster) -> list[ListedGroup]:
 
 
 async def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
-    """Raises KafkaError GROUP_ID_NOT_FOUND when there is none."""
+    """Describe a group; raise KafkaError GROUP_ID_NOT_FOUND if it does not exist."""
 
     async def attempt(connection: Connection, coordinator: int) -> GroupDescription:
         try:
@@ -103,7 +103,7 @@ async def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
             described = None
         return described or await _describe_classic(connection, group_id, coordinator)
 
-    return await _asking(cluster, group_id, attempt)
+    return await _at_coordinator(cluster, group_id, attempt)
 
 
 async def _describe_consumer(connection: Connection, group_id: str, coordinator: int) -> GroupDescription | None:
@@ -165,23 +165,23 @@ def _assigned(assignment: bytes) -> tuple[TopicPartition, ...]:
 
 
 async def committed_offsets(cluster: Cluster, group_id: str) -> dict[TopicPartition, Committed]:
-    """All that the group has committed."""
+    """Return all committed offsets of the group."""
 
     async def attempt(connection: Connection, _: int) -> dict[TopicPartition, Committed]:
         version = connection.version_for(OffsetFetchRequest, at_most=_NAMES_UNTIL)
         request = OffsetFetchRequest(group_id=group_id, topics=None)
         response = await connection.request(request, OffsetFetchResponse, version=version)
-        raise_for(response.error_code, f"the offsets of {group_id!r}")
+        raise_for(response.error_code, f"offsets of group {group_id!r}")
         return _committed(response)
 
-    return await _asking(cluster, group_id, attempt)
+    return await _at_coordinator(cluster, group_id, attempt)
 
 
 def _committed(response: OffsetFetchResponse) -> dict[TopicPartition, Committed]:
     found = {}
     for topic in response.topics:
         for partition in topic.partitions:
-            raise_for(partition.error_code, f"the offset of {topic.name}-{partition.partition_index}")
+            raise_for(partition.error_code, f"offset of {topic.name}-{partition.partition_index}")
             if partition.committed_offset != NO_OFFSET:
                 found[TopicPartition(topic.name, partition.partition_index)] = Committed(
                     partition.committed_offset, partition.committed_leader_epoch, partition.metadata or ""
@@ -190,7 +190,7 @@ def _committed(response: OffsetFetchResponse) -> dict[TopicPartition, Committed]
 
 
 async def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-    """As an administrator: the group must have no members."""
+    """Commit offsets as an administrator; the group must have no members."""
     topics: dict[str, OffsetCommitRequestTopic] = {}
     for (topic, index), offset in offsets.items():
         part = topics.setdefault(topic, OffsetCommitRequestTopic(name=topic))
@@ -202,9 +202,9 @@ async def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[Topic
         response = await connection.request(request, OffsetCommitResponse, version=version)
         for answered in response.topics:
             for partition in answered.partitions:
-                raise_for(partition.error_code, f"the offset of {answered.name}-{partition.partition_index}")
+                raise_for(partition.error_code, f"offset of {answered.name}-{partition.partition_index}")
 
-    await _asking(cluster, group_id, attempt)
+    await _at_coordinator(cluster, group_id, attempt)
 
 
 async def delete_group(cluster: Cluster, group_id: str) -> None:
@@ -215,7 +215,7 @@ async def delete_group(cluster: Cluster, group_id: str) -> None:
             raise broker_error(code, f"group {group_id!r} has members")
         raise_for(code, f"group {group_id!r}")
 
-    await _asking(cluster, group_id, attempt)
+    await _at_coordinator(cluster, group_id, attempt)
 
 
 async def group_timeline(cluster: Cluster, group_id: str) -> list[TimelineEvent]:
@@ -227,17 +227,19 @@ async def group_timeline(cluster: Cluster, group_id: str) -> list[TimelineEvent]
         raise_for(response.error_code, f"group {group_id!r}")
         return list(response.events)
 
-    return await _asking(cluster, group_id, attempt)
+    return await _at_coordinator(cluster, group_id, attempt)
 
 
 async def fetched_positions(cluster: Cluster, topics: Iterable[str] | None = None) -> list[ReaderPosition]:
-    """Of all brokers; where a client reads a partition on several, what it fetched last."""
+    """Return the last fetch position of each client and partition, over all brokers.
+
+    If a client reads a partition from several brokers, the most recent fetch counts."""
     newest: dict[tuple[str, str, int], ReaderPosition] = {}
     wanted = None if topics is None else list(topics)
     for broker in await cluster.brokers():
         connection = await cluster.connection_to(broker.node_id)
         response = await connection.request(DescribeReadersRequest(wanted), DescribeReadersResponse)
-        raise_for(response.error_code, f"the readers of broker {broker.node_id}")
+        raise_for(response.error_code, f"readers of broker {broker.node_id}")
         for reader in response.readers:
             key = (reader.client_id, reader.topic, reader.partition)
             known = newest.get(key)
@@ -246,11 +248,11 @@ async def fetched_positions(cluster: Cluster, topics: Iterable[str] | None = Non
     return [newest[key] for key in sorted(newest)]
 
 
-async def _asking(cluster: Cluster, group_id: str, attempt: Callable[[Connection, int], Awaitable[T]]) -> T:
-    """Asks the coordinator, and again where that is being loaded or has just moved."""
+async def _at_coordinator(cluster: Cluster, group_id: str, attempt: Callable[[Connection, int], Awaitable[T]]) -> T:
+    """Run `attempt` at the group's coordinator; retry while the coordinator is loading or has moved."""
 
-    async def ask() -> T:
+    async def once() -> T:
         coordinator = await find_coordinator(cluster, CoordinatorType.GROUP, group_id)
         return await attempt(await cluster.connection_to(coordinator), coordinator)
 
-    return await cluster.retrying(ask)
+    return await cluster.retrying(once)

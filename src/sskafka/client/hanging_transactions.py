@@ -1,7 +1,8 @@
-"""Transactions that hang in a partition: open there, while no coordinator knows of them, so that nobody will end them.
+"""Hanging transactions: transactions that are open in a partition but unknown to every coordinator.
 
-Brokers that verify transactions do not let this happen; logs written before they did may have them. The leader of the
-partition is told to write the marker that the coordinator never will.
+Nobody ends such a transaction, so it blocks the last stable offset. Brokers that verify transactions prevent them; logs
+from before that verification may contain them. To abort one, this module makes the partition leader write the abort
+marker that the coordinator will never write.
 """
 
 from sskafka.client.cluster import Cluster
@@ -21,12 +22,12 @@ from sskafka.wire.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
-ADMINISTRATORS_VERSION = 1
-"""Of WriteTxnMarkers: later ones tell of the coordinator's version of transactions, which is not known here."""
+ADMIN_MARKERS_VERSION = 1
+"""Version of WriteTxnMarkers. Later versions carry the coordinator's transaction version, which is unknown here."""
 
 
 async def describe_producers(cluster: Cluster, partition: TopicPartition) -> list[ProducerState]:
-    """The producers that the partition's leader remembers."""
+    """Return the active producers of a partition, as known to its leader."""
 
     async def attempt() -> list[ProducerState]:
         leader = await cluster.leader_of(partition)
@@ -34,19 +35,21 @@ async def describe_producers(cluster: Cluster, partition: TopicPartition) -> lis
         request = DescribeProducersRequest([TopicRequest(partition.topic, [partition.partition])])
         response = await connection.request(request, DescribeProducersResponse)
         (answer,) = response.topics[0].partitions
-        raise_for(answer.error_code, answer.error_message or f"the producers of {partition}")
+        raise_for(answer.error_code, answer.error_message or f"producers of {partition}")
         return answer.active_producers
 
     return await cluster.retrying(attempt, topics=[partition.topic])
 
 
 async def abort_hanging(cluster: Cluster, partition: TopicPartition, start_offset: int) -> ProducerState:
-    """Aborts the transaction that began at `start_offset`; gives the producer whose it was."""
+    """Abort the transaction that started at `start_offset` and return its producer."""
     for producer in await describe_producers(cluster, partition):
         if producer.current_txn_start_offset == start_offset:
             await _write_abort(cluster, partition, producer)
             return producer
-    raise KafkaError(ErrorCode.INVALID_TXN_STATE, f"no transaction that began at offset {start_offset} is open there")
+    raise KafkaError(
+        ErrorCode.INVALID_TXN_STATE, f"{partition} has no open transaction that started at offset {start_offset}"
+    )
 
 
 async def _write_abort(cluster: Cluster, partition: TopicPartition, producer: ProducerState) -> None:
@@ -62,8 +65,8 @@ async def _write_abort(cluster: Cluster, partition: TopicPartition, producer: Pr
         leader = await cluster.leader_of(partition)
         connection = await cluster.connection_to(leader.leader)
         request = WriteTxnMarkersRequest([marker])
-        response = await connection.request(request, WriteTxnMarkersResponse, version=ADMINISTRATORS_VERSION)
+        response = await connection.request(request, WriteTxnMarkersResponse, version=ADMIN_MARKERS_VERSION)
         (answer,) = response.markers[0].topics[0].partitions
-        raise_for(answer.error_code, f"the abort marker for {partition}")
+        raise_for(answer.error_code, f"abort marker for {partition}")
 
     await cluster.retrying(attempt, topics=[partition.topic])

@@ -1,6 +1,6 @@
-"""An event loop on a thread of its own: how programs without a loop use what is written for one.
+"""An event loop on its own thread, so that programs without an event loop can use the asyncio clients.
 
-The thread is a daemon: a program that forgets to close its client can still end, and what is left then ends with it.
+The thread is a daemon thread: a program that does not close its client can still exit; unfinished work is cancelled.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class LoopClient(Protocol):
-    """What runs on the loop: opened by `__aenter__`, ended by `close`."""
+    """A client that runs on the loop: opened by `__aenter__`, closed by `close`."""
 
     async def __aenter__(self) -> Self: ...
 
@@ -39,7 +39,7 @@ class LoopThread:
         return self._loop.is_closed()
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Calls `function` on the loop's thread, where what belongs to the loop may be touched."""
+        """Call `function` on the loop's thread, where objects that belong to the loop may be used."""
 
         async def work() -> T:
             return function(*args, **kwargs)
@@ -47,7 +47,7 @@ class LoopThread:
         return self.run(work())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Waits for `work`; whatever ends the wait, Ctrl+C too, ends the work."""
+        """Run `work` on the loop and return its result. If the wait ends early, e.g. by Ctrl+C, cancel the work."""
         if self._loop.is_closed():
             work.close()
             raise RuntimeError("this client is closed")
@@ -58,7 +58,7 @@ class LoopThread:
             future.cancel()
 
     def close(self) -> None:
-        """A second call does nothing."""
+        """Stop the loop and its thread; a second call does nothing."""
         if not self._loop.is_closed():
             _running.discard(self)
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -66,7 +66,7 @@ class LoopThread:
             self._loop.close()
 
     def abandon(self) -> None:
-        """Ends whatever goes on there, finished or not."""
+        """Cancel all tasks of the loop and close it."""
         self.run(_cancel_all())
         self.close()
 
@@ -85,12 +85,12 @@ def _abandon_forgotten() -> None:
 
 
 class ThreadedClient(Generic[C]):
-    """A client on a loop thread of its own; a context manager without `async`."""
+    """Synchronous client: runs an asyncio client on its own loop thread. A context manager."""
 
     def __init__(self, name: str, make: Callable[[], C]) -> None:
         self._thread = LoopThread(name)
         try:
-            self._client = self._thread.run(_opened(make))
+            self._client = self._thread.run(_open(make))
         except BaseException:
             self._thread.close()
             raise
@@ -102,7 +102,7 @@ class ThreadedClient(Generic[C]):
         self.close()
 
     def close(self) -> None:
-        """Waits for what is on its way; a second call does nothing."""
+        """Close the client, which may wait for pending deliveries, and its thread; a second call does nothing."""
         try:
             if not self._thread.is_closed:
                 self._thread.run(self._client.close())
@@ -110,5 +110,5 @@ class ThreadedClient(Generic[C]):
             self._thread.close()
 
 
-async def _opened(make: Callable[[], C]) -> C:
+async def _open(make: Callable[[], C]) -> C:
     return await make().__aenter__()

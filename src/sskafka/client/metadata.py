@@ -1,7 +1,7 @@
-"""What a client knows of the cluster: immutable views, made from Metadata responses.
+"""A client's metadata: immutable views of brokers, topics and partitions, built from Metadata responses.
 
-A view of a partition carries its leader epoch; a response from a broker that lags behind must not replace newer
-knowledge, so `merged` keeps the partition with the higher epoch as long as the topic is still the same one.
+A partition view carries its leader epoch. A response from a lagging broker must not replace newer metadata, so `merged`
+keeps the partition with the higher leader epoch as long as the topic id is the same.
 """
 
 from collections.abc import Mapping
@@ -68,9 +68,9 @@ def view_of(response: MetadataResponse) -> ClusterView:
     )
 
 
-def merged(old: ClusterView, new: ClusterView, asked: set[str] | None) -> ClusterView:
-    """`new` with what it was not asked about kept from `old`; `asked` is None when the answer covers every topic."""
-    topics = {} if asked is None else {name: topic for name, topic in old.topics.items() if name not in asked}
+def merged(old: ClusterView, new: ClusterView, requested: set[str] | None) -> ClusterView:
+    """Return `new`, with topics that were not requested taken from `old`; `requested` is None for all topics."""
+    topics = {} if requested is None else {name: topic for name, topic in old.topics.items() if name not in requested}
     for name, topic in new.topics.items():
         known = old.topics.get(name)
         if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -81,12 +81,12 @@ def merged(old: ClusterView, new: ClusterView, asked: set[str] | None) -> Cluste
 
 
 def _newest(old: TopicView, new: TopicView) -> TopicView:
-    if old.topic_id != new.topic_id or new.topic_id == ZERO_UUID:  # deleted and made again: epochs start over
+    if old.topic_id != new.topic_id or new.topic_id == ZERO_UUID:  # a recreated topic starts with new epochs
         return new
     partitions = dict(new.partitions)
     for number, known in old.partitions.items():
-        told = partitions.get(number)
-        if told is not None and told.leader_epoch < known.leader_epoch:
+        received = partitions.get(number)
+        if received is not None and received.leader_epoch < known.leader_epoch:
             partitions[number] = known
     return replace(new, partitions=partitions)
 

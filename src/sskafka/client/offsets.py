@@ -1,4 +1,4 @@
-"""Offsets by time: where a partition begins and ends, and the first record at or after a timestamp."""
+"""ListOffsets: the first and last offset of a partition, and the first record at or after a timestamp."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from sskafka.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 
-# Numbers that stand in for a timestamp.
+# Special timestamps of ListOffsets.
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
@@ -23,7 +23,7 @@ _CONSUMER = -1
 
 
 class FoundOffset(NamedTuple):
-    """`offset` is -1 when no record is that young."""
+    """`offset` is -1 if no record has this timestamp or a later one."""
 
     offset: int
     timestamp: int
@@ -37,29 +37,29 @@ async def list_offsets(
     isolation: int = 0,
     deadline_ms: float | None = None,
 ) -> dict[TopicPartition, FoundOffset]:
-    """For each partition the offset at its timestamp, or at EARLIEST, LATEST or MAX_TIMESTAMP."""
+    """Return, for each partition, the offset at its timestamp, which may be EARLIEST, LATEST or MAX_TIMESTAMP."""
     found: dict[TopicPartition, FoundOffset] = {}
 
-    async def ask_the_rest() -> None:
+    async def list_missing() -> None:
         missing = [partition for partition in timestamps if partition not in found]
         for leader, partitions in (await cluster.by_leader(missing)).items():
-            await _ask(
+            await _list_at_leader(
                 cluster, leader, {partition: timestamps[partition] for partition in partitions}, isolation, found
             )
 
     topics = {partition.topic for partition in timestamps}
-    await cluster.retrying(ask_the_rest, topics=topics, deadline_ms=deadline_ms)
+    await cluster.retrying(list_missing, topics=topics, deadline_ms=deadline_ms)
     return found
 
 
-async def _ask(
+async def _list_at_leader(
     cluster: Cluster,
     leader: int,
     timestamps: Mapping[TopicPartition, int],
     isolation: int,
     found: dict[TopicPartition, FoundOffset],
 ) -> None:
-    """Puts what `leader` knows into `found`, then raises the first error that it answered with."""
+    """Add the offsets that `leader` returns to `found`, then raise the first error in its response, if any."""
     connection = await cluster.connection_to(leader)
     version = connection.version_for(ListOffsetsRequest)
     request = ListOffsetsRequest(

@@ -1,4 +1,4 @@
-"""Who holds and who leads partitions, changed by hand: reassignments, elections, brokers that leave for good."""
+"""Administration of replicas and leaders: reassignments, leader elections, and unregistering brokers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
@@ -26,7 +26,7 @@ _PREFERRED, _UNCLEAN = 0, 1
 
 
 class Reassignment(NamedTuple):
-    """A move that is under way."""
+    """An ongoing reassignment."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
@@ -36,7 +36,7 @@ class Reassignment(NamedTuple):
 async def alter_reassignments(
     cluster: Cluster, wanted: Mapping[TopicPartition, Sequence[int] | None]
 ) -> dict[TopicPartition, KafkaError | None]:
-    """Starts to move partitions to the given replicas, the preferred leader first; None takes a move back."""
+    """Start moving partitions to these replicas, preferred leader first; None cancels an ongoing reassignment."""
     request = AlterPartitionReassignmentsRequest(
         timeout_ms=cluster.config.request_timeout_ms,
         topics=[
@@ -46,7 +46,7 @@ async def alter_reassignments(
     )
     return {
         TopicPartition(topic.name, answer.partition_index): _failure(answer.error_code, answer.error_message)
-        for topic in (await _ask_controller(cluster, request, AlterPartitionReassignmentsResponse)).responses
+        for topic in (await _at_controller(cluster, request, AlterPartitionReassignmentsResponse)).responses
         for answer in topic.partitions
     }
 
@@ -57,7 +57,7 @@ async def list_reassignments(cluster: Cluster) -> dict[TopicPartition, Reassignm
         TopicPartition(topic.name, move.partition_index): Reassignment(
             tuple(move.replicas), tuple(move.adding_replicas), tuple(move.removing_replicas)
         )
-        for topic in (await _ask_controller(cluster, request, ListPartitionReassignmentsResponse)).topics
+        for topic in (await _at_controller(cluster, request, ListPartitionReassignmentsResponse)).topics
         for move in topic.partitions
     }
 
@@ -65,7 +65,7 @@ async def list_reassignments(cluster: Cluster) -> dict[TopicPartition, Reassignm
 async def elect_leaders(
     cluster: Cluster, partitions: Iterable[TopicPartition] | None, *, unclean: bool = False
 ) -> dict[TopicPartition, KafkaError | None]:
-    """Asks for the election of preferred leaders (None: of all partitions); `unclean` takes any replica that lives."""
+    """Elect the preferred leaders of the partitions (None: all). `unclean` allows any live replica to become leader."""
     chosen = None if partitions is None else by_topic(partitions)
     request = ElectLeadersRequest(
         election_type=_UNCLEAN if unclean else _PREFERRED,
@@ -76,25 +76,25 @@ async def elect_leaders(
     )
     return {
         TopicPartition(topic.topic, answer.partition_id): _failure(answer.error_code, answer.error_message)
-        for topic in (await _ask_controller(cluster, request, ElectLeadersResponse)).replica_election_results
+        for topic in (await _at_controller(cluster, request, ElectLeadersResponse)).replica_election_results
         for answer in topic.partition_result
     }
 
 
 async def unregister_broker(cluster: Cluster, broker_id: int) -> None:
-    """Makes the cluster forget a broker that will not come back."""
-    await _ask_controller(cluster, UnregisterBrokerRequest(broker_id), UnregisterBrokerResponse)
+    """Remove the registration of a broker that will not return."""
+    await _at_controller(cluster, UnregisterBrokerRequest(broker_id), UnregisterBrokerResponse)
 
 
-class _Answer(Message, Protocol):
+class _Response(Message, Protocol):
     error_code: int
 
 
-A = TypeVar("A", bound=_Answer)
+R = TypeVar("R", bound=_Response)
 
 
-async def _ask_controller(cluster: Cluster, request: Message, response_class: type[A]) -> A:
-    async def attempt() -> A:
+async def _at_controller(cluster: Cluster, request: Message, response_class: type[R]) -> R:
+    async def attempt() -> R:
         connection = await cluster.controller_connection()
         response = await connection.request(request, response_class)
         if response.error_code == ErrorCode.NOT_CONTROLLER:

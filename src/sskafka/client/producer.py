@@ -1,12 +1,12 @@
-"""Sending records: batched, in order, each answered with the offset it got.
+"""Producer: sends records in batches and in order, and returns the offset of each record.
 
     async with Cluster("localhost:9092") as cluster, Producer(cluster) as producer:
         delivery = await (await producer.send("orders", b"value", key=b"key"))
 
-A key decides the partition by its hash (`partitioner.hash`: Kafka's murmur2, or murmur3); records without one stay with
-a partition as long as its batch is open and then move on. One task hands ready batches to the leaders, one request a
-broker; at most one batch of a partition is under way, so records of a partition are appended in the order of `send`,
-retries included.
+The hash of the key selects the partition (`partitioner.hash`: Kafka's murmur2, or murmur3). Records without a key stay
+with one partition until its batch is closed, then with another (sticky partitioning). A single sender task groups ready
+batches by leader, into requests of at most `max.request.size`. At most one batch of a partition is in flight, so
+the records of a partition are appended in the order of `send`, even after retries.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ _NOT_LEADING = {
     ErrorCode.LEADER_NOT_AVAILABLE,
     ErrorCode.FENCED_LEADER_EPOCH,
 }
-_NUMBERING_BROKEN = {
+_SEQUENCE_LOST = {
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
     ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -73,7 +73,7 @@ class Producer:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """After a failure nobody waits for what is still on its way."""
+        """Close the producer; after an exception in the block, cancel undelivered records without waiting for them."""
         if kind is None:
             await self.close()
         else:
@@ -84,14 +84,14 @@ class Producer:
         self._sender = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Waits until everything sent is delivered or has failed."""
+        """Wait until every record is delivered or has failed, then stop."""
         try:
             await self.flush()
         finally:
             await self.abort()
 
     async def abort(self) -> None:
-        """Ends at once; the futures of records that are not delivered yet are cancelled."""
+        """Stop at once and cancel the futures of records that are not delivered yet."""
         if self._sender is None:
             return
         sender, self._sender = self._sender, None
@@ -110,12 +110,12 @@ class Producer:
         partition: int | None = None,
         timestamp: int | None = None,
     ) -> asyncio.Future[Delivery]:
-        """Takes the record in, as soon as there is room, and returns the future of its delivery."""
+        """Buffer the record, waiting for `buffer.memory` if necessary, and return the future of its delivery."""
         size_bytes = encoded_size_max(key, value, headers)
         if size_bytes > self.config.max_request_size:
             limit = self.config.max_request_size
             raise KafkaError(
-                ErrorCode.MESSAGE_TOO_LARGE, f"a record of {size_bytes} bytes is above max.request.size={limit}"
+                ErrorCode.MESSAGE_TOO_LARGE, f"a record of {size_bytes} bytes is larger than max.request.size={limit}"
             )
         while self._accumulator.waiting_bytes and self._is_full(size_bytes):
             await self._until_progress()
@@ -128,7 +128,7 @@ class Producer:
         return future
 
     async def flush(self) -> None:
-        """Sends without lingering; returns when nothing is left, whether delivered or failed."""
+        """Send all buffered records without lingering; return when each one is delivered or has failed."""
         self._flushing += 1
         self._wake.set()
         try:
@@ -141,7 +141,7 @@ class Producer:
         return self._accumulator.waiting_bytes + size_bytes > self.config.buffer_memory
 
     async def _until_progress(self) -> None:
-        """Waits until a batch is done with; fails loudly when the sender has died."""
+        """Wait until a batch completes; raise the sender's exception if the sender task has died."""
         assert self._sender is not None, "the producer is not started"
         self._progress.clear()
         progress = asyncio.ensure_future(self._progress.wait())
@@ -150,10 +150,10 @@ class Producer:
         if self._sender.done():
             self._sender.result()
 
-    # Choosing partitions
+    # Partitioning
 
     async def choose_partition(self, topic: str, key: bytes | None, partition: int | None = None) -> int:
-        """Where a record with this key goes, or, without one, the next. A missing topic may be created for it."""
+        """Return `partition`, else the partition of the key, else the sticky partition; may auto-create the topic."""
         count = await self._partition_count(topic)
         if partition is not None:
             return partition
@@ -171,7 +171,7 @@ class Producer:
 
     def _sticky_partition(self, topic: str, count: int) -> int:
         chosen = self._sticky.get(topic)
-        if chosen is None or self._accumulator.is_fresh(TopicPartition(topic, chosen)):
+        if chosen is None or self._accumulator.starts_batch(TopicPartition(topic, chosen)):
             chosen = self._sticky[topic] = int(self._random.random() * count)
         return chosen
 
@@ -191,7 +191,7 @@ class Producer:
                     request.add_done_callback(self._requests.discard)
 
     def _portions(self, batches: Sequence[OutgoingBatch]) -> Iterator[list[OutgoingBatch]]:
-        """Batches that together stay below `max.request.size`; one alone may be larger."""
+        """Split batches into requests of at most `max.request.size`; a single larger batch gets its own request."""
         portion: list[OutgoingBatch] = []
         for batch in batches:
             if portion and sum(one.size_bytes for one in (*portion, batch)) > self.config.max_request_size:
@@ -208,7 +208,7 @@ class Producer:
             pass
 
     def _until_next_ready(self) -> float | None:
-        """Milliseconds until a batch is ready to go: 0 when one is, None when there is none at all."""
+        """Return the milliseconds until the next batch is ready: 0 if one is ready, None if there is no batch."""
         now_ms = self._cluster.clock.monotonic_ms()
         waits = [self._ready_at(batch) - now_ms for batch in self._accumulator.heads()]
         return max(min(waits), 0) if waits else None
@@ -218,7 +218,7 @@ class Producer:
         return max(batch.not_before_ms, batch.created_ms + self.config.linger_ms if lingers else 0)
 
     async def _take_ready(self) -> dict[int, list[OutgoingBatch]]:
-        """Batches whose time has come, by leader; those that cannot go yet are put off or given up."""
+        """Return the ready batches by leader; batches whose leader is unknown are retried later or failed."""
         now_ms = self._cluster.clock.monotonic_ms()
         ready = [batch for batch in self._accumulator.heads() if self._ready_at(batch) <= now_ms]
         by_leader: dict[int, list[OutgoingBatch]] = {}
@@ -229,14 +229,14 @@ class Producer:
             except (ClientError, KafkaError) as error:
                 self._retry_or_fail(batch, error)
             else:
-                batch.is_closed = batch.is_under_way = True
+                batch.is_closed = batch.is_in_flight = True
                 if self.config.is_idempotent:
                     self._sequences.number(batch)
                 by_leader.setdefault(leader, []).append(batch)
         return by_leader
 
     async def _prepare(self, partition: TopicPartition) -> None:
-        """What must have happened before a batch of `partition` is sent."""
+        """Do what must precede the first batch of `partition`: here, obtain a producer id."""
         if not self.config.is_idempotent or self._sequences.identity.producer_id >= 0:
             return
         connection = await self._cluster.any_connection()
@@ -246,7 +246,7 @@ class Producer:
         self._sequences.begin(ProducerIdentity(response.producer_id, response.producer_epoch))
 
     async def _produce(self, leader: int, batches: Sequence[OutgoingBatch]) -> None:
-        """One request; every batch in it ends delivered, failed, or waiting for its next attempt."""
+        """Send one request; afterwards each of its batches is delivered, failed, or waiting for its next attempt."""
         try:
             answers = await self._request(leader, batches)
         except asyncio.CancelledError:
@@ -278,7 +278,7 @@ class Producer:
         }
 
     def _produce_request(self, timeout_ms: int, data: list[TopicProduceData]) -> tuple[ProduceRequest, int | None]:
-        """The request, and the newest version that it may be sent in."""
+        """Return the request and the newest version in which it may be sent (None: any)."""
         return ProduceRequest(acks=self._acks, timeout_ms=timeout_ms, topic_data=data), None
 
     def _topic_data(self, batches: Sequence[OutgoingBatch]) -> list[TopicProduceData]:
@@ -294,7 +294,7 @@ class Producer:
 
     def _answered(self, batch: OutgoingBatch, answer: PartitionProduceResponse | None) -> None:
         if answer is None:
-            self._retry_or_fail(batch, RequestTimeoutError(f"the broker did not answer for {batch.partition}"))
+            self._retry_or_fail(batch, RequestTimeoutError(f"the response has no result for {batch.partition}"))
         elif answer.error_code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
             batch.succeed(answer.base_offset, answer.log_append_time_ms)
             self._done(batch)
@@ -304,7 +304,7 @@ class Producer:
 
     def _retry_or_fail(self, batch: OutgoingBatch, error: Exception) -> None:
         now_ms = self._cluster.clock.monotonic_ms()
-        batch.is_under_way = False
+        batch.is_in_flight = False
         if isinstance(error, ClientError) or (isinstance(error, KafkaError) and error.code in _NOT_LEADING):
             self._cluster.forget(batch.partition.topic)
         if self._may_retry(batch, error, now_ms):
@@ -320,9 +320,9 @@ class Producer:
         return is_retriable(error) and is_in_time and batch.failures < self.config.retries
 
     def _settle_sequence(self, batch: OutgoingBatch, error: Exception) -> None:
-        refused = isinstance(error, KafkaError) and not error.retriable and error.code not in _NUMBERING_BROKEN
-        if refused:
-            self._sequences.take_back(batch)
+        rejected = isinstance(error, KafkaError) and not error.retriable and error.code not in _SEQUENCE_LOST
+        if rejected:
+            self._sequences.reuse(batch)
         else:
             self._sequences.abandon(batch)
 

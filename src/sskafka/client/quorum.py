@@ -1,4 +1,4 @@
-"""The metadata quorum: who leads it, and how far each of its members has come."""
+"""Describe the metadata quorum: its leader, and the log end offset of each voter and observer."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class QuorumMember(NamedTuple):
     node_id: int
     log_end_offset: int
     last_fetch_timestamp: int
-    """Milliseconds since 1970; -1 where nobody can say."""
+    """Milliseconds since the epoch; -1 if unknown."""
     last_caught_up_timestamp: int
 
 
@@ -34,7 +34,7 @@ class QuorumDescription(NamedTuple):
     observers: tuple[QuorumMember, ...]
 
     def lag(self, member: QuorumMember) -> int:
-        """Records that the leader has and the member has not."""
+        """Return how many records the member is behind the leader."""
         ends = [voter.log_end_offset for voter in self.voters if voter.node_id == self.leader_id]
         return max(0, *ends, self.high_watermark) - member.log_end_offset
 
@@ -53,11 +53,11 @@ def _description(response: DescribeQuorumResponse) -> QuorumDescription:
     for topic in response.topics:
         for partition in topic.partitions:
             raise_for(partition.error_code, partition.error_message)
-            return _of_partition(partition)
-    raise ProtocolError("the broker described no quorum")
+            return _partition_description(partition)
+    raise ProtocolError("the DescribeQuorum response contains no partition")
 
 
-def _of_partition(partition: ResponsePartitionData) -> QuorumDescription:
+def _partition_description(partition: ResponsePartitionData) -> QuorumDescription:
     return QuorumDescription(
         partition.leader_id,
         partition.leader_epoch,

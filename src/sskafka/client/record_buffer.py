@@ -1,6 +1,6 @@
-"""Records that were fetched and not yet handed out; partitions take turns, so that none of them waits for another.
+"""Fetched records that `poll` has not returned yet. Partitions take turns, so that no partition starves.
 
-A partition is fetched again only when its records here are used up, which bounds what a consumer holds in memory.
+A partition is fetched again only when its buffered records are used up, which bounds the memory of a consumer.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,59 +11,59 @@ from sskafka.client.fetched import ConsumedRecord, FetchedPartition
 from sskafka.model.ids import TopicPartition
 
 
-class _Opened(NamedTuple):
+class _Buffered(NamedTuple):
     fetched: FetchedPartition
     records: Iterator[ConsumedRecord]
 
 
 class RecordBuffer:
-    """`moved` is told of a partition whenever records of it were handed out, or hidden ones were passed."""
+    """Calls `on_advance` for a partition whenever records of it were returned or filtered records were skipped."""
 
-    def __init__(self, moved: Callable[[FetchedPartition], None]) -> None:
-        self._moved = moved
-        self._opened: dict[TopicPartition, _Opened] = {}  # in the order of their turns
+    def __init__(self, on_advance: Callable[[FetchedPartition], None]) -> None:
+        self._on_advance = on_advance
+        self._buffered: dict[TopicPartition, _Buffered] = {}  # in the order of their turns
 
     def __bool__(self) -> bool:
-        return bool(self._opened)
+        return bool(self._buffered)
 
     def __contains__(self, partition: TopicPartition) -> bool:
-        return partition in self._opened
+        return partition in self._buffered
 
     def put(self, fetched: FetchedPartition) -> None:
-        assert fetched.partition not in self._opened, "a partition is fetched when its records are used up"
-        self._opened[fetched.partition] = _Opened(fetched, iter(fetched))
+        assert fetched.partition not in self._buffered, "a partition is fetched when its records are used up"
+        self._buffered[fetched.partition] = _Buffered(fetched, iter(fetched))
 
     def drop(self, partition: TopicPartition) -> None:
-        self._opened.pop(partition, None)
+        self._buffered.pop(partition, None)
 
     def clear(self) -> None:
-        self._opened.clear()
+        self._buffered.clear()
 
     def take(self, count: int | None = None) -> list[ConsumedRecord]:
-        """Up to `count` records, or all: a share of each partition in turn, the one served last comes last again.
+        """Return up to `count` records (None: all), a share of each partition; a served partition moves to the end.
 
-        What cannot be read is raised only when there is nothing else to hand out: it will come again.
+        A decoding error is raised only if there are no records to return; the next fetch meets the same error again.
         """
         records: list[ConsumedRecord] = []
-        while self._opened and (count is None or len(records) < count):
-            share = None if count is None else max(1, (count - len(records)) // len(self._opened))
-            for partition in list(self._opened):
+        while self._buffered and (count is None or len(records) < count):
+            share = None if count is None else max(1, (count - len(records)) // len(self._buffered))
+            for partition in list(self._buffered):
                 if count is not None and len(records) >= count:
                     break
                 self._serve(partition, share, records)
         return records
 
     def _serve(self, partition: TopicPartition, share: int | None, records: list[ConsumedRecord]) -> None:
-        opened = self._opened.pop(partition)
+        buffered = self._buffered.pop(partition)
         before = len(records)
         try:
-            for record in islice(opened.records, share):
-                records.append(record)  # noqa: PERF402  those before a broken one count
+            for record in islice(buffered.records, share):
+                records.append(record)  # noqa: PERF402  extend() would lose the records before a decoding error
         except Exception:
             if not records:
                 raise
             return
         finally:
-            self._moved(opened.fetched)
+            self._on_advance(buffered.fetched)
         if share is not None and len(records) - before == share:
-            self._opened[partition] = opened
+            self._buffered[partition] = buffered

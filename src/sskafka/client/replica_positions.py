@@ -1,6 +1,7 @@
-"""How far each replica of a partition has come, as its leader sees it.
+"""Log end offsets of all replicas of a partition, as known to its leader.
 
-DescribeQuorum tells that of the metadata log everywhere; brokers of this make tell it of the partitions they lead, too.
+Every Kafka broker answers DescribeQuorum for the metadata log; SSKafka brokers also answer it for partitions that they
+lead.
 """
 
 from collections.abc import Mapping
@@ -23,16 +24,16 @@ class ReplicaPositions(NamedTuple):
     leader_epoch: int
     high_watermark: int
     log_end_offsets: Mapping[int, int]
-    """By replica, the leader included; -1 for one that this leader has not heard of yet."""
+    """By replica id, including the leader; -1 for a replica that has not fetched from this leader yet."""
 
     @property
     def log_end_offset(self) -> int:
-        """Of the leader."""
+        """Log end offset of the leader."""
         return self.log_end_offsets[self.leader]
 
 
 async def replica_positions(cluster: Cluster, partition: TopicPartition) -> ReplicaPositions:
-    """One attempt; errors worth another one are `retriable`."""
+    """Describe the replicas of `partition` with a single attempt; transient errors are `retriable`."""
     leader = (await cluster.leader_of(partition)).leader
     connection = await cluster.connection_to(leader)
     request = DescribeQuorumRequest([RequestTopicData(partition.topic, [RequestPartitionData(partition.partition)])])

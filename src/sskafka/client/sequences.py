@@ -1,7 +1,8 @@
-"""The numbering that lets brokers recognize a batch they already have.
+"""Sequence numbers, by which brokers detect duplicate batches.
 
-A producer id with, for each partition, the sequence of the next record. When a batch is given up and nobody knows
-whether the broker has it, its numbers can be used neither again nor skipped: a new producer id begins a new numbering.
+The state is a producer id and epoch and, for each partition, the sequence of the next record. When a batch is given up
+and it is unknown whether the broker stored it, its sequence numbers can be neither reused nor skipped. The producer
+then needs a new identity, with which all sequences start at 0 again.
 """
 
 from sskafka.client.accumulator import NO_IDENTITY, OutgoingBatch, ProducerIdentity
@@ -20,19 +21,19 @@ class Sequences:
         self._next.clear()
 
     def number(self, batch: OutgoingBatch) -> None:
-        """Gives a batch its sequence, once."""
+        """Assign the identity and the next sequence to a batch that has none yet."""
         if batch.sequence >= 0:
             return
         batch.identity = self.identity
         batch.sequence = self._next.get(batch.partition, 0)
         self._next[batch.partition] = (batch.sequence + len(batch.builder)) & _SEQUENCE_MASK
 
-    def take_back(self, batch: OutgoingBatch) -> None:
-        """The broker refused the batch, so the next one gets its numbers."""
+    def reuse(self, batch: OutgoingBatch) -> None:
+        """Give the sequence of a batch that the broker rejected to the next batch."""
         if batch.identity == self.identity and batch.sequence >= 0:
             self._next[batch.partition] = batch.sequence
 
     def abandon(self, batch: OutgoingBatch) -> None:
-        """Nobody knows whether the broker has the batch."""
+        """Drop the identity, because it is unknown whether the broker stored the batch."""
         if batch.identity == self.identity and batch.sequence >= 0:
             self.begin(NO_IDENTITY)

@@ -1,9 +1,9 @@
-"""Topics that a cluster is to have from its start, named in a file:
+"""`topics.file`: topics to create when a cluster starts, as a JSON file:
 
     [{"name": "orders", "partitions": 3, "replication_factor": 2}, ...]
 
-They are created once enough brokers are there to hold them; a topic that exists is left alone, whatever it looks like.
-Every broker that is given the file may try: whoever comes second finds the topics there.
+The topics are created once enough brokers are registered to hold them. An existing topic is not changed, even if it
+differs from the file. Several brokers may have the file: the slower ones find that the topics exist.
 """
 
 import json
@@ -26,7 +26,7 @@ _KEYS = {"name", "partitions", "replication_factor"}
 
 
 def parse_topics(text: str, path: str) -> list[NewTopic]:
-    """Raises SettingError for anything but a list as above; either number may be left out."""
+    """Parse the file's text; raise SettingError unless it is a list as above. Both numbers are optional."""
     try:
         entries = json.loads(text)
     except ValueError as error:
@@ -38,7 +38,7 @@ def parse_topics(text: str, path: str) -> list[NewTopic]:
 
 def _topic(entry: Any, path: str) -> NewTopic:
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-        raise SettingError(SETTING, path, f"{json.dumps(entry)} is not a topic with a name")
+        raise SettingError(SETTING, path, f"{json.dumps(entry)} is not an object with a topic name")
     if unknown := entry.keys() - _KEYS:
         raise SettingError(SETTING, path, f"topic {entry['name']!r}: unknown key {min(unknown)!r}")
     if problem := topic_name_problem(entry["name"]):
@@ -49,12 +49,12 @@ def _topic(entry: Any, path: str) -> NewTopic:
 def _number(entry: dict[str, Any], key: str, path: str) -> int:
     value = entry.get(key, USE_BROKER_DEFAULT)
     if isinstance(value, bool) or not isinstance(value, int) or (value < 1 and value != USE_BROKER_DEFAULT):
-        raise SettingError(SETTING, path, f"topic {entry['name']!r}: {key} is not a number above 0")
+        raise SettingError(SETTING, path, f"topic {entry['name']!r}: {key} must be a number above 0")
     return value
 
 
 async def create_missing_topics(cluster: Cluster, topics: Sequence[NewTopic], brokers_wanted: int) -> None:
-    """Waits for the brokers, however long that takes, and creates what is not there."""
+    """Wait, without a time limit, until enough brokers are registered; then create the missing topics."""
     for attempt in count():
         if await _try_to_create(cluster, topics, brokers_wanted):
             return
@@ -77,10 +77,10 @@ async def _try_to_create(cluster: Cluster, topics: Sequence[NewTopic], brokers_w
 
 
 def _is_settled(name: str, outcome: object) -> bool:
-    """Whether trying again would change nothing."""
+    """Return whether another attempt would change nothing."""
     if not isinstance(outcome, KafkaError):
-        log.info("created topic %s, as %s asks for", name, SETTING)
+        log.info("created topic %s of %s", name, SETTING)
         return True
     if outcome.code != ErrorCode.TOPIC_ALREADY_EXISTS and not is_retriable(outcome):
-        log.error("topic %s of %s cannot be created: %s", name, SETTING, outcome)
+        log.error("cannot create topic %s of %s: %s", name, SETTING, outcome)
     return outcome.code == ErrorCode.TOPIC_ALREADY_EXISTS or not is_retriable(outcome)

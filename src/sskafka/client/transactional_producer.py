@@ -1,12 +1,12 @@
-"""A producer whose records count together or not at all.
+"""Transactional producer: the records of a transaction become visible together or not at all.
 
     async with TransactionalProducer(cluster, "orders-1") as producer:
         async with producer.transaction():
             await producer.send("orders", b"value")
             await producer.send_offsets("group", {TopicPartition("input", 0): 42})
 
-A transaction commits when its block ends well and aborts when it does not. `hand_over` gives an open one away: all
-that was sent is delivered, and whoever holds the value can end it with `transactions.end`.
+A transaction commits when its block ends normally and aborts when the block raises. `hand_over` returns an open
+transaction whose records are all delivered; whoever holds it can end it with `transactions.end`.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -37,7 +37,7 @@ class TransactionalProducer(Producer):
         timeout_ms: int = DEFAULT_TIMEOUT_MS,
         randomness: Randomness | None = None,
     ) -> None:
-        """`timeout_ms`: after which the broker aborts a transaction that nobody has ended."""
+        """`timeout_ms`: time after which the coordinator aborts an open transaction."""
         super().__init__(cluster, config, randomness=randomness)
         if not self.config.is_idempotent:
             raise ConfigError("a transactional producer needs enable.idempotence=true and acks=all")
@@ -47,7 +47,7 @@ class TransactionalProducer(Producer):
         self._partitions: set[TopicPartition] = set()
         self._is_open = False
         self._has_begun = False
-        """Whether the coordinator knows of the open transaction."""
+        """Whether the coordinator knows about the open transaction."""
         self._failure: Exception | None = None
         self._is_aborting = False
 
@@ -63,20 +63,20 @@ class TransactionalProducer(Producer):
 
     async def begin(self) -> None:
         if self._is_open:
-            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "a transaction is open already")
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "a transaction is already open")
         if self._current is None:
             self._adopt(await transactions.initialize(self._cluster, self._transactional_id, self._timeout_ms))
         self._is_open = True
 
     async def commit(self) -> None:
-        """Raises what kept a record from being delivered; the transaction is still open then, and must be aborted."""
+        """Commit. If a record was not delivered, raise its error; the transaction is then still open: abort it."""
         await self.flush()
         if self._failure is not None:
             raise self._failure
         await self._end(commit=True)
 
     async def abort_transaction(self) -> None:
-        """What was not sent is forgotten: the futures of such records are cancelled."""
+        """Abort; buffered records that were not sent are dropped and their futures are cancelled."""
         self._opened()
         self._is_aborting = True
         try:
@@ -87,7 +87,7 @@ class TransactionalProducer(Producer):
         had_failed = self._failure is not None
         await self._end(commit=False)
         if had_failed and self._current is not None and not self._current.bumps_epochs:
-            # What became of the failed batches nobody knows: a new epoch begins their numbering anew.
+            # It is unknown whether the broker stored the failed batches: a new epoch restarts their sequences.
             last = self._current
             self._adopt(await transactions.initialize(self._cluster, self._transactional_id, self._timeout_ms, last))
 
@@ -96,7 +96,7 @@ class TransactionalProducer(Producer):
         self._has_begun = True
 
     async def hand_over(self) -> Transaction:
-        """The open transaction, for somebody else to end; this producer has none afterwards and begins anew."""
+        """Return the open transaction for another process to end. This producer then has none and starts a new one."""
         await self.flush()
         if self._failure is not None:
             raise self._failure
@@ -126,7 +126,7 @@ class TransactionalProducer(Producer):
         self._partitions.clear()
         self._failure = None
 
-    # What the producer of plain records asks
+    # Overrides of the idempotent producer
 
     async def _prepare(self, partition: TopicPartition) -> None:
         transaction = self._opened()
@@ -145,5 +145,5 @@ class TransactionalProducer(Producer):
         return not self._is_aborting and super()._may_retry(batch, error, now_ms)
 
     def _settle_sequence(self, batch: OutgoingBatch, error: Exception) -> None:
-        """The numbering stays: nothing more is sent in this transaction, and its end begins a new one."""
+        """Keep the sequences: nothing more is sent in this transaction, and its end starts a new epoch."""
         self._failure = self._failure or error

@@ -1,11 +1,10 @@
-"""What a client asks the coordinator of transactions. Nothing here holds state: a transaction is a value that can be
-handed to another process, which ends it.
+"""Requests to the transaction coordinator. Keeps no state: a transaction is a value, which another process may end.
 
-    first version    partitions are added by the producer (AddPartitionsToTxn), the epoch stays
-    second version   leaders add partitions as they are written to, every end begins a new epoch; used where the cluster
-                     has finalized transaction.version 2
+    first version    the producer adds partitions (AddPartitionsToTxn); the producer epoch stays the same
+    second version   leaders add partitions when they are written to, and the end of each transaction bumps the producer
+                     epoch (KIP-890); used if the cluster has finalized transaction.version 2
 
-Every question is asked again until it is settled. An end that is repeated is answered as it was before.
+Every request is retried until its outcome is known. A repeated EndTxn gets the same response as the first one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,18 +43,18 @@ R = TypeVar("R", bound=Message)
 FEATURE = "transaction.version"
 FIRST_VERSION = 0
 SECOND_VERSION = 2
-ADD_PARTITIONS_VERSION_MAX = 3  # later ones are for brokers
+ADD_PARTITIONS_VERSION_MAX = 3  # later versions are for brokers
 FIRST_END_VERSION_MAX = 4
 FIRST_OFFSETS_VERSION_MAX = 4
 FIRST_PRODUCE_VERSION_MAX = 11
 TWO_PHASE_FROM = 6
-"""The version of InitProducerId that knows two-phase commits."""
+"""First version of InitProducerId with two-phase commit (KIP-939)."""
 NO_TIMEOUT_MS = 2**31 - 1
-"""What coordinators say of transactions that do not time out."""
+"""Timeout that coordinators report for transactions that do not time out."""
 
 
 class Transaction(NamedTuple):
-    """All that it takes to write in a transaction, or to end it from elsewhere."""
+    """Everything needed to write to a transaction, or to end it from another process."""
 
     transactional_id: str
     producer_id: int
@@ -72,11 +71,11 @@ class ListedTransaction(NamedTuple):
     producer_id: int
     state: str
     coordinator: int
-    """The broker that looks after it."""
+    """Node id of the transaction's coordinator."""
 
 
 async def version_of(cluster: Cluster) -> int:
-    """The version of transactions that the cluster has agreed on."""
+    """Return the transaction version that the cluster has finalized: FIRST_VERSION or SECOND_VERSION."""
     features = (await cluster.any_connection()).features
     return SECOND_VERSION if features.get(FEATURE, 0) >= SECOND_VERSION else FIRST_VERSION
 
@@ -89,11 +88,11 @@ async def initialize(
     *,
     two_phase: bool = False,
 ) -> Transaction:
-    """Takes the id over: an open transaction of it is aborted, whoever had it before is fenced.
+    """Initialize the transactional id: abort its open transaction and fence its previous producer.
 
-    With `last` it is taken over from that holder alone: PRODUCER_FENCED says that somebody else has it by now.
-    With `two_phase` its transactions do not time out (KIP-939). TRANSACTIONAL_ID_AUTHORIZATION_FAILED says that brokers
-    do not allow that; UnsupportedApiError, that they do not know it."""
+    With `last`, succeed only if `last` is still the current producer; otherwise raise PRODUCER_FENCED.
+    With `two_phase`, transactions of the id do not time out (KIP-939). Raise TRANSACTIONAL_ID_AUTHORIZATION_FAILED if
+    the brokers do not allow two-phase commit, and UnsupportedApiError if they do not support it."""
     request = InitProducerIdRequest(
         transactional_id,
         timeout_ms,
@@ -130,7 +129,7 @@ async def add_partitions(cluster: Cluster, transaction: Transaction, partitions:
         results = [item for topic in response.results_by_topic_v3_and_below for item in topic.results_by_partition]
         codes = {item.partition_error_code for item in results} - {ErrorCode.OPERATION_NOT_ATTEMPTED}
         for code in sorted(codes):
-            raise_for(code, f"partitions of the transaction of {name!r}")
+            raise_for(code, f"adding partitions to the transaction of {name!r}")
 
     await cluster.retrying(attempt)
 
@@ -138,7 +137,7 @@ async def add_partitions(cluster: Cluster, transaction: Transaction, partitions:
 async def commit_offsets(
     cluster: Cluster, transaction: Transaction, group_id: str, offsets: Mapping[TopicPartition, int]
 ) -> None:
-    """Offsets of a group that count once the transaction commits."""
+    """Commit offsets of a group as part of the transaction; they become effective when it commits."""
     if not transaction.bumps_epochs:
         await _add_group(cluster, transaction, group_id)
     topics = [
@@ -157,7 +156,7 @@ async def commit_offsets(
         response = await connection.request(request, TxnOffsetCommitResponse, version=version)
         for topic in response.topics:
             for answer in topic.partitions:
-                raise_for(answer.error_code, f"the offset of {topic.name}-{answer.partition_index}")
+                raise_for(answer.error_code, f"offset of {topic.name}-{answer.partition_index}")
 
     await cluster.retrying(attempt)
 
@@ -168,22 +167,22 @@ async def _add_group(cluster: Cluster, transaction: Transaction, group_id: str) 
 
     async def attempt() -> None:
         response = await _ask(cluster, name, request, AddOffsetsToTxnResponse)
-        raise_for(response.error_code, f"the group {group_id!r} in the transaction of {name!r}")
+        raise_for(response.error_code, f"adding group {group_id!r} to the transaction of {name!r}")
 
     await cluster.retrying(attempt)
 
 
 async def end(cluster: Cluster, transaction: Transaction, *, commit: bool) -> Transaction:
-    """Commits or aborts, whoever began it; gives the identity with which the producer goes on.
+    """Commit or abort a transaction, which any producer may have started; return the identity for the next one.
 
-    INVALID_TXN_STATE, PRODUCER_FENCED and INVALID_PRODUCER_EPOCH say that it was ended before, and not like this."""
+    INVALID_TXN_STATE, PRODUCER_FENCED and INVALID_PRODUCER_EPOCH mean that it already ended, with another result."""
     name, producer_id, producer_epoch, _ = transaction
     request = EndTxnRequest(name, producer_id, producer_epoch, commit)
     newest = None if transaction.bumps_epochs else FIRST_END_VERSION_MAX
 
     async def attempt() -> Transaction:
         response = await _ask(cluster, name, request, EndTxnResponse, newest)
-        raise_for(response.error_code, f"the end of the transaction of {name!r}")
+        raise_for(response.error_code, f"ending the transaction of {name!r}")
         if not transaction.bumps_epochs:
             return transaction
         return transaction._replace(producer_id=response.producer_id, producer_epoch=response.producer_epoch)
@@ -196,16 +195,16 @@ async def describe(cluster: Cluster, transactional_id: str) -> TransactionState:
         request = DescribeTransactionsRequest([transactional_id])
         response = await _ask(cluster, transactional_id, request, DescribeTransactionsResponse)
         (state,) = response.transaction_states
-        raise_for(state.error_code, f"the transactional id {transactional_id!r}")
+        raise_for(state.error_code, f"transactional id {transactional_id!r}")
         return state
 
     return await cluster.retrying(attempt)
 
 
 async def list_transactions(cluster: Cluster, states: Iterable[str] = ()) -> list[ListedTransaction]:
-    """Those that every broker coordinates; in one of the states, or all.
+    """List the transactions of all brokers that are in one of `states` (empty: any state).
 
-    When a broker goes away meanwhile all are asked again: others look after its transactions by then."""
+    If a broker fails meanwhile, all brokers are asked again, because others now coordinate its transactions."""
     wanted = list(states)
 
     async def attempt() -> list[ListedTransaction]:
@@ -218,7 +217,7 @@ async def list_transactions(cluster: Cluster, states: Iterable[str] = ()) -> lis
 async def _listed_by(cluster: Cluster, node_id: int, states: list[str]) -> list[ListedTransaction]:
     connection = await cluster.connection_to(node_id)
     response = await connection.request(ListTransactionsRequest(state_filters=states), ListTransactionsResponse)
-    raise_for(response.error_code, f"the transactions of broker {node_id}")
+    raise_for(response.error_code, f"transactions of broker {node_id}")
     return [
         ListedTransaction(item.transactional_id, item.producer_id, item.transaction_state, node_id)
         for item in response.transaction_states

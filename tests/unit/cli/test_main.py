@@ -120,7 +120,7 @@ def test_pairs() -> None:
         (["-X", "request.timeout.ms=soon"], "request.timeout.ms='soon': expected a whole number"),
         (["-X", "linger.ms=soon"], "linger.ms='soon': expected a whole number"),
         (["-b", "nowhere:port"], "bootstrap server 'nowhere:port' is not host:port"),
-        (["-b", ","], "no bootstrap server was given"),
+        (["-b", ","], "no bootstrap server is set"),
     ],
 )
 def test_options_that_make_no_sense_are_wrong_usage(options: list[str], complaint: str) -> None:

@@ -155,9 +155,9 @@ def test_the_newest_version_that_both_know_is_used() -> None:
             connection = await connect(broker.address)
             assert connection.version_for(FetchRequest) == 7
             assert connection.version_for(FetchRequest, at_most=5) == 5
-            with pytest.raises(UnsupportedApiError, match="has Metadata 99-100, this client 0-13"):
+            with pytest.raises(UnsupportedApiError, match="supports Metadata 99-100, this client 0-13"):
                 connection.version_for(MetadataRequest)
-            with pytest.raises(UnsupportedApiError, match="does not have the API InitProducerId"):
+            with pytest.raises(UnsupportedApiError, match="does not support the API InitProducerId"):
                 connection.version_for(InitProducerIdRequest)
             await connection.close()
 
@@ -184,9 +184,9 @@ def test_large_answers_arrive_whole() -> None:
 @pytest.mark.parametrize(
     ("frame", "words"),
     [
-        (b"\x00\x00\x00\x04\x00\x00\x00\x63", "answered request 99"),
+        (b"\x00\x00\x00\x04\x00\x00\x00\x63", "unknown correlation id 99"),
         (b"\x00\x00\x00\x02ab", "no correlation id"),
-        (b"\xff\xff\xff\xff", "-1 bytes was announced"),
+        (b"\xff\xff\xff\xff", "invalid frame size -1"),
     ],
 )
 def test_rubbish_from_the_broker_ends_the_connection(frame: bytes, words: str) -> None:
@@ -205,7 +205,7 @@ def test_an_answer_that_cannot_be_read_is_a_protocol_error() -> None:
         short = b"\x00\x00\x00\x06\x00\x00\x00\x02\x00\x00"
         async with FakeBroker({MetadataRequest: lambda request, version: short}) as broker:
             connection = await connect(broker.address)
-            with pytest.raises(ProtocolError, match="cannot be read"):
+            with pytest.raises(ProtocolError, match="cannot decode the response"):
                 await connection.request(MetadataRequest(), MetadataResponse)
             assert not connection.is_open
 

@@ -177,7 +177,7 @@ def test_an_offset_out_of_range_is_raised_or_reset() -> None:
     def leader() -> Leader:
         return Leader(records=batch(5, b"first"), start=5, end=6)
 
-    with pytest.raises(NoOffsetForPartitionError, match="t-0 has no offset 0"):
+    with pytest.raises(NoOffsetForPartitionError, match="offset 0 of t-0 is out of range"):
         run(leader(), read_from_0)
     assert run(leader(), read_from_0, ConsumerConfig(auto_offset_reset="earliest")) == [b"first"]
 
@@ -371,7 +371,7 @@ def test_a_replica_that_lacks_the_offset_sends_the_reader_to_the_leader() -> Non
 
 
 def test_a_replica_that_says_nothing_is_left_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetcher, "REPLICA_PATIENCE_MS", 50)
+    monkeypatch.setattr(fetcher, "REPLICA_TIMEOUT_MS", 50)
     leader = Leader(records=batch(0, b"a"), end=1)
     asked: list[FetchRequest] = []
 

@@ -16,8 +16,8 @@ def test_topics_with_and_without_numbers() -> None:
     [
         ("{", "not JSON"),
         ("{}", "not a list"),
-        ('["orders"]', "not a topic"),
-        ('[{"partitions": 3}]', "not a topic with a name"),
+        ('["orders"]', "not an object"),
+        ('[{"partitions": 3}]', "not an object with a topic name"),
         ('[{"name": "a b"}]', "a b"),
         ('[{"name": "t", "partitions": 0}]', "partitions"),
         ('[{"name": "t", "partitions": true}]', "partitions"),

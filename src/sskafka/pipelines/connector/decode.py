@@ -70,7 +70,7 @@ def read_batches(
             raise CorruptBatchError(
                 f"{wanted.partition}: the batch at offset {header.base_offset} has a wrong checksum"
             )
-        if not (hidden.hides(buffer, position, header) or header.is_control):
+        if not (hidden.is_aborted(buffer, position, header) or header.is_control):
             payload = memoryview(buffer)[position + HEADER_BYTES : position + header.size_bytes]
             batches.append(DataBatch(header, payload))
         next_offset = header.next_offset
