@@ -72,6 +72,16 @@ def test_only_one_partition_may_exceed_the_limits(connection: Connection, topic:
     assert [len(values_in(p)) for p in partitions] == [1, 0, 0]
 
 
+def test_partitions_that_do_not_exist_come_last(connection: Connection, three_batches: str) -> None:
+    topics = [
+        FetchTopic("none", partitions=[FetchPartition(0)]),
+        FetchTopic(three_batches, partitions=[FetchPartition(7), FetchPartition(0, partition_max_bytes=MAX_BYTES)]),
+    ]
+    response = connection.call(FetchRequest(max_wait_ms=0, max_bytes=MAX_BYTES, topics=topics), version=12)
+    told = [(topic.topic, [part.partition_index for part in topic.partitions]) for topic in response.responses]
+    assert told == [(three_batches, [0]), ("none", [0]), (three_batches, [7])]
+
+
 @pytest.mark.parametrize("version", range(4, 13))
 def test_every_version_with_names(connection: Connection, three_batches: str, version: int) -> None:
     response = connection.call(fetch_request(three_batches, 0, isolation_level=1), version)
@@ -225,6 +235,26 @@ def test_wrong_epochs_and_unknown_sessions(session: Session) -> None:
     session.id += 1_000_003
     session.epoch = 1
     assert session.fetch().error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_requests_refused_as_a_whole_open_no_session(connection: Connection, topic: str) -> None:
+    connection.create_topic(topic)
+    wanted = [FetchTopic(topic, partitions=[FetchPartition(0)])]
+    odd = FetchRequest(session_id=7, session_epoch=0, isolation_level=5, max_wait_ms=0, topics=wanted)
+    refused = connection.call(odd, version=12)
+    assert (refused.error_code, refused.session_id) == (ErrorCode.INVALID_REQUEST, 7)  # that of the request
+
+
+def test_the_zero_topic_id_opens_a_session_for_one_partition_alone(connection: Connection) -> None:
+    def fetch(*partitions: int) -> Any:
+        wanted = [FetchTopic(topic_id=bytes(16), partitions=[FetchPartition(number) for number in partitions])]
+        return connection.call(FetchRequest(session_epoch=0, max_wait_ms=0, topics=wanted), version=14)
+
+    one = fetch(0)
+    assert one.session_id > 0
+    assert one.responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    two = fetch(0, 1)
+    assert (two.error_code, two.session_id, two.responses) == (ErrorCode.INVALID_REQUEST, 0, [])
 
 
 def test_closed_sessions_are_gone(session: Session) -> None:

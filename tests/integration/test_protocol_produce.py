@@ -98,6 +98,8 @@ def test_unknown_topics_partitions_and_acks(connection: Connection, topic: str) 
         assert refusal.error_code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
         assert (refusal.base_offset, refusal.log_append_time_ms, refusal.log_start_offset) == (-1, -1, -1)
     assert connection.produce(topic, batch, acks=5).error_code == ErrorCode.INVALID_REQUIRED_ACKS
+    for no_batch in (b"", batch[:-2], batch + batch):  # looked at before acks
+        assert connection.produce(topic, no_batch, acks=5).error_code == ErrorCode.INVALID_RECORD
     assert values_in(connection.fetch(topic)) == []
 
 

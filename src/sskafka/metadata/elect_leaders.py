@@ -29,7 +29,11 @@ class ElectionType(IntEnum):
 def elect_leaders(
     image: ClusterImage, request: ElectLeadersRequest, settings: Settings
 ) -> Decision[ElectLeadersResponse]:
-    """No topics means all of them; of those, partitions that need no election are left out of the answer."""
+    """No list of topics means all of them; of those, partitions that need no election are left out of the answer.
+
+    An empty list asks for nothing: Apache Kafka does not look at the election type then."""
+    if request.topic_partitions == []:
+        return Decision((), ElectLeadersResponse())
     if request.election_type not in set(ElectionType):
         return Decision((), _refuse_type(request))
     rules = ElectionRules(image, settings)

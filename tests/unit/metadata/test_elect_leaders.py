@@ -58,6 +58,13 @@ def test_unknown_partitions_and_types() -> None:
     assert elect(image, 2).error_code == ErrorCode.INVALID_REQUEST
 
 
+def test_an_empty_list_of_topics_elects_nobody_whatever_the_type() -> None:
+    image = replicated()
+    for kind in (PREFERRED, UNCLEAN, -1, 7):
+        decision = elect_leaders(image, ElectLeadersRequest(kind, []), SETTINGS)
+        assert (list(decision.records), decision.response) == ([], ElectLeadersResponse())
+
+
 def test_all_partitions_without_those_that_need_nothing() -> None:
     image = with_topic(replicated(), "other", 3, 3)
     fence(image, 1)

@@ -107,7 +107,10 @@ def elections(session: Session) -> None:
         elected = session.look("ElectLeaders", version=version, topic_partitions=None, timeout_ms=5000)
         elected.replica_election_results = [one for one in elected.replica_election_results if one.topic == topic]
         session.record("ElectLeaders", version, "all", None, elected)
-    session.ask_each("ElectLeaders", topic_partitions=[], timeout_ms=5000, note="nothing")
+    for kind in (0, 1, -1, 5):
+        session.ask_each(
+            "ElectLeaders", election_type=kind, topic_partitions=[], timeout_ms=5000, note=f"nothing, type {kind}"
+        )
 
 
 def one_broker_reassignments(session: Session) -> None:

@@ -66,6 +66,9 @@ def wrong_targets(session: Session) -> None:
     session.ask_each(
         "Fetch", **fetch_fields(topic, topic_id, {"partition": 0}, {"partition": 0}), note="a partition twice"
     )
+    unknown_first = fetch_fields(session.name("none"), UNKNOWN_ID, {"partition": 0})
+    unknown_first["topics"] += fetch_fields(topic, topic_id, {"partition": 0}, {"partition": 7})["topics"]
+    session.ask_each("Fetch", **unknown_first, note="an unknown topic before a known one")
     session.ask_each("Fetch", max_wait_ms=0, topics=[], note="no topics")
     session.ask_each("Fetch", **fetch_fields(topic, topic_id), note="no partitions")
     for epoch in (-1, 0, 5, -2):
@@ -138,6 +141,31 @@ def sessions(session: Session) -> None:
         only = [{"topic": topic, "topic_id": topic_id, "partitions": [0]}]
         ask("forgets its only partition", single.session_id, 1, forgotten_topics_data=only)
         ask("after it forgot", single.session_id, 2, {"partition": 0})
+
+
+def requests_without_topic(session: Session) -> None:
+    """The zero topic id names no topic. Whether a session is opened shows in the next one's number."""
+    topic, topic_id = filled(session, "no-topic")
+    for version in session.versions("Fetch"):
+        if version < 13:
+            continue
+        for note, partitions in (("one partition", (0,)), ("two partitions", (0, 1)), ("one twice", (0, 0))):
+            wanted = fetch_fields("", bytes(16), *({"partition": number} for number in partitions))
+            session.ask("Fetch", version=version, **wanted, session_epoch=0, note=f"no topic, {note}")
+            wanted = fetch_fields(topic, topic_id, {"partition": 0}, session_epoch=0)
+            session.ask("Fetch", version=version, **wanted, note="opens a session")
+
+
+def refused_sessions(session: Session) -> None:
+    """A request that is refused as a whole opens no session; the answer has the session id of the request."""
+    topic, topic_id = filled(session, "refused")
+    for version in session.versions("Fetch"):
+        if version < 7:
+            continue
+        for number in (0, 1, 7):
+            wanted = fetch_fields(topic, topic_id, {"partition": 0}, session_id=number, session_epoch=0)
+            session.ask("Fetch", version=version, **wanted, isolation_level=5, note=f"isolation 5, session {number}")
+            session.ask("Fetch", version=version, **wanted, note="opens a session")
 
 
 def deleted_topic(session: Session) -> None:

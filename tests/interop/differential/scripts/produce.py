@@ -39,6 +39,13 @@ def bad_requests(session: Session) -> None:
     part = {"index": 0, "records": good}
     for acks in (2, -2, 100):
         session.ask_each("Produce", **produce_fields(topic, topic_id, good, acks=acks), note=f"acks={acks}")
+        for note, data in (("no batch", b""), ("two batches", good + good), ("a cut batch", good[:-2])):
+            session.ask_each("Produce", **produce_fields(topic, topic_id, data, acks=acks), note=f"acks={acks}, {note}")
+        session.ask_each(
+            "Produce",
+            **produce_fields("__consumer_offsets", UNKNOWN_ID, good, acks=acks),
+            note=f"{acks=}, internal",
+        )
     session.ask_each("Produce", **produce_fields(topic, topic_id, good, partition=9), note="unknown partition")
     session.ask_each("Produce", **produce_fields(topic, topic_id, good, partition=-1), note="negative partition")
     session.ask_each("Produce", **produce_fields(session.name("none"), UNKNOWN_ID, good), note="unknown topic")

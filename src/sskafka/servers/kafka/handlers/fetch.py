@@ -9,7 +9,7 @@ differ in how they read (fetch_readers.py).
 
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import METADATA_TOPIC_ID
+from sskafka.model.ids import METADATA_TOPIC_ID, ZERO_UUID
 from sskafka.replication.partition import ParkedFetch, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import Timer, TimerWheel
@@ -26,6 +26,9 @@ from sskafka.wire.leaders import NodeEndpoint
 TOPIC_IDS_FROM = 13
 ENDPOINTS_FROM = 16
 ISOLATION_LEVELS = (0, 1)  # READ_UNCOMMITTED, READ_COMMITTED
+NOT_FOUND = frozenset(
+    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+)
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 Results = list[tuple[Topic, list[FetchedPartition]]]
@@ -65,6 +68,9 @@ class FetchHandler:
         if fetch.isolation_level not in ISOLATION_LEVELS and self._is_any_known(fetch):
             self._sessions.abandon(context)
             return self._refused(fetch, request, ErrorCode.INVALID_REQUEST)
+        if uses_topic_ids and not context.is_incremental and _asks_of_no_topic(fetch):
+            self._sessions.abandon(context)
+            return self._refused(fetch, request, ErrorCode.INVALID_REQUEST)
         reader: Reader
         if fetch.replica_id >= 0:
             reader = FollowerReader(self._replicas, request, fetch, context.follower_session)
@@ -89,14 +95,19 @@ class FetchHandler:
         return any(partition is not None for partition in found)
 
     def _refused(self, fetch: FetchRequestView, request: Request, error: ErrorCode) -> Response:
-        """Refuse the request as a whole; versions that name topics also refuse each partition."""
+        """Refuse the request as a whole and return its session id; versions that name topics refuse each partition."""
         results: Results = []
         if request.version < TOPIC_IDS_FROM:
             results = [
                 (target.topic, [failed(self._replicas, target, KafkaError(error), request.version)])
                 for target in targets_of(fetch)
             ]
-        return encode_fetch_response(request.version, request.correlation_id, 0, error, NO_SESSION, results)
+        return encode_fetch_response(request.version, request.correlation_id, 0, error, fetch.session_id, results)
+
+
+def _asks_of_no_topic(fetch: FetchRequestView) -> bool:
+    """Whether the zero topic id stands for a topic with several partitions: Apache Kafka fails at such requests."""
+    return len({part[0] for topic, parts in fetch.topics if topic == ZERO_UUID for part in parts}) > 1
 
 
 class FetchOperation:
@@ -160,16 +171,20 @@ class FetchOperation:
         return response
 
     def _encode(self, fetched: list[tuple[Target, FetchedPartition]]) -> Response:
+        """The answer. Partitions that do not exist come last, as in Apache Kafka."""
         results: Results = []
+        not_found: Results = []
         for target, result in fetched:
             if not self._context.is_worth_telling(target, result):
                 continue
             self._context.told(target, result)
             self._reader.count(target, result)
-            if results and results[-1][0] == target.topic:
-                results[-1][1].append(result)
+            chosen = not_found if result.error_code and result.error_code in NOT_FOUND else results
+            if chosen and chosen[-1][0] == target.topic:
+                chosen[-1][1].append(result)
             else:
-                results.append((target.topic, [result]))
+                chosen.append((target.topic, [result]))
+        results += not_found
         return encode_fetch_response(
             self._version,
             self._correlation_id,

@@ -209,11 +209,11 @@ class ProduceHandler:
         name = partition.topic_partition.topic
         if not connection.authorizer.allows(connection.principal, Operation.WRITE, ResourceType.TOPIC, name):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        records = _only_batch(records)
+        if acks not in _ACKS:
+            raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}, not 0, 1 or -1")
         if name in INTERNAL_TOPICS and request.client_id != ADMIN_CLIENT_ID:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "coordinators alone write to internal topics")
-        if not records or acks not in _ACKS:
-            raise _objection(acks)
-        _check_is_one_batch(records)
         info = partition.append(records, acks, now_ms)
         counters = partition.counters
         counters.produce_requests += 1
@@ -304,15 +304,9 @@ def _reached(partition: Partition, acks: int) -> int:
     return partition.watermarks.high_watermark if acks == ACKS_ALL else partition.log.ready_offset
 
 
-def _objection(acks: int) -> KafkaError:
-    if acks not in _ACKS:
-        return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}, not 0, 1 or -1")
-    return KafkaError(ErrorCode.INVALID_RECORD, "the partition has no record batch")
-
-
-def _check_is_one_batch(records: memoryview) -> None:
-    """Produce requests carry one batch for each partition, of the present format."""
-    if len(records) < HEADER_BYTES:
+def _only_batch(records: memoryview | None) -> memoryview:
+    """Return the records of a partition; raises KafkaError unless they are one batch of the present format."""
+    if records is None or len(records) < HEADER_BYTES:
         raise KafkaError(ErrorCode.INVALID_RECORD, "the partition has no record batch")
     length, magic = _length_and_magic_at(records, LENGTH_AT)
     if magic != MAGIC:
@@ -323,6 +317,7 @@ def _check_is_one_batch(records: memoryview) -> None:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {length} bytes is shorter than its header")
     if length + LOG_OVERHEAD_BYTES != len(records):
         raise KafkaError(ErrorCode.INVALID_RECORD, "the partition has no complete batch, or more than one")
+    return records
 
 
 def _without(produce: ProduceRequestView, refusals: "Refusals") -> ProduceRequestView:
