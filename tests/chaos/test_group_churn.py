@@ -13,7 +13,7 @@ from group_churn import Churn, producing
 from waiting import wait_until
 from wire_connection import Connection, records_in
 
-from sskafka.coordination.key_partition import partition_of
+from sskafka.coordination.internal_topics import partition_of
 from sskafka.groups import log_records
 from sskafka.model.settings_table.profiles import FAST_FAILOVER
 from sskafka.records.record import Record

@@ -15,7 +15,7 @@ from transaction_wire import RETRIED, WireProducer, wait_for_state
 from waiting import wait_until
 from wire_connection import Connection, values_batch
 
-from sskafka.coordination.key_partition import partition_of
+from sskafka.coordination.internal_topics import partition_of
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.find_coordinator import FindCoordinatorRequest
 from sskafka.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic

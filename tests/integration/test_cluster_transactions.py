@@ -9,7 +9,7 @@ from waiting import wait_until
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.transactions import list_transactions
-from sskafka.coordination.key_partition import partition_of
+from sskafka.coordination.internal_topics import partition_of
 from sskafka.model.settings_table.profiles import FAST_FAILOVER
 from sskafka.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 

@@ -37,7 +37,7 @@ def leaders_do_not_verify(patch: pytest.MonkeyPatch) -> None:
 
 def markers_are_not_resumed(patch: pytest.MonkeyPatch) -> None:
     """The next coordinator knows what was prepared and does nothing about it."""
-    patch.setattr(TransactionMachine, "_resumed", lambda _: [])
+    patch.setattr(TransactionMachine, "_prepared", lambda _: [])
 
 
 def a_replaced_coordinator_turns_producers_away(patch: pytest.MonkeyPatch) -> None:

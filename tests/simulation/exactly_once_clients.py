@@ -14,7 +14,7 @@ from typing import NamedTuple
 from exactly_once_cluster import OFFSETS, ORDERS, PARTITIONS, STATE, Broker, Cluster, Connection, LostError, request_of
 from logs import batch
 
-from sskafka.coordination.key_partition import partition_of
+from sskafka.coordination.internal_topics import partition_of
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest

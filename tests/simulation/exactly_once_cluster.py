@@ -21,9 +21,8 @@ from virtual_loop import LoopClock
 
 from sskafka.coordination.broker_links import BrokerLinks
 from sskafka.coordination.group_coordinator import GroupCoordinator
-from sskafka.coordination.key_partition import partition_of
-from sskafka.coordination.load_counters import LoadCounters
-from sskafka.coordination.loading_turns import LoadingTurns
+from sskafka.coordination.internal_topics import partition_of
+from sskafka.coordination.loading import LoadCounters, LoadingTurns
 from sskafka.coordination.shard import ShardRuntime
 from sskafka.coordination.transaction_service import TransactionPorts, transaction_service
 from sskafka.metadata.delta import MetadataDelta

@@ -25,7 +25,7 @@ from exactly_once_clients import (
 from exactly_once_cluster import BROKERS, OFFSETS, ORDERS, PARTITIONS, STATE, Cluster, Weather
 from virtual_loop import LoopClock, run_virtually
 
-from sskafka.coordination.key_partition import partition_of
+from sskafka.coordination.internal_topics import partition_of
 from sskafka.model.ids import TopicPartition
 from sskafka.records.batch import iter_headers
 from sskafka.records.builder import NewRecord, build_batch
@@ -34,8 +34,7 @@ from sskafka.records.record import decode_records
 from sskafka.storage.log import Log
 from sskafka.storage.transaction_marker import read_marker
 from sskafka.transactions.log_records import encode_key, encode_value
-from sskafka.transactions.metadata import LAST_USABLE_EPOCH, NO_PRODUCER_ID, TransactionMetadata
-from sskafka.transactions.states import TransactionState
+from sskafka.transactions.metadata import LAST_USABLE_EPOCH, NO_PRODUCER_ID, TransactionMetadata, TransactionState
 
 BUSY_S = 1.5
 SETTLE_S = 4.0

@@ -216,11 +216,11 @@ class Cluster:
     def answer(self, member: Member, reply_to: object, response: Response) -> None:
         if not isinstance(reply_to, Call):
             return
-        asker = self.members[reply_to.source]
+        completion = self.members[reply_to.source]
         event = Answered(member.node_id, reply_to.request, response)
-        delivery = lambda: self.receive(asker, event, reply_to.incarnation)  # noqa: E731
-        if not self._transmit(member.node_id, reply_to.source, delivery, asker) and asker.is_up:
-            self._report_failure(asker, member.node_id, reply_to.request)
+        delivery = lambda: self.receive(completion, event, reply_to.incarnation)  # noqa: E731
+        if not self._transmit(member.node_id, reply_to.source, delivery, completion) and completion.is_up:
+            self._report_failure(completion, member.node_id, reply_to.request)
 
     def _transmit(self, source: int, target: int, delivery: Callable[[], None], receiver: Member) -> bool:
         weather, random = self.weather, self.random

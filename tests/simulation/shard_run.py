@@ -17,8 +17,7 @@ from replica_run import Run, run_noted
 from shard_lab import LoopWork, Sums
 
 from sskafka.coordination.coordinator import Coordinator
-from sskafka.coordination.load_counters import LoadCounters
-from sskafka.coordination.loading_turns import LoadingTurns
+from sskafka.coordination.loading import LoadCounters, LoadingTurns
 from sskafka.coordination.shard import Shard, ShardRuntime, ShardState
 from sskafka.replication.timer_wheel import TimerWheel
 
@@ -72,7 +71,7 @@ class ShardRun(Run):
             self.answered[key].add(total)
 
         asked = Told(told)
-        shard.write(lambda machine, _: machine.add(key, 1, asked), asked)
+        shard.write(lambda machine, _: machine.add(key, 1), asked)
 
     def _read(self, shard: Shard[Sums], key: str) -> None:
         """A leader that was deposed without knowing it may say old things; it is not asked."""

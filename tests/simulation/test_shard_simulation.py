@@ -12,9 +12,8 @@ import pytest
 from seeds import name_of, seed_groups
 from shard_run import run_seed
 
-from sskafka.coordination import shard as shard_module
 from sskafka.coordination.shard import Shard, ShardState
-from sskafka.model.coordination import Asker
+from sskafka.model.coordination import Completion
 
 
 @pytest.mark.parametrize("seeds", seed_groups("SHARD_", 10, 5), ids=name_of)
@@ -34,11 +33,11 @@ def test_runs_are_not_idle() -> None:
 
 
 def answers_before_it_is_committed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Shard, "_tell_at", lambda shard, end_offset, answers: shard_module._tell(answers))
+    patch.setattr(Shard, "_complete_at", lambda shard, end_offset, effects: shard._complete(effects))
 
 
 def serves_before_it_has_loaded(patch: pytest.MonkeyPatch) -> None:
-    def refused(shard: Shard[object], asker: Asker) -> bool:  # type: ignore[type-var]
+    def refused(shard: Shard[object], completion: Completion) -> bool:  # type: ignore[type-var]
         shard.state = ShardState.ACTIVE
         return False
 

@@ -1,18 +1,18 @@
 """Bugs that transactions of other brokers have had, to be switched on one at a time."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from transaction_parts import Coordinator
 
-from sskafka.coordination.askers import NOBODY
-from sskafka.model.coordination import Answer
+from sskafka.model.coordination import Decision
 from sskafka.storage.producer_state import ProducerState
 from sskafka.storage.transaction_verification import Verifications
-from sskafka.transactions import ending, machine
-from sskafka.transactions.ending import Ending
-from sskafka.transactions.machine import Prepared, TransactionMachine
-from sskafka.transactions.metadata import TransactionMetadata
-from sskafka.transactions.verdict import Verdict
+from sskafka.transactions import end_txn, machine
+from sskafka.transactions.end_txn import EndTxn
+from sskafka.transactions.machine import SendMarkers, TransactionMachine
+from sskafka.transactions.metadata import TransactionMetadata, Verdict
 
 Bug = Callable[[pytest.MonkeyPatch], None]
 
@@ -24,33 +24,35 @@ def the_end_leaves_a_verification_standing(patch: pytest.MonkeyPatch) -> None:
 
 def markers_are_not_resumed(patch: pytest.MonkeyPatch) -> None:
     """The next coordinator knows what was prepared and does nothing about it."""
-    patch.setattr(TransactionMachine, "_resumed", lambda _: [])
+    patch.setattr(TransactionMachine, "_prepared", lambda _: [])
 
 
 def markers_go_out_before_the_outcome_is_committed(patch: pytest.MonkeyPatch) -> None:
-    def begin(self: TransactionMachine, transaction: TransactionMetadata) -> Answer:
-        prepared = Prepared(transaction, self.coordinator_epoch)
-        self._under_way[transaction.transactional_id] = prepared
-        self.on_prepared(self, prepared)
-        return Answer(NOBODY, None)
+    take = Coordinator.take
 
-    patch.setattr(TransactionMachine, "_begin_markers", begin)
+    def early(coordinator: Coordinator, machine: TransactionMachine, decision: Decision, *rest: Any) -> None:
+        markers = [effect for effect in decision.effects if isinstance(effect, SendMarkers)]
+        take(coordinator, machine, decision, *rest)
+        for effect in markers:
+            coordinator.perform(effect)
+
+    patch.setattr(Coordinator, "take", early)
 
 
 def ends_keep_the_epoch(patch: pytest.MonkeyPatch) -> None:
     """The second version, carried out as the first: a delayed end ends the next transaction."""
-    patch.setattr(ending, "BUMPING_VERSION", 99)
+    patch.setattr(end_txn, "BUMPING_VERSION", 99)
 
 
 def the_end_of_an_old_epoch_is_accepted(patch: pytest.MonkeyPatch) -> None:
-    decide = ending.decide
+    decide = end_txn.decide
 
-    def anybody(known: TransactionMetadata | None, asked: Ending, spare_id: int | None, now_ms: int) -> Verdict:
+    def anybody(known: TransactionMetadata | None, asked: EndTxn, spare_id: int | None, now_ms: int) -> Verdict:
         if known is not None:
             asked = asked._replace(producer=known.identity)
         return decide(known, asked, spare_id, now_ms)
 
-    patch.setattr(ending, "decide", anybody)
+    patch.setattr(end_txn, "decide", anybody)
 
 
 def a_late_marker_ends_the_next_transaction(patch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from logs import NOW_MS, batch, marker, reopen
 from simulated_disk import SimulatedDisk
 from virtual_time import VirtualTime
 
-from sskafka.model.coordination import Answer, Decision, StateRecord
+from sskafka.model.coordination import PARKED, Decision, Respond, StateRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.storage.errors import (
@@ -18,7 +18,7 @@ from sskafka.storage.errors import (
     OutOfOrderSequenceError,
     TransactionCoordinatorFencedError,
 )
-from sskafka.transactions.machine import Prepared, TransactionLimits, TransactionMachine
+from sskafka.transactions.machine import SendMarkers, TransactionLimits, TransactionMachine
 from sskafka.transactions.metadata import ProducerIdentity
 
 LIMITS = TransactionLimits(timeout_max_ms=60_000, expiration_ms=10**9, sweep_interval_ms=200, expiry_interval_ms=10**9)
@@ -70,7 +70,8 @@ class Coordinator:
         self._random = random
         self._log: list[StateRecord] = []
         self._committed = 0
-        self._waiting: list[tuple[int, Answer]] = []
+        self._waiting: list[tuple[int, object]] = []
+        self._sending: dict[str, SendMarkers] = {}
         self.partitions: dict[TopicPartition, Leader] = {}
         self.epoch = 0
         self.next_id = 0
@@ -78,9 +79,12 @@ class Coordinator:
         self._load()
 
     def _load(self) -> None:
-        self.machine = TransactionMachine(self.epoch, Timers(self._time, self), LIMITS, lambda: 2, self._send_markers)
+        self.machine = TransactionMachine(self.epoch, Timers(self._time, self), LIMITS, lambda: 2)
+        self._sending.clear()
         for record in self._log:
-            self.machine.replay(record, None)
+            decoded = self.machine.decode(record)
+            assert decoded is not None
+            self.machine.replay(decoded, None)
         self.take(self.machine, self.machine.start(self._time.now_ms()))
 
     def crash(self, only: TransactionMachine | None = None) -> None:
@@ -90,20 +94,26 @@ class Coordinator:
         self.machine.stop()
         waiting, self._waiting = self._waiting, []
         del self._log[self._random.randint(self._committed, len(self._log)) :]
-        for _, answer in waiting:
-            answer.asker.refuse(ErrorCode.NOT_COORDINATOR)
+        for _, effect in waiting:
+            if isinstance(effect, Respond):
+                effect.completion.refuse(ErrorCode.NOT_COORDINATOR)
         self.epoch += 1
         self.crashes += 1
         self._load()
 
-    def ask(self, operation: Callable[[TransactionMachine, Any, int], Decision], reply: Reply) -> None:
-        self.take(self.machine, operation(self.machine, Told(reply), self._time.now_ms()))
+    def ask(self, operation: Callable[[TransactionMachine, int], Decision[Any, Any]], reply: Reply) -> None:
+        self.take(self.machine, operation(self.machine, self._time.now_ms()), reply)
 
-    def take(self, machine: TransactionMachine, decision: Decision) -> None:
+    def take(self, machine: TransactionMachine, decision: Decision[Any, Any], reply: Reply | None = None) -> None:
         if machine is not self.machine:
             return
-        self._log += decision.records
-        self._waiting += [(len(self._log), answer) for answer in decision.answers]
+        for record in decision.records:
+            self._log.append(machine.encode(record))
+            machine.replay(record, None)
+        effects = list(decision.effects)
+        if reply is not None and decision.answer is not PARKED:
+            effects.insert(0, Respond(Told(reply), decision.answer))
+        self._waiting += [(len(self._log), effect) for effect in effects]
         end, is_slow = len(self._log), self._random.random() < 0.2
         delay_s = self._random.uniform(0, 0.6 if is_slow else 0.02)
         self._time.call_later(delay_s, lambda: self._commit(machine, end))
@@ -114,10 +124,18 @@ class Coordinator:
         if machine is not self.machine:
             return
         self._committed = max(self._committed, end)
-        ready = [answer for offset, answer in self._waiting if offset <= self._committed]
+        ready = [effect for offset, effect in self._waiting if offset <= self._committed]
         self._waiting = [item for item in self._waiting if item[0] > self._committed]
-        for asker, response in ready:
-            asker.answer(response)
+        for effect in ready:
+            self.perform(effect)
+
+    def perform(self, effect: object) -> None:
+        match effect:
+            case Respond(completion, response):
+                completion.answer(response)
+            case SendMarkers() if self._sending.get(effect.transaction.transactional_id) != effect:
+                self._sending[effect.transaction.transactional_id] = effect
+                self._send_markers(self.machine, effect)
 
     def new_producer_id(self) -> int:
         self.next_id += 1
@@ -125,7 +143,7 @@ class Coordinator:
 
     # -- markers
 
-    def _send_markers(self, machine: TransactionMachine, prepared: Prepared) -> None:
+    def _send_markers(self, machine: TransactionMachine, prepared: SendMarkers) -> None:
         waiting = set(prepared.transaction.partitions)
         if not waiting:
             self.take(machine, machine.complete(prepared, self._time.now_ms()))
@@ -133,17 +151,17 @@ class Coordinator:
             self._send_marker(machine, prepared, target, waiting)
 
     def _send_marker(
-        self, machine: TransactionMachine, prepared: Prepared, target: TopicPartition, waiting: set[TopicPartition]
+        self, machine: TransactionMachine, prepared: SendMarkers, target: TopicPartition, waiting: set[TopicPartition]
     ) -> None:
         def written(error: ErrorCode) -> None:
             if error is ErrorCode.TRANSACTION_COORDINATOR_FENCED:
                 return
             waiting.discard(target)
-            if not waiting and machine.is_in_charge:
+            if not waiting and machine is self.machine:
                 self.take(machine, machine.complete(prepared, self._time.now_ms()))
 
         def again() -> None:
-            if target in waiting and machine.is_in_charge:
+            if target in waiting and machine is self.machine:
                 self._send_marker(machine, prepared, target, waiting)
 
         leader = self.partitions[target]
@@ -185,13 +203,12 @@ class Leader:
         self._network.send(lambda answer: self._verify(transactional_id, producer, adds, answer), verified)
 
     def _verify(self, transactional_id: str, producer: ProducerIdentity, adds: bool, answer: Reply) -> None:
-        def enrol(machine: TransactionMachine, told: Any, now_ms: int) -> Decision:
+        def verify(machine: TransactionMachine, now_ms: int) -> Decision[Any, Any]:
             if adds:
-                return machine.enrol(transactional_id, producer, [self.name], 2, told, now_ms)
-            error = machine.verify(transactional_id, producer, [self.name])[self.name]
-            return Decision(answers=[Answer(told, error)])
+                return machine.add_partitions(transactional_id, producer, [self.name], 2, now_ms)
+            return Decision(answer=machine.verify(transactional_id, producer, [self.name])[self.name])
 
-        self._coordinator.ask(enrol, lambda heard: answer(getattr(heard, "error", heard)))
+        self._coordinator.ask(verify, lambda heard: answer(getattr(heard, "error", heard)))
 
     def _append(self, producer: ProducerIdentity, sequence: int, value: bytes) -> ErrorCode:
         written = batch(
@@ -203,7 +220,7 @@ class Leader:
         )
         return self._attempt(lambda: self.log.append_as_leader(written, 0, NOW_MS))
 
-    def end(self, prepared: Prepared, reply: Reply) -> None:
+    def end(self, prepared: SendMarkers, reply: Reply) -> None:
         producer_id, epoch = prepared.transaction.identity
         ending = marker(producer_id, epoch, commit=prepared.is_commit, coordinator_epoch=prepared.coordinator_epoch)
 
@@ -227,7 +244,7 @@ class Timers:
         self._time = time
         self._coordinator = coordinator
 
-    def schedule(self, key: Hashable, delay_ms: int, due: Callable[[int], Decision]) -> None:
+    def schedule(self, key: Hashable, delay_ms: int, due: Callable[[int], Decision[Any, None]]) -> None:
         machine = getattr(due, "__self__", None)
 
         def fire() -> None:

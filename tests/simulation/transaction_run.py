@@ -24,8 +24,8 @@ from sskafka.records.control import ControlType, EndTransactionMarker
 from sskafka.records.record import decode_records
 from sskafka.storage.log import Log
 from sskafka.storage.transaction_marker import read_marker
-from sskafka.transactions.ending import Ending
-from sskafka.transactions.initialization import Initialization
+from sskafka.transactions.end_txn import EndTxn
+from sskafka.transactions.init_producer_id import InitProducerId
 from sskafka.transactions.machine import TransactionMachine
 from sskafka.transactions.metadata import ProducerIdentity
 
@@ -149,11 +149,11 @@ class Producer:
 
     def _initialize(self, last: ProducerIdentity | None) -> None:
         run = self._run
-        asked = Initialization(self._id, TIMEOUT_MS, last or ProducerIdentity(-1, -1))
+        asked = InitProducerId(self._id, TIMEOUT_MS, last or ProducerIdentity(-1, -1))
 
         def operation(reply: Any) -> None:
-            def decide(machine: TransactionMachine, told: Any, now_ms: int) -> Decision:
-                return machine.initialize(asked, run.coordinator.new_producer_id(), told, now_ms)
+            def decide(machine: TransactionMachine, now_ms: int) -> Decision[Any, Any]:
+                return machine.init_producer_id(asked, run.coordinator.new_producer_id(), now_ms)
 
             run.coordinator.ask(decide, reply)
 
@@ -204,7 +204,7 @@ class Producer:
     def _add(self, partition: TopicPartition, value: bytes) -> None:
         def operation(reply: Any) -> None:
             self._run.coordinator.ask(
-                lambda machine, told, now_ms: machine.enrol(self._id, identity, [partition], 0, told, now_ms), reply
+                lambda machine, now_ms: machine.add_partitions(self._id, identity, [partition], 0, now_ms), reply
             )
 
         def added(verdict: Any) -> None:
@@ -249,11 +249,11 @@ class Producer:
         self._initialize(self._identity)
 
     def _end(self, *, commit: bool, and_then: Callable[[], None] | None = None) -> None:
-        transaction, asked = self._transaction, Ending(self._identity, commit, self._version)
+        transaction, asked = self._transaction, EndTxn(self._identity, commit, self._version)
 
         def operation(reply: Any) -> None:
-            def decide(machine: TransactionMachine, told: Any, now_ms: int) -> Decision:
-                return machine.end(self._id, asked, self._run.coordinator.new_producer_id(), told, now_ms)
+            def decide(machine: TransactionMachine, now_ms: int) -> Decision[Any, Any]:
+                return machine.end_txn(self._id, asked, self._run.coordinator.new_producer_id(), now_ms)
 
             self._run.coordinator.ask(decide, reply)
 

@@ -39,8 +39,8 @@ class ConsumerLab(GroupLab):
     def heartbeat(self, request: ConsumerGroupHeartbeatRequest, version: int = 1) -> Asked:
         client = Client(f"client of {request.member_id}", "/10.0.0.1")
         return self.ask(
-            lambda asker: self.machine.consumer.heartbeat(
-                Heartbeat(request, version, client, asker), self.time.now_ms()
+            lambda completion: self.machine.consumer.heartbeat(
+                Heartbeat(request, version, client, completion), self.time.now_ms()
             )
         )
 

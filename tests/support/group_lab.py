@@ -18,7 +18,7 @@ from sskafka.groups.group import Committer
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.machine import GroupMachine
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
-from sskafka.model.coordination import Asker, Decision, StateRecord, TransactionalProducer
+from sskafka.model.coordination import PARKED, Completion, Decision, StateRecord, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.wire.messages.heartbeat import HeartbeatRequest
@@ -107,22 +107,24 @@ class GroupLab:
 
     # -- what the runtime does
 
-    def take(self, decision: Decision) -> None:
+    def take(self, decision: Decision[Any, Any], asked: Completion | None = None) -> None:
         for record in decision.records:
             self.log.append((record, decision.producer))
             if decision.is_replayed:
                 self.machine.replay(record, decision.producer)
-        for asker, response in decision.answers:
-            asker.answer(response)
+        if asked is not None and decision.answer is not PARKED:
+            asked.answer(decision.answer)
+        for completion, response in decision.effects:
+            completion.answer(response)
 
-    def ask(self, operation: Callable[[Asker], Decision]) -> Asked:
+    def ask(self, operation: Callable[[Completion], Decision]) -> Asked:
         asked = Asked()
         try:
             decision = operation(asked)
         except KafkaError as error:
             asked.refuse(error.code, error.message)
         else:
-            self.take(decision)
+            self.take(decision, asked)
         return asked
 
     def end_transaction(self, producer: TransactionalProducer, is_committed: bool) -> None:
@@ -131,8 +133,8 @@ class GroupLab:
 
     def fail_over(self) -> None:
         self.timers.pending.clear()
-        for asker in self.machine.stop():
-            asker.refuse(ErrorCode.NOT_COORDINATOR)
+        for completion in self.machine.stop():
+            completion.refuse(ErrorCode.NOT_COORDINATOR)
         self._make_machine()
         for first, second in self.log:
             if isinstance(first, StateRecord):
@@ -171,7 +173,9 @@ class GroupLab:
             reason=reason,
         )
         client = Client(client_id, "/127.0.0.1")
-        return self.ask(lambda asker: self.machine.join(Joining(request, version, client, asker), self.time.now_ms()))
+        return self.ask(
+            lambda completion: self.machine.join(Joining(request, version, client, completion), self.time.now_ms())
+        )
 
     def join_fully(self, protocols: Sequence[tuple[str, bytes]] = (("range", b"topics"),), **options: Any) -> Asked:
         """As clients do it: ask for a member id, then join with it."""
@@ -194,15 +198,15 @@ class GroupLab:
             instance_id,
             assignments=[SyncGroupRequestAssignment(name, share) for name, share in (assignments or {}).items()],
         )
-        return self.ask(lambda asker: self.machine.sync(request, asker, self.time.now_ms()))
+        return self.ask(lambda completion: self.machine.sync(request, completion, self.time.now_ms()))
 
     def heartbeat(self, member_id: str, generation: int, instance_id: str | None = None) -> ErrorCode:
         request = HeartbeatRequest(GROUP, generation, member_id, instance_id)
-        return self.ask(lambda asker: self.machine.heartbeat(request, asker, self.time.now_ms())).code
+        return self.ask(lambda completion: self.machine.heartbeat(request, completion, self.time.now_ms())).code
 
     def leave(self, *identities: MemberIdentity) -> Asked:
         request = LeaveGroupRequest(GROUP, members=list(identities))
-        return self.ask(lambda asker: self.machine.leave(request, 5, asker, self.time.now_ms()))
+        return self.ask(lambda completion: self.machine.leave(request, 5, completion, self.time.now_ms()))
 
     # -- offsets
 
@@ -221,9 +225,9 @@ class GroupLab:
         commit = OffsetCommit(TopicPartition(topic, partition), offset, 3, metadata)
         committer = committer._replace(is_transactional=producer is not None)
 
-        def operation(asker: Asker) -> Decision:
+        def operation(completion: Completion) -> Decision:
             now_ms = self.time.now_ms()
-            decision = self.machine.commit_offsets(group_id, committer, [commit], retention_ms, asker, now_ms)
+            decision = self.machine.commit_offsets(group_id, committer, [commit], retention_ms, completion, now_ms)
             decision.producer = producer
             return decision
 

@@ -6,10 +6,9 @@ from typing import Any
 from group_lab import Asked
 from virtual_time import VirtualTime
 
-from sskafka.coordination.load_counters import LoadCounters
-from sskafka.coordination.loading_turns import LoadingTurns
+from sskafka.coordination.loading import LoadCounters, LoadingTurns
 from sskafka.coordination.shard import Place, Shard, ShardRuntime
-from sskafka.model.coordination import Answer, Asker, Decision, StateRecord, TransactionalProducer
+from sskafka.model.coordination import Completion, Decision, StateRecord, TransactionalProducer
 from sskafka.model.errors import ErrorCode
 from sskafka.records.batch import assign_offset, read_header
 from sskafka.replication.errors import NotLeaderError
@@ -107,12 +106,18 @@ class Sums:
         self.place = place
         self.sums: dict[str, int] = {}
         self.pending: dict[int, list[StateRecord]] = {}
-        self.parked: list[Asker] = []
+        self.parked: list[Completion] = []
         self.is_started = False
 
-    def add(self, key: str, number: int, asker: Asker, producer: TransactionalProducer | None = None) -> Decision:
+    def add(self, key: str, number: int, producer: TransactionalProducer | None = None) -> Decision[StateRecord, int]:
         total = self.sums.get(key, 0) + number
-        return Decision([StateRecord(key.encode(), b"%d" % total)], [Answer(asker, total)], producer=producer)
+        return Decision([StateRecord(key.encode(), b"%d" % total)], total, producer=producer)
+
+    def encode(self, record: StateRecord) -> StateRecord:
+        return record
+
+    def decode(self, record: StateRecord) -> StateRecord:
+        return record
 
     def replay(self, record: StateRecord, producer: TransactionalProducer | None) -> None:
         if record.key == b"poison":
@@ -127,11 +132,11 @@ class Sums:
             if is_committed:
                 self.replay(record, None)
 
-    def start(self, now_ms: int) -> Decision:
+    def start(self, now_ms: int) -> Decision[StateRecord, None]:
         self.is_started = True
         return Decision()
 
-    def stop(self) -> list[Asker]:
+    def stop(self) -> list[Completion]:
         return self.parked
 
 
@@ -140,6 +145,7 @@ class ShardLab:
         """`runtime`: further fields of the ShardRuntime."""
         self.time = VirtualTime()
         self.log = MemoryLog()
+        self.performed: list[object] = []
         wheel = TimerWheel(self.time, self.time.call_later)
         work = LoopWork(self.time.call_later)
         self.runtime = ShardRuntime(
@@ -149,7 +155,7 @@ class ShardLab:
 
     def begin(self) -> Shard[Sums]:
         """A shard as another broker would begin it, from the log alone."""
-        self.shard = Shard(7, self.log, Sums, self.runtime)
+        self.shard = Shard(7, self.log, Sums, self.runtime, self.performed.append)
         return self.shard
 
     def load(self) -> Shard[Sums]:
@@ -162,7 +168,7 @@ class ShardLab:
 
     def add(self, key: str, number: int, producer: TransactionalProducer | None = None) -> Asked:
         asked = Asked()
-        self.shard.write(lambda machine, _: machine.add(key, number, asked, producer), asked)
+        self.shard.write(lambda machine, _: machine.add(key, number, producer), asked)
         return asked
 
     def read(self, key: str) -> Asked:

@@ -23,7 +23,7 @@ from sskafka.client import transactions
 from sskafka.client.hanging_transactions import abort_hanging
 from sskafka.client.transactions import ListedTransaction
 from sskafka.model.ids import TopicPartition
-from sskafka.transactions.states import STATE_BY_LABEL
+from sskafka.transactions.metadata import STATE_BY_LABEL
 from sskafka.wire.messages.describe_transactions import TransactionState
 
 TAKE_OVER_TIMEOUT_MS = 60_000

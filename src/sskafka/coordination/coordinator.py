@@ -9,29 +9,37 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
-from sskafka.coordination.key_partition import partition_of
-from sskafka.coordination.shard import Place, Shard, ShardRuntime, ShardState
+from sskafka.coordination.internal_topics import partition_of
+from sskafka.coordination.shard import Operation, Perform, Place, Shard, ShardRuntime, ShardState
 from sskafka.coordination.shard_log import PartitionLog
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.model.coordination import Asker, Decision, StateMachine, TransactionalProducer
+from sskafka.model.coordination import Completion, StateMachine, TransactionalProducer
 from sskafka.model.counters import Sample
 from sskafka.model.errors import ErrorCode
 from sskafka.replication.errors import ReplicationError
 from sskafka.replication.replica_manager import ReplicaManager
 
-M = TypeVar("M", bound=StateMachine)
+M = TypeVar("M", bound=StateMachine[Any])
 
 
 class Coordinator(Generic[M]):
+    """`perform` carries out the effects of decisions, see shard.py."""
+
     def __init__(
-        self, topic: str, replicas: ReplicaManager, make_machine: Callable[[Place], M], runtime: ShardRuntime
+        self,
+        topic: str,
+        replicas: ReplicaManager,
+        make_machine: Callable[[Place], M],
+        runtime: ShardRuntime,
+        perform: Perform | None = None,
     ) -> None:
         self.topic = topic
         self.shards: dict[int, Shard[M]] = {}
         self._replicas = replicas
         self._make_machine = make_machine
         self._runtime = runtime
+        self._perform = perform
         self.on_begun: Callable[[Shard[M]], None] | None = None
         """Hears of every shard that begins to load."""
 
@@ -42,20 +50,20 @@ class Coordinator(Generic[M]):
         count = self._replicas.partition_count(self.topic)
         return partition_of(key, count) if count else None
 
-    def write(self, key: str, operation: Callable[[M, int], Decision], asker: Asker) -> None:
-        shard = self._shard_of(key, asker)
+    def write(self, key: str, operation: Operation[M], completion: Completion) -> None:
+        shard = self._shard_of(key, completion)
         if shard is not None:
-            shard.write(operation, asker)
+            shard.write(operation, completion)
 
-    def change(self, key: str, operation: Callable[[M, int], Decision], asker: Asker) -> None:
-        shard = self._shard_of(key, asker)
+    def change(self, key: str, operation: Operation[M], completion: Completion) -> None:
+        shard = self._shard_of(key, completion)
         if shard is not None:
-            shard.change(operation, asker)
+            shard.change(operation, completion)
 
-    def read(self, key: str, question: Callable[[M, int], Any], asker: Asker) -> None:
-        shard = self._shard_of(key, asker)
+    def read(self, key: str, question: Callable[[M, int], Any], completion: Completion) -> None:
+        shard = self._shard_of(key, completion)
         if shard is not None:
-            shard.read(question, asker)
+            shard.read(question, completion)
 
     def end_transaction(
         self,
@@ -63,12 +71,18 @@ class Coordinator(Generic[M]):
         producer: TransactionalProducer,
         coordinator_epoch: int,
         is_committed: bool,
-        asker: Asker,
+        completion: Completion,
     ) -> None:
         """For a marker that belongs into a partition of this topic."""
-        shard = self._shard(partition, asker)
+        shard = self._shard(partition, completion)
         if shard is not None:
-            shard.end_transaction(producer, coordinator_epoch, is_committed, asker)
+            shard.end_transaction(producer, coordinator_epoch, is_committed, completion)
+
+    def is_in_charge(self, key: str, leader_epoch: int) -> bool:
+        """Whether this broker still coordinates the key, as it did in that leader epoch."""
+        partition = self.partition_of(key)
+        shard = None if partition is None else self.shards.get(partition)
+        return shard is not None and shard.leader_epoch == leader_epoch
 
     def all_shards(self) -> list[Shard[M]]:
         """Loaded or not."""
@@ -88,20 +102,20 @@ class Coordinator(Generic[M]):
     def is_loading(self) -> bool:
         return any(shard.state is ShardState.LOADING for shard in self.shards.values())
 
-    def _shard_of(self, key: str, asker: Asker) -> Shard[M] | None:
+    def _shard_of(self, key: str, completion: Completion) -> Shard[M] | None:
         partition = self.partition_of(key)
         if partition is None:
-            asker.refuse(ErrorCode.NOT_COORDINATOR)
+            completion.refuse(ErrorCode.NOT_COORDINATOR)
             return None
-        return self._shard(partition, asker)
+        return self._shard(partition, completion)
 
-    def _shard(self, partition: int, asker: Asker) -> Shard[M] | None:
+    def _shard(self, partition: int, completion: Completion) -> Shard[M] | None:
         """A partition that this broker is about to lead is as good as one that is being loaded."""
         shard = self.shards.get(partition)
         if shard is None:
             leadership = self._replicas.leadership_of(self.topic, partition)
             is_ours = leadership is not None and leadership.is_led_by(self._replicas.broker_id)
-            asker.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_ours else ErrorCode.NOT_COORDINATOR)
+            completion.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_ours else ErrorCode.NOT_COORDINATOR)
         return shard
 
     # -- what the metadata says
@@ -132,7 +146,9 @@ class Coordinator(Generic[M]):
         except ReplicationError:
             return  # its log directory is offline
         if replica.is_leader:
-            shard = self.shards[partition] = Shard(partition, PartitionLog(replica), self._make_machine, self._runtime)
+            shard = self.shards[partition] = Shard(
+                partition, PartitionLog(replica), self._make_machine, self._runtime, self._perform
+            )
             if self.on_begun is not None:
                 self.on_begun(shard)
 

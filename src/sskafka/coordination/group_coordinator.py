@@ -1,6 +1,6 @@
 """Groups as the servers ask for them: each request goes to the shard that keeps its group.
 
-Answers come through the asker: response messages where the request concerns one group, and what the docstring says
+Answers come through the completion: response messages where the request concerns one group, and what the docstring says
 elsewhere. Nothing here waits.
 """
 
@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from sskafka.coordination.askers import NOBODY
+from sskafka.coordination.completions import NOBODY
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.coordination.shard import Place, Shard, ShardRuntime
@@ -18,6 +18,7 @@ from sskafka.groups.consumer_group import Topic, Topics
 from sskafka.groups.consumer_requests import Heartbeat
 from sskafka.groups.group import Committer, Group
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
+from sskafka.groups.log_records import GroupDecision
 from sskafka.groups.machine import GroupMachine
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
@@ -26,7 +27,7 @@ from sskafka.metadata.delta import ConfigResource, MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import RESOURCE_GROUP
-from sskafka.model.coordination import Answer, Asker, Decision, TransactionalProducer
+from sskafka.model.coordination import Completion, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition, uuid_text
 from sskafka.model.settings import Settings
@@ -115,25 +116,31 @@ class GroupCoordinator:
 
     # -- classic groups
 
-    def join(self, request: JoinGroupRequest, version: int, client: Client, asker: Asker) -> None:
-        joining = Joining(request, version, client, asker)
-        self._change(request.group_id, lambda machine, now_ms: machine.join(joining, now_ms), asker)
+    def join(self, request: JoinGroupRequest, version: int, client: Client, completion: Completion) -> None:
+        joining = Joining(request, version, client, completion)
+        self._change(request.group_id, lambda machine, now_ms: machine.join(joining, now_ms), completion)
 
-    def abandon_join(self, group_id: str, asker: Asker) -> None:
+    def abandon_join(self, group_id: str, completion: Completion) -> None:
         """Whoever asked to join has gone away before there was an answer."""
-        self._write(group_id, lambda machine, now_ms: machine.classic.abandon_join(group_id, asker, now_ms), NOBODY)
+        self._write(
+            group_id, lambda machine, now_ms: machine.classic.abandon_join(group_id, completion, now_ms), NOBODY
+        )
 
-    def sync(self, request: SyncGroupRequest, asker: Asker) -> None:
-        self._change(request.group_id, lambda machine, now_ms: machine.sync(request, asker, now_ms), asker)
+    def sync(self, request: SyncGroupRequest, completion: Completion) -> None:
+        self._change(request.group_id, lambda machine, now_ms: machine.sync(request, completion, now_ms), completion)
 
-    def heartbeat(self, request: HeartbeatRequest, asker: Asker) -> None:
+    def heartbeat(self, request: HeartbeatRequest, completion: Completion) -> None:
         if not request.group_id:
-            asker.refuse(ErrorCode.INVALID_GROUP_ID)
+            completion.refuse(ErrorCode.INVALID_GROUP_ID)
             return
-        self._write(request.group_id, lambda machine, now_ms: machine.heartbeat(request, asker, now_ms), asker)
+        self._write(
+            request.group_id, lambda machine, now_ms: machine.heartbeat(request, completion, now_ms), completion
+        )
 
-    def leave(self, request: LeaveGroupRequest, version: int, asker: Asker) -> None:
-        self._change(request.group_id, lambda machine, now_ms: machine.leave(request, version, asker, now_ms), asker)
+    def leave(self, request: LeaveGroupRequest, version: int, completion: Completion) -> None:
+        self._change(
+            request.group_id, lambda machine, now_ms: machine.leave(request, version, completion, now_ms), completion
+        )
 
     # -- consumer groups
 
@@ -141,7 +148,7 @@ class GroupCoordinator:
         self._write(
             heartbeat.request.group_id,
             lambda machine, now_ms: machine.consumer.heartbeat(heartbeat, now_ms),
-            heartbeat.asker,
+            heartbeat.completion,
         )
 
     @property
@@ -159,28 +166,37 @@ class GroupCoordinator:
     def is_loading(self) -> bool:
         return self.shards.is_loading
 
-    def describe(self, group_id: str, describe: Callable[[str, Group | None], Any], asker: Asker) -> None:
+    def describe(self, group_id: str, describe: Callable[[str, Group | None], Any], completion: Completion) -> None:
         """Answered with what `describe` makes of the group, which is None when there is none of that name."""
-        self._read(group_id, lambda machine, now_ms: describe(group_id, machine.groups.get(group_id)), asker)
+        self._read(group_id, lambda machine, now_ms: describe(group_id, machine.groups.get(group_id)), completion)
 
-    def delete_group(self, group_id: str, asker: Asker) -> None:
+    def delete_group(self, group_id: str, completion: Completion) -> None:
         """Answered with NONE."""
-        self._write(group_id, lambda machine, now_ms: machine.delete_group(group_id, asker), asker)
+        self._write(group_id, lambda machine, now_ms: machine.delete_group(group_id, completion), completion)
 
-    def describe_timeline(self, group_id: str, describe: Callable[[Iterable[GroupEvent]], Any], asker: Asker) -> None:
+    def describe_timeline(
+        self, group_id: str, describe: Callable[[Iterable[GroupEvent]], Any], completion: Completion
+    ) -> None:
         """Answered with what `describe` makes of what happened since the group came to this broker."""
-        self._read(group_id, lambda machine, now_ms: describe(machine.find(group_id).timeline), asker)
+        self._read(group_id, lambda machine, now_ms: describe(machine.find(group_id).timeline), completion)
 
     # -- offsets
 
     def commit_offsets(
-        self, group_id: str, committer: Committer, commits: list[OffsetCommit], retention_ms: int, asker: Asker
+        self,
+        group_id: str,
+        committer: Committer,
+        commits: list[OffsetCommit],
+        retention_ms: int,
+        completion: Completion,
     ) -> None:
         """Answered with the outcomes, in the order of the commits."""
         self._write(
             group_id,
-            lambda machine, now_ms: machine.commit_offsets(group_id, committer, commits, retention_ms, asker, now_ms),
-            asker,
+            lambda machine, now_ms: machine.commit_offsets(
+                group_id, committer, commits, retention_ms, completion, now_ms
+            ),
+            completion,
         )
 
     def commit_offsets_in_transaction(
@@ -189,19 +205,19 @@ class GroupCoordinator:
         committer: Committer,
         commits: list[OffsetCommit],
         producer: TransactionalProducer,
-        asker: Asker,
+        completion: Completion,
     ) -> None:
         """As `commit_offsets`; they count once the marker of the producer's transaction says so."""
 
-        def operation(machine: GroupMachine, now_ms: int) -> Decision:
+        def operation(machine: GroupMachine, now_ms: int) -> GroupDecision:
             partitions = (commit.partition for commit in commits)
             machine.offset_requests.check_committer(
                 group_id, committer._replace(is_transactional=True), partitions, now_ms
             )
             records, outcomes = machine.offset_requests.commit(group_id, commits, -1, now_ms)
-            return Decision(records, [Answer(asker, outcomes)], producer=producer if records else None)
+            return GroupDecision(records, outcomes, producer=producer if records else None)
 
-        self._write(group_id, operation, asker)
+        self._write(group_id, operation, completion)
 
     def end_transaction(
         self,
@@ -209,10 +225,10 @@ class GroupCoordinator:
         producer: TransactionalProducer,
         coordinator_epoch: int,
         is_committed: bool,
-        asker: Asker,
+        completion: Completion,
     ) -> None:
         """A marker for a partition of __consumer_offsets; answered with None once it is committed."""
-        self.shards.end_transaction(partition, producer, coordinator_epoch, is_committed, asker)
+        self.shards.end_transaction(partition, producer, coordinator_epoch, is_committed, completion)
 
     def fetch_offsets(
         self,
@@ -220,7 +236,7 @@ class GroupCoordinator:
         partitions: list[TopicPartition] | None,
         require_stable: bool,
         member: tuple[str | None, int],
-        asker: Asker,
+        completion: Completion,
     ) -> None:
         """Answered with FetchedOffsets; `partitions` None asks for all, `member` is a member's id and epoch."""
 
@@ -230,38 +246,42 @@ class GroupCoordinator:
                 group.check_offset_fetch(*member)
             return machine.offset_requests.fetch(group_id, partitions, require_stable)
 
-        self._read(group_id, question, asker)
+        self._read(group_id, question, completion)
 
-    def delete_offsets(self, group_id: str, partitions: list[TopicPartition], asker: Asker) -> None:
+    def delete_offsets(self, group_id: str, partitions: list[TopicPartition], completion: Completion) -> None:
         """Answered with the outcomes, in the order of the partitions."""
         if not group_id:
-            asker.refuse(ErrorCode.INVALID_GROUP_ID)
+            completion.refuse(ErrorCode.INVALID_GROUP_ID)
             return
 
-        def operation(machine: GroupMachine, now_ms: int) -> Decision:
+        def operation(machine: GroupMachine, now_ms: int) -> GroupDecision:
             group = machine.find(group_id)
             if not group.is_empty and group.protocol_type != CONSUMER_PROTOCOL:
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
             records, outcomes = machine.offset_requests.delete(group, partitions)
-            return Decision(records, [Answer(asker, outcomes)])
+            return GroupDecision(records, outcomes)
 
-        self._write(group_id, operation, asker)
+        self._write(group_id, operation, completion)
 
     # -- the way to the shard
 
-    def _write(self, group_id: str, operation: Callable[[GroupMachine, int], Decision], asker: Asker) -> None:
+    def _write(
+        self, group_id: str, operation: Callable[[GroupMachine, int], GroupDecision], completion: Completion
+    ) -> None:
         """The empty name stands for a group too: some have committed offsets under it for ages."""
-        self.shards.write(group_id, operation, asker)
+        self.shards.write(group_id, operation, completion)
 
-    def _change(self, group_id: str, operation: Callable[[GroupMachine, int], Decision], asker: Asker) -> None:
+    def _change(
+        self, group_id: str, operation: Callable[[GroupMachine, int], GroupDecision], completion: Completion
+    ) -> None:
         """For what moves a classic group on: its members wait until the outcome can be written."""
         if not group_id:
-            asker.refuse(ErrorCode.INVALID_GROUP_ID)
+            completion.refuse(ErrorCode.INVALID_GROUP_ID)
         else:
-            self.shards.change(group_id, operation, asker)
+            self.shards.change(group_id, operation, completion)
 
-    def _read(self, group_id: str, question: Callable[[GroupMachine, int], Any], asker: Asker) -> None:
-        self.shards.read(group_id, question, asker)
+    def _read(self, group_id: str, question: Callable[[GroupMachine, int], Any], completion: Completion) -> None:
+        self.shards.read(group_id, question, completion)
 
 
 def _are_topics_changed(delta: MetadataDelta, before: ClusterImage, image: ClusterImage) -> bool:

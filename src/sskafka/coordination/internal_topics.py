@@ -1,5 +1,6 @@
-"""The topics that coordinators keep their state in: made when somebody first looks for a coordinator.
+"""The topics that coordinators keep their state in, and which of their partitions keeps a key.
 
+They are made when somebody first looks for a coordinator.
 Kafka's defaults want three replicas. A cluster that never had as many brokers would have no coordinator at all, so the
 number is cut to the brokers there are (registered ones, up or not, and the other members of a combined quorum).
 """
@@ -7,6 +8,9 @@ number is cut to the brokers there are (registered ones, up or not, and the othe
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.settings import Settings
 from sskafka.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
+
+_MASK = 0xFFFFFFFF
+_SIGN = 0x80000000
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
@@ -62,3 +66,18 @@ def _replication_factor(wanted: int, settings: Settings, image: ClusterImage) ->
     is_combined = {"broker", "controller"} <= set(settings["process.roles"])
     expected = len(settings.voters) if is_combined else 0
     return max(1, min(wanted, max(len(image.brokers), expected)))
+
+
+def java_hash(text: str) -> int:
+    """String.hashCode: 31 * hash + each UTF-16 unit, in 32 bits."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for at in range(0, len(units), 2):
+        value = (31 * value + (units[at] << 8 | units[at + 1])) & _MASK
+    return value - (1 << 32) if value & _SIGN else value
+
+
+def partition_of(key: str, partition_count: int) -> int:
+    """Kafka takes the absolute value, which for the smallest integer is 0."""
+    value = java_hash(key)
+    return (0 if value == -_SIGN else abs(value)) % partition_count

@@ -1,35 +1,46 @@
-"""One partition of an internal topic that this broker leads, and the machine whose state it keeps.
+"""The runtime of one partition of an internal topic that this broker leads, and the state machine that it keeps there.
 
-    LOADING ──► ACTIVE ──► STOPPED        lost leadership, or the broker stops
+    LOADING ──► ACTIVE ──► STOPPED        leadership is lost, or the broker stops
        ▲          │
        └──────────┘  rolled back: an append failed, so the machine knows things that the log does not
 
-An operation is decided at once on the newest state and its records are replayed at once, so the next operation sees
-them. The records of one turn of the loop share one append. Answers leave when the high watermark has passed what they
-rest on; those that changed nothing wait for the changes before them too, so nobody is told what may yet be lost.
+Decide, replay, append, complete. An operation is decided on the newest state and changes nothing. Its records are
+encoded once and replayed at once, so the next operation sees them. The records of one turn of the event loop share one
+append. Answers leave, and effects happen, when the high watermark has passed the records.
 
-Who comes while the log is loading hears COORDINATOR_LOAD_IN_PROGRESS, who comes when this broker does not lead
-NOT_COORDINATOR; whoever waits when that happens is told so as well.
+What can happen in between, and what is seen then:
 
-While too few replicas are in sync nothing can be written. Requests that would change something hear
-COORDINATOR_NOT_AVAILABLE, and timers wait: rolling back again and again would send everybody away each time.
+    decided, not appended     the next decision builds on it. Nobody outside has heard of it.
+    the append fails          all decisions since the last append are void: their requesters get the error, the machine
+                              is forgotten and the log is loaded again.
+    appended, not committed   later decisions build on it, and their answers wait for it too, even when they have no
+                              records: nobody is told what may yet be lost.
+    not committed in time     requesters get COORDINATOR_NOT_AVAILABLE, effects do not happen, the records stay: they
+                              may still be committed.
+    leadership is lost        requesters get NOT_COORDINATOR. The next leader has the records, or not.
+    a transaction's records   are appended in a batch of their own before they are replayed: the log may refuse them for
+    and markers               the producer's sake, and nothing has to be rolled back then.
+
+Requests get COORDINATOR_LOAD_IN_PROGRESS while the log is loading, and NOT_COORDINATOR when this broker does not lead.
+While too few replicas are in sync nothing can be written: decisions with records are refused with
+COORDINATOR_NOT_AVAILABLE before they are replayed, and timers wait.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sskafka.coordination.askers import NOBODY
-from sskafka.coordination.load_counters import LoadCounters
-from sskafka.coordination.shard_loader import READ_BYTES, ShardLoader
+from sskafka.coordination.completions import NOBODY
+from sskafka.coordination.loading import READ_BYTES, LoadCounters, ShardLoader
 from sskafka.coordination.shard_log import ShardLog
 from sskafka.coordination.shard_timers import Due, ShardTimers
 from sskafka.model.clock import Clock
 from sskafka.model.coordination import (
-    Answer,
-    Asker,
+    PARKED,
+    Completion,
     Decision,
+    Respond,
     StateMachine,
     StateRecord,
     Timers,
@@ -42,12 +53,16 @@ from sskafka.records.compression import Compression
 from sskafka.records.control import ControlType, EndTransactionMarker, control_key
 from sskafka.replication.errors import NotEnoughReplicasError, ReplicationError
 from sskafka.replication.timer_wheel import TimerWheel
-from sskafka.storage.errors import InvalidProducerEpochError, RecordTooLargeError, TransactionCoordinatorFencedError
+from sskafka.storage.errors import InvalidProducerEpochError, TransactionCoordinatorFencedError
 from sskafka.storage.flusher import Background
 
 _log = logging.getLogger(__name__)
 
-M = TypeVar("M", bound=StateMachine)
+M = TypeVar("M", bound=StateMachine[Any])
+Operation = Callable[[M, int], Decision[Any, Any]]
+"""Decides on a machine, given the wall-clock time."""
+Perform = Callable[[object], None]
+"""Carries out an effect of a decision."""
 
 RECORD_OVERHEAD_BYTES = 32
 RETRY_MS = 1_000
@@ -79,7 +94,7 @@ class ShardRuntime(NamedTuple):
     background: Background
     commit_timeout_ms: int
     loading: Background
-    """Where logs are loaded, see loading_turns.py."""
+    """Where logs are loaded, see loading.py."""
     loads: LoadCounters
     linger_ms: int = AS_THEY_COME
     """How long records are gathered before they are appended; 0 appends those of each decision by themselves."""
@@ -89,58 +104,66 @@ class ShardRuntime(NamedTuple):
 
 
 class Shard(Generic[M]):
+    """`perform` carries out the effects of decisions, other than answers, once they are committed."""
+
     machine: M
     state: ShardState
 
     def __init__(
-        self, partition: int, log: ShardLog, make_machine: Callable[[Place], M], runtime: ShardRuntime
+        self,
+        partition: int,
+        log: ShardLog,
+        make_machine: Callable[[Place], M],
+        runtime: ShardRuntime,
+        perform: Perform | None = None,
     ) -> None:
         self.partition = partition
         self.log = log
         self.leader_epoch = log.leader_epoch
         self._make_machine = make_machine
         self._runtime = runtime
+        self._perform = perform
         self._timers = ShardTimers(runtime.wheel, runtime.clock, self._run_timer, self._may_write)
         self._gathered = _Gathered()
         self._end_offset = log.log_end_offset  # of what was appended last
-        self._put_off: list[Callable[[M, int], Decision]] = []
+        self._put_off: list[Operation[M]] = []
         self._is_retry_due = False
         self._load()
 
-    # -- what is asked of it
+    # -- requests
 
-    def write(self, operation: Callable[[M, int], Decision], asker: Asker) -> None:
-        """Run `operation` on the machine; the asker is refused when it raises KafkaError, or cannot be run here."""
+    def write(self, operation: Operation[M], completion: Completion) -> None:
+        """Run `operation`; the completion is refused when it raises KafkaError, or cannot be run here."""
         if self._put_off:
             self._work_off()
-        if self._is_refused(asker):
+        if self._is_refused(completion):
             return
         try:
             decision = operation(self.machine, self._runtime.clock.now_ms())
         except KafkaError as error:
-            asker.refuse(error.code, error.message)
+            completion.refuse(error.code, error.message)
             return
-        except Exception as error:  # the machine may be half changed
-            asker.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
+        except Exception as error:  # what the machine keeps in memory alone may be half changed
+            completion.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
             self._roll_back(error)
             return
         if decision.records and decision.is_replayed and not self.log.is_writable:
-            _refuse(decision.answers, ErrorCode.COORDINATOR_NOT_AVAILABLE)  # nothing has changed yet
+            _refuse(_effects(decision, completion), ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
-            self._take(decision)
+            self._take(decision, completion)
 
-    def change(self, operation: Callable[[M, int], Decision], asker: Asker) -> None:
+    def change(self, operation: Operation[M], completion: Completion) -> None:
         """As `write`, for what changes the machine as it is decided: not tried where it would have to be undone."""
         if self.state is ShardState.ACTIVE and not self._may_write():
-            asker.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            completion.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
-            self.write(operation, asker)
+            self.write(operation, completion)
 
-    def read(self, question: Callable[[M, int], Any], asker: Asker) -> None:
+    def read(self, question: Callable[[M, int], Any], completion: Completion) -> None:
         """As `write`, for what changes nothing."""
-        self.write(lambda machine, now_ms: Decision(answers=[Answer(asker, question(machine, now_ms))]), asker)
+        self.write(lambda machine, now_ms: Decision(answer=question(machine, now_ms)), completion)
 
-    def write_eventually(self, operation: Callable[[M, int], Decision]) -> None:
+    def write_eventually(self, operation: Operation[M]) -> None:
         """As `write`, but once the log is loaded and can be written to, and before anything else that comes then."""
         self._put_off.append(operation)
         self._work_off()
@@ -168,20 +191,16 @@ class Shard(Generic[M]):
         self._work_off()
 
     def end_transaction(
-        self, producer: TransactionalProducer, coordinator_epoch: int, is_committed: bool, asker: Asker
+        self, producer: TransactionalProducer, coordinator_epoch: int, is_committed: bool, completion: Completion
     ) -> None:
-        """Write the marker that ends a transaction; the asker is answered with None."""
-        if self._is_refused(asker):
+        """Write the marker that ends a transaction; answered with None."""
+        if self._is_refused(completion):
             return
         marker = EndTransactionMarker(ControlType.COMMIT if is_committed else ControlType.ABORT, coordinator_epoch)
-        record = NewRecord(control_key(marker.type), marker.value(), timestamp=self._runtime.clock.now_ms())
-        self._append_first(
-            [record],
-            [Answer(asker, None)],
-            producer,
-            lambda: self.machine.replay_end_of_transaction(producer, is_committed),
-            is_marker=True,
-        )
+        record = StateRecord(control_key(marker.type), marker.value())
+        if self._is_appended_alone([record], [Respond(completion, None)], producer, is_marker=True):
+            self.machine.replay_end_of_transaction(producer, is_committed)
+            self._complete_at(self._end_offset, [Respond(completion, None)])
 
     def stop(self) -> None:
         """This broker is no longer in charge: everyone who waits is sent away, no timer goes off any more."""
@@ -192,54 +211,56 @@ class Shard(Generic[M]):
 
     # -- decisions
 
-    def _is_refused(self, asker: Asker) -> bool:
+    def _is_refused(self, completion: Completion) -> bool:
         if self.state is ShardState.ACTIVE and self.log.is_leader:
             return False
         is_loading = self.state is ShardState.LOADING and self.log.is_leader
-        asker.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NOT_COORDINATOR)
+        completion.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NOT_COORDINATOR)
         return True
 
-    def _take(self, decision: Decision) -> None:
+    def _take(self, decision: Decision[Any, Any], completion: Completion = NOBODY) -> None:
+        effects = _effects(decision, completion)
+        encoded = [self.machine.encode(record) for record in decision.records]
         if decision.producer is not None:
-            self._take_transactional(decision, decision.producer)
+            if self._is_appended_alone(encoded, effects, decision.producer):
+                self._replay(decision.records, decision.producer)
+                self._complete_at(self._end_offset, effects)
         elif decision.is_divisible:
-            self._take_in_parts(decision)
-        elif self._gather(decision):
-            if decision.is_replayed:
-                self._replay(decision.records, None)
-            if self._runtime.linger_ms == 0:
-                self.flush()
+            self._take_in_parts(decision, encoded, effects)
+        else:
+            self._take_part(decision.records if decision.is_replayed else (), encoded, effects)
 
-    def _take_in_parts(self, decision: Decision) -> None:
-        parts = list(_parts(decision.records, self.log.batch_bytes_max // 2))
-        for records in parts[:-1]:
-            self._take(Decision(records, is_replayed=decision.is_replayed))
-            if self.state is not ShardState.ACTIVE:
-                _refuse(decision.answers, ErrorCode.NOT_COORDINATOR)
+    def _take_in_parts(
+        self, decision: Decision[Any, Any], encoded: list[StateRecord], effects: Sequence[object]
+    ) -> None:
+        for part in _parts(encoded, self.log.batch_bytes_max // 2):
+            is_last = part.stop >= len(encoded)
+            replayed = decision.records[part] if decision.is_replayed else ()
+            self._take_part(replayed, encoded[part], effects if is_last else ())
+            if not is_last and self.state is not ShardState.ACTIVE:
+                _refuse(effects, ErrorCode.NOT_COORDINATOR)
                 return
-        self._take(Decision(parts[-1], decision.answers, decision.is_replayed))
 
-    def _take_transactional(self, decision: Decision, producer: TransactionalProducer) -> None:
-        """A producer's records stand in a batch of their own, and the log may refuse them for the producer's sake."""
-        records = self._stamped(decision.records)
-        self._append_first(records, decision.answers, producer, lambda: self._replay(decision.records, producer))
-
-    def _gather(self, decision: Decision) -> bool:
-        """False when the decision is void: it can never be written, or what it rests on could not."""
-        if not decision.records and not self._gathered.records:
-            self._tell_at(self._end_offset, decision.answers)
-            return True
-        size_bytes = sum(_size_of(record) for record in decision.records)
-        if decision.is_replayed and HEADER_BYTES + size_bytes > self.log.batch_bytes_max:
-            _refuse(decision.answers, ErrorCode.UNKNOWN_SERVER_ERROR)
-            return False
+    def _take_part(self, records: Sequence[Any], encoded: list[StateRecord], effects: Sequence[object]) -> None:
+        """Gather what is to be appended, and replay it; refused where it can never be written."""
+        if not encoded and not self._gathered.records:
+            self._complete_at(self._end_offset, effects)
+            return
+        size_bytes = _size_of(encoded)
+        if HEADER_BYTES + size_bytes > self.log.batch_bytes_max:
+            _refuse(effects, ErrorCode.UNKNOWN_SERVER_ERROR)
+            if not records:  # the machine has changed already
+                self._roll_back(ValueError(f"a decision of {size_bytes} bytes"))
+            return
         if self._gathered.size_bytes + size_bytes > self.log.batch_bytes_max // 2 and not self._is_flushed():
-            _refuse(decision.answers, ErrorCode.NOT_COORDINATOR)
-            return False
+            _refuse(effects, ErrorCode.NOT_COORDINATOR)  # what the decision rests on could not be written
+            return
         if not self._gathered.records:
             self._flush_later()
-        self._gathered.add(decision, size_bytes)
-        return True
+        self._gathered.add(encoded, effects, size_bytes)
+        self._replay(records, None)
+        if self._runtime.linger_ms == 0:
+            self.flush()
 
     def _flush_later(self) -> None:
         linger_ms = self._runtime.linger_ms
@@ -253,7 +274,7 @@ class Shard(Generic[M]):
         self.flush()
         return self.state is ShardState.ACTIVE
 
-    def _replay(self, records: list[StateRecord], producer: TransactionalProducer | None) -> None:
+    def _replay(self, records: Sequence[Any], producer: TransactionalProducer | None) -> None:
         try:
             for record in records:
                 self.machine.replay(record, producer)
@@ -266,66 +287,74 @@ class Shard(Generic[M]):
         if not gathered.records or self.state is not ShardState.ACTIVE:
             return
         try:
-            self._append(self._stamped(gathered.records), None)
+            self._append(gathered.records, None)
         except Exception as error:  # whatever it is: the machine knows what the log does not
-            _refuse(gathered.answers, refusal_of(error))
+            _refuse(gathered.effects, refusal_of(error))
             self._roll_back(error)
         else:
-            self._tell_at(self._end_offset, gathered.answers)
+            self._complete_at(self._end_offset, gathered.effects)
 
-    def _append_first(
+    def _is_appended_alone(
         self,
-        records: list[NewRecord],
-        answers: list[Answer],
+        encoded: list[StateRecord],
+        effects: Sequence[object],
         producer: TransactionalProducer,
-        replay: Callable[[], None],
         is_marker: bool = False,
-    ) -> None:
-        """Replay only what the log has taken: nothing is to be rolled back when it refuses."""
+    ) -> bool:
+        """Append a batch of a producer's own; False when the log refuses it, of which the requester is told."""
+        if HEADER_BYTES + _size_of(encoded) > self.log.batch_bytes_max:
+            _refuse(effects, ErrorCode.UNKNOWN_SERVER_ERROR)
+            return False
         if not self._is_flushed():
-            _refuse(answers, ErrorCode.NOT_COORDINATOR)
-            return
+            _refuse(effects, ErrorCode.NOT_COORDINATOR)
+            return False
         try:
-            self._append(records, producer, is_marker)
+            self._append(encoded, producer, is_marker)
         except Exception as error:
-            _refuse(answers, refusal_of(error))
-            return
-        replay()
-        self._tell_at(self._end_offset, answers)
+            _refuse(effects, refusal_of(error))
+            return False
+        return True
 
     def _append(
-        self, records: list[NewRecord], producer: TransactionalProducer | None, is_marker: bool = False
+        self, encoded: list[StateRecord], producer: TransactionalProducer | None, is_marker: bool = False
     ) -> None:
+        now_ms = self._runtime.clock.now_ms()
         batch = build_batch(
-            records,
+            [NewRecord(record.key, record.value, timestamp=now_ms) for record in encoded],
             compression=Compression.NONE if is_marker else self._runtime.compression,
             producer_id=producer.producer_id if producer else NO_PRODUCER_ID,
             producer_epoch=producer.producer_epoch if producer else NO_PRODUCER_EPOCH,
             transactional=producer is not None,
             control=is_marker,
         )
-        if len(batch) > self.log.batch_bytes_max:
-            raise RecordTooLargeError(f"a batch of {len(batch)} bytes, at most {self.log.batch_bytes_max} are allowed")
-        self._end_offset = self.log.append(batch, self._runtime.clock.now_ms())
+        self._end_offset = self.log.append(batch, now_ms)
 
-    def _stamped(self, records: list[StateRecord]) -> list[NewRecord]:
-        now_ms = self._runtime.clock.now_ms()
-        return [NewRecord(record.key, record.value, timestamp=now_ms) for record in records]
-
-    def _tell_at(self, end_offset: int, answers: list[Answer]) -> None:
-        if not answers:
+    def _complete_at(self, end_offset: int, effects: Sequence[object]) -> None:
+        """Let the effects happen once the high watermark has reached `end_offset`."""
+        if not effects:
             return
         if self.log.high_watermark >= end_offset:
-            _tell(answers)
+            self._complete(effects)
         else:
-            _Uncommitted(answers).wait(self.log, end_offset, self._runtime)
+            _Uncommitted(effects, self._complete).wait(self.log, end_offset, self._runtime)
+
+    def _complete(self, effects: Iterable[object]) -> None:
+        for effect in effects:
+            try:
+                if isinstance(effect, Respond):
+                    effect.completion.answer(effect.response)
+                elif self._perform is not None and self.state is not ShardState.STOPPED:
+                    self._perform(effect)
+            except Exception:  # one that fails must not keep the others from theirs
+                _log.exception("an answer of a coordinator could not be given")
+                _refuse([effect], ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def _run_timer(self, due: Due) -> None:
         if self.state is not ShardState.ACTIVE:
             return
         try:
             decision = due(self._runtime.clock.now_ms())
-        except Exception as error:  # the machine may be half changed
+        except Exception as error:  # what the machine keeps in memory alone may be half changed
             self._roll_back(error)
             return
         self._take(decision)
@@ -381,62 +410,61 @@ class Shard(Generic[M]):
         self._loader.cancel()
         self._timers.cancel_all()
         gathered, self._gathered = self._gathered, _Gathered()
-        _refuse(gathered.answers, error)
-        for asker in self.machine.stop():
-            asker.refuse(error)
+        _refuse(gathered.effects, error)
+        for completion in self.machine.stop():
+            completion.refuse(error)
 
 
 class _Gathered:
     """What was decided in this turn and is not appended yet."""
 
-    __slots__ = ("answers", "records", "size_bytes")
+    __slots__ = ("effects", "records", "size_bytes")
 
     def __init__(self) -> None:
         self.records: list[StateRecord] = []
-        self.answers: list[Answer] = []
+        self.effects: list[object] = []
         self.size_bytes = 0
 
-    def add(self, decision: Decision, size_bytes: int) -> None:
-        self.records += decision.records
-        self.answers += decision.answers
+    def add(self, encoded: list[StateRecord], effects: Sequence[object], size_bytes: int) -> None:
+        self.records += encoded
+        self.effects += effects
         self.size_bytes += size_bytes
 
 
 class _Uncommitted:
-    """Answers that wait for the high watermark."""
+    """Effects that wait for the high watermark."""
 
-    __slots__ = ("_answers",)
+    __slots__ = ("_complete", "_effects")
 
-    def __init__(self, answers: list[Answer]) -> None:
-        self._answers = answers
+    def __init__(self, effects: Sequence[object], complete: Callable[[Iterable[object]], None]) -> None:
+        self._effects = effects
+        self._complete = complete
 
     def wait(self, log: ShardLog, end_offset: int, runtime: ShardRuntime) -> None:
         timer = runtime.wheel.schedule(runtime.commit_timeout_ms, self._expired)
 
         def released(outcome: ErrorCode) -> None:
             timer.cancel()
-            answers, self._answers = self._answers, []
+            effects, self._effects = self._effects, ()
             if outcome is ErrorCode.NONE:
-                _tell(answers)
+                self._complete(effects)
             else:
-                _refuse(answers, ErrorCode.NOT_COORDINATOR)
+                _refuse(effects, ErrorCode.NOT_COORDINATOR)
 
         log.when_committed(end_offset, released)
 
     def _expired(self) -> None:
-        answers, self._answers = self._answers, []
-        _refuse(answers, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        effects, self._effects = self._effects, ()
+        _refuse(effects, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 def refusal_of(error: BaseException) -> ErrorCode:
-    """What askers hear of an append that failed."""
+    """Return what requesters are told of an append that failed."""
     match error:
         case KafkaError():
             return error.code
         case NotEnoughReplicasError():
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        case RecordTooLargeError():
-            return ErrorCode.UNKNOWN_SERVER_ERROR
         case InvalidProducerEpochError():
             return ErrorCode.INVALID_PRODUCER_EPOCH
         case TransactionCoordinatorFencedError():
@@ -445,32 +473,29 @@ def refusal_of(error: BaseException) -> ErrorCode:
             return ErrorCode.NOT_COORDINATOR
 
 
-def _tell(answers: Iterable[Answer]) -> None:
-    for asker, response in answers:
-        try:
-            asker.answer(response)
-        except Exception:  # one who cannot take the answer must not keep the others from theirs
-            _log.exception("an answer of a coordinator could not be given")
-            asker.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
+def _effects(decision: Decision[Any, Any], completion: Completion) -> Sequence[object]:
+    if decision.answer is PARKED:
+        return decision.effects
+    return [Respond(completion, decision.answer), *decision.effects]
 
 
-def _refuse(answers: Iterable[Answer], error: ErrorCode) -> None:
-    for asker, _ in answers:
-        asker.refuse(error)
+def _refuse(effects: Iterable[object], error: ErrorCode) -> None:
+    """Nothing of this happens; whoever waits for an answer is told why."""
+    for effect in effects:
+        if isinstance(effect, Respond):
+            effect.completion.refuse(error)
 
 
-def _parts(records: list[StateRecord], part_bytes: int) -> Iterator[list[StateRecord]]:
+def _parts(records: Sequence[StateRecord], part_bytes: int) -> Iterator[slice]:
     """At least one, in order; none is larger than `part_bytes` unless a record is."""
-    part: list[StateRecord] = []
-    size_bytes = 0
-    for record in records:
-        size_bytes += _size_of(record)
-        if part and size_bytes > part_bytes:
-            yield part
-            part, size_bytes = [], _size_of(record)
-        part.append(record)
-    yield part
+    start, size_bytes = 0, 0
+    for at, record in enumerate(records):
+        size_bytes += _size_of([record])
+        if at > start and size_bytes > part_bytes:
+            yield slice(start, at)
+            start, size_bytes = at, _size_of([record])
+    yield slice(start, len(records))
 
 
-def _size_of(record: StateRecord) -> int:
-    return len(record.key) + len(record.value or b"") + RECORD_OVERHEAD_BYTES
+def _size_of(records: Sequence[StateRecord]) -> int:
+    return sum(len(record.key) + len(record.value or b"") + RECORD_OVERHEAD_BYTES for record in records)

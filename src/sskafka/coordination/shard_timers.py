@@ -6,12 +6,13 @@ waits until it can.
 """
 
 from collections.abc import Callable, Hashable
+from typing import Any
 
 from sskafka.model.clock import Clock
 from sskafka.model.coordination import Decision
 from sskafka.replication.timer_wheel import Timer, TimerWheel
 
-Due = Callable[[int], Decision]
+Due = Callable[[int], Decision[Any, None]]
 
 RETRY_MS = 500
 

@@ -1,33 +1,38 @@
 """The coordinator of the transactional ids whose partitions of `__transaction_state` this broker leads.
 
-Wires the pure machine to its runtime, to the senders of markers and to whoever hands out producer ids. Requests come
-from the handlers (`initialize`, `enrol`, `end`: awaited) and from the leaders of partitions (`answer_leader`).
+Connects the pure machine with its runtime, with the sender of markers and with whoever hands out producer ids. Requests
+come from the handlers (`init_producer_id`, `add_partitions`, `end_txn`: awaited) and from the leaders of partitions
+(`answer_leader`).
 """
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from typing import Any, Protocol
+from typing import Any
 
-from sskafka.coordination.askers import FutureAsker
+from sskafka.coordination.completions import NOBODY, FutureCompletion
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.internal_topics import TRANSACTION_STATE
-from sskafka.coordination.shard import Place, ShardRuntime
+from sskafka.coordination.shard import Operation, Place, ShardRuntime
+from sskafka.coordination.transaction_markers import MarkerSender
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.features import TRANSACTION_VERSION
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.coordination import Asker, Decision
 from sskafka.model.counters import Sample
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.transactions.counters import TransactionCounters
-from sskafka.transactions.ending import Ending
-from sskafka.transactions.initialization import Initialization
-from sskafka.transactions.machine import Prepared, TransactionLimits, TransactionMachine
-from sskafka.transactions.metadata import BUMPING_VERSION, ProducerIdentity, TransactionMetadata
-from sskafka.transactions.states import TransactionState
-from sskafka.transactions.verdict import FINAL_ERRORS, Verdict
+from sskafka.transactions.end_txn import EndTxn
+from sskafka.transactions.init_producer_id import InitProducerId
+from sskafka.transactions.machine import SendMarkers, TransactionLimits, TransactionMachine, TransactionOutcome
+from sskafka.transactions.metadata import (
+    BUMPING_VERSION,
+    FINAL_ERRORS,
+    ProducerIdentity,
+    TransactionMetadata,
+    TransactionState,
+    Verdict,
+)
 
 _METRICS = "kafka_coordinator_transaction_"
 
@@ -36,14 +41,7 @@ NextProducerId = Callable[[], Awaitable[int]]
 Verified = Callable[[dict[TopicPartition, ErrorCode]], None]
 
 
-class SendsMarkers(Protocol):
-    def send(self, machine: TransactionMachine, prepared: Prepared) -> None: ...
-
-
 class TransactionCoordinator:
-    sender: SendsMarkers
-    """Set by whoever puts the parts together, before the first metadata comes."""
-
     def __init__(
         self,
         replicas: ReplicaManager,
@@ -51,6 +49,7 @@ class TransactionCoordinator:
         runtime: ShardRuntime,
         image: Callable[[], ClusterImage],
         next_producer_id: NextProducerId,
+        sender: MarkerSender,
     ) -> None:
         self._limits = TransactionLimits(
             settings["transaction.max.timeout.ms"],
@@ -61,9 +60,10 @@ class TransactionCoordinator:
         )
         self._image = image
         self._next_producer_id = next_producer_id
-        self._counters = TransactionCounters()
+        self._sender = sender
+        self._outcomes: Counter[TransactionOutcome] = Counter()
         self._shards: Coordinator[TransactionMachine] = Coordinator(
-            TRANSACTION_STATE, replicas, self._make_machine, runtime
+            TRANSACTION_STATE, replicas, self._make_machine, runtime, self._perform
         )
 
     def _make_machine(self, place: Place) -> TransactionMachine:
@@ -72,12 +72,7 @@ class TransactionCoordinator:
             place.timers,
             self._limits,
             lambda: self._image().features.get(TRANSACTION_VERSION, 0),
-            self._send_markers,
-            self._counters,
         )
-
-    def _send_markers(self, machine: TransactionMachine, prepared: Prepared) -> None:
-        self.sender.send(machine, prepared)
 
     def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
         self._shards.metadata_changed(delta, image)
@@ -85,63 +80,65 @@ class TransactionCoordinator:
     def stop(self) -> None:
         self._shards.stop()
 
-    # -- what producers ask
+    # -- effects
 
-    async def initialize(self, asked: Initialization) -> Verdict:
+    def _perform(self, effect: object) -> None:
+        match effect:
+            case SendMarkers():
+                transactional_id, epoch = effect.transaction.transactional_id, effect.coordinator_epoch
+                self._sender.send(effect, lambda: self._shards.is_in_charge(transactional_id, epoch), self._complete)
+            case TransactionOutcome():
+                self._outcomes[effect] += 1
+
+    def _complete(self, sent: SendMarkers) -> None:
+        """Where it cannot be written, the next sweep, or the next coordinator, sends the markers again."""
+        transactional_id = sent.transaction.transactional_id
+        self._shards.write(transactional_id, lambda machine, now_ms: machine.complete(sent, now_ms), NOBODY)
+
+    # -- requests of producers
+
+    async def init_producer_id(self, asked: InitProducerId) -> Verdict:
         return await self._with_spare_id(
             asked.transactional_id,
-            lambda machine, spare_id, asker, now_ms: machine.initialize(asked, spare_id, asker, now_ms),
+            lambda spare_id: lambda machine, now_ms: machine.init_producer_id(asked, spare_id, now_ms),
         )
 
-    async def enrol(
+    async def add_partitions(
         self,
         transactional_id: str,
         producer: ProducerIdentity,
         partitions: Collection[TopicPartition],
         client_version: int,
     ) -> Verdict:
-        asker = FutureAsker()
-        self._shards.change(
+        return await self._write(
             transactional_id,
-            lambda machine, now_ms: machine.enrol(
-                transactional_id, producer, partitions, client_version, asker, now_ms
+            lambda machine, now_ms: machine.add_partitions(
+                transactional_id, producer, partitions, client_version, now_ms
             ),
-            asker,
         )
-        verdict: Verdict = await asker.future
-        return verdict
 
-    async def end(self, transactional_id: str, asked: Ending) -> Verdict:
+    async def end_txn(self, transactional_id: str, asked: EndTxn) -> Verdict:
         return await self._with_spare_id(
             transactional_id,
-            lambda machine, spare_id, asker, now_ms: machine.end(transactional_id, asked, spare_id, asker, now_ms),
+            lambda spare_id: lambda machine, now_ms: machine.end_txn(transactional_id, asked, spare_id, now_ms),
         )
 
     async def _with_spare_id(
-        self, transactional_id: str, operation: Callable[[TransactionMachine, int | None, Asker, int], Decision]
+        self, transactional_id: str, operation: Callable[[int | None], Operation[TransactionMachine]]
     ) -> Verdict:
         """New producer ids are seldom needed and come from the controller: first without, then with one."""
-        spare_id: int | None = None
-        while True:
-            verdict = await self._asked(transactional_id, operation, spare_id)
-            if not verdict.needs_producer_id:
-                return verdict
-            spare_id = await self._next_producer_id()
-
-    async def _asked(
-        self,
-        transactional_id: str,
-        operation: Callable[[TransactionMachine, int | None, Asker, int], Decision],
-        spare_id: int | None,
-    ) -> Verdict:
-        asker = FutureAsker()
-        self._shards.change(
-            transactional_id, lambda machine, now_ms: operation(machine, spare_id, asker, now_ms), asker
-        )
-        verdict: Verdict = await asker.future
+        verdict = await self._write(transactional_id, operation(None))
+        while verdict.needs_producer_id:
+            verdict = await self._write(transactional_id, operation(await self._next_producer_id()))
         return verdict
 
-    # -- what leaders of partitions ask
+    async def _write(self, transactional_id: str, operation: Operation[TransactionMachine]) -> Verdict:
+        completion = FutureCompletion()
+        self._shards.write(transactional_id, operation, completion)
+        verdict: Verdict = await completion.future
+        return verdict
+
+    # -- requests of the leaders of partitions
 
     def answer_leader(
         self,
@@ -156,13 +153,12 @@ class TransactionCoordinator:
         elif adds and not self._knows(partitions):
             verified(dict.fromkeys(partitions, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         elif adds:
-            asker = _ForLeader(partitions, verified)
-            self._shards.change(
+            self._shards.write(
                 transactional_id,
-                lambda machine, now_ms: machine.enrol(
-                    transactional_id, producer, partitions, BUMPING_VERSION, asker, now_ms
+                lambda machine, now_ms: machine.add_partitions(
+                    transactional_id, producer, partitions, BUMPING_VERSION, now_ms
                 ),
-                asker,
+                _ForLeader(partitions, verified),
             )
         else:
             self._verify(transactional_id, producer, partitions, verified)
@@ -180,11 +176,10 @@ class TransactionCoordinator:
             if FINAL_ERRORS.isdisjoint(outcome.values()):
                 verified(outcome)
                 return
-            asker = _ForLeader(partitions, verified)
-            self._shards.change(
+            self._shards.write(
                 transactional_id,
-                lambda machine, _: machine.verify_surely(transactional_id, producer, partitions, asker),
-                asker,
+                lambda machine, _: machine.verify_surely(transactional_id, producer, partitions),
+                _ForLeader(partitions, verified),
             )
 
         self._shards.read(
@@ -199,38 +194,25 @@ class TransactionCoordinator:
         image = self._image()
         return all(image.partition(*item) is not None for item in partitions)
 
-    # -- what the senders of markers say
-
-    def completed(self, machine: TransactionMachine, prepared: Prepared) -> None:
-        """Where it cannot be written, the next sweep, or the next coordinator, completes the transaction."""
-        self._shards.change(
-            prepared.transaction.transactional_id,
-            lambda current, now_ms: current.complete(prepared, now_ms) if current is machine else Decision(),
-            _Completing(machine, prepared),
-        )
-
-    # -- what administrators ask
+    # -- requests of administrators
 
     async def describe(self, transactional_id: str) -> TransactionMetadata:
         """Raises KafkaError when it is not known, or not here."""
-        asker = FutureAsker()
-        self._shards.read(transactional_id, lambda machine, _: machine.find(transactional_id), asker)
-        known: TransactionMetadata | None = await asker.future
+        completion = FutureCompletion()
+        self._shards.read(transactional_id, lambda machine, _: machine.find(transactional_id), completion)
+        known: TransactionMetadata | None = await completion.future
         if known is None:
             raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
         return known
 
     def samples(self) -> Iterator[Sample]:
         """Names are ours where Kafka has no metric of the kind."""
-        machines = [shard.machine for shard in self._shards.active_shards()]
-        states = Counter(known.state for machine in machines for known in machine)
+        states = Counter(known.state for known in self)
         for state in TransactionState:
             yield Sample(_METRICS + "transactions", (("state", state.label),), states[state])
-        yield Sample(_METRICS + "markers_pending", (), sum(machine.markers_under_way for machine in machines))
-        counters = self._counters
-        yield Sample(_METRICS + "committed_total", (), counters.committed)
-        yield Sample(_METRICS + "aborted_total", (), counters.aborted)
-        yield Sample(_METRICS + "timedout_total", (), counters.timed_out)
+        yield Sample(_METRICS + "markers_pending", (), self._sender.under_way_count)
+        for outcome in TransactionOutcome:
+            yield Sample(f"{_METRICS}{outcome}_total", (), self._outcomes[outcome])
         yield from self._shards.samples("kafka_server_transaction_coordinator_metrics_")
 
     @property
@@ -242,24 +224,8 @@ class TransactionCoordinator:
             yield from shard.machine
 
 
-class _Completing:
-    """Waits for no answer, but must know when nobody sends the markers any more."""
-
-    __slots__ = ("_machine", "_prepared")
-
-    def __init__(self, machine: TransactionMachine, prepared: Prepared) -> None:
-        self._machine = machine
-        self._prepared = prepared
-
-    def answer(self, response: Any) -> None:
-        pass
-
-    def refuse(self, error: ErrorCode, message: str = "") -> None:
-        self._machine.markers_failed(self._prepared)
-
-
 class _ForLeader:
-    """Who asked about partitions hears of each of them."""
+    """A leader that asked about partitions is told of each of them."""
 
     __slots__ = ("_partitions", "_verified")
 

@@ -1,24 +1,35 @@
-"""Bringing the outcome of a prepared transaction to every partition in it.
+"""Transaction markers: bringing the outcome of a prepared transaction to every partition in it, and writing it there.
 
-    prepared -> by leader of each partition -> this broker: written at once
-                                            -> another one: one WriteTxnMarkers under way, the rest gathers behind it
-    all partitions done -> complete
+    SendMarkers -> by leader of each partition -> this broker: `MarkerWriter` writes at once
+                                               -> another one: one WriteTxnMarkers under way, the rest gathers behind it
+    all partitions done -> `completed`
 
 A partition whose leader moves, is away, or lacks replicas is tried again, for as long as this broker coordinates. A
 partition that was deleted needs no marker. A coordinator that was replaced stops when the leaders say so.
+
+The marker of a data partition is a control batch in its log. A partition of `__consumer_offsets` has a coordinator on
+top of its log: the group coordinator writes the marker there, so that the offsets which wait for it count, or vanish.
+Whoever asked for a marker is told once it is committed.
 """
 
 import logging
 from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol
 
 from sskafka.coordination.broker_links import BrokerLinks
-from sskafka.coordination.transaction_marker_writer import Marker, MarkerWriter
+from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.coordination import TransactionalProducer
+from sskafka.model.clock import Clock
+from sskafka.model.coordination import Completion, TransactionalProducer
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
+from sskafka.records.builder import NewRecord, build_batch
+from sskafka.records.control import ControlType, EndTransactionMarker, control_key
+from sskafka.replication.partition import ACKS_ALL, Partition
+from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
-from sskafka.transactions.machine import Prepared, TransactionMachine
+from sskafka.transactions.machine import SendMarkers
+from sskafka.transactions.metadata import BUMPING_VERSION
 from sskafka.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -28,32 +39,143 @@ from sskafka.wire.messages.write_txn_markers import (
 
 _log = logging.getLogger(__name__)
 
+COMMIT_TIMEOUT_MS = 15_000
 RETRY_MS = 50
 MARKERS_IN_REQUEST_MAX = 500
 
-Completed = Callable[[TransactionMachine, Prepared], None]
+Written = Callable[[ErrorCode], None]
+
+
+class Marker(NamedTuple):
+    producer: TransactionalProducer
+    is_commit: bool
+    coordinator_epoch: int
+    transaction_version: int
+
+    def batch(self, now_ms: int) -> bytearray:
+        end = EndTransactionMarker(ControlType.COMMIT if self.is_commit else ControlType.ABORT, self.coordinator_epoch)
+        return build_batch(
+            [NewRecord(control_key(end.type), end.value(), timestamp=now_ms)],
+            producer_id=self.producer.producer_id,
+            producer_epoch=self.producer.producer_epoch,
+            transactional=True,
+            control=True,
+        )
+
+
+class GroupTransactions(Protocol):
+    """The group coordinator, as far as transactions reach it."""
+
+    def end_transaction(
+        self,
+        partition: int,
+        producer: TransactionalProducer,
+        coordinator_epoch: int,
+        is_committed: bool,
+        completion: Completion,
+    ) -> None: ...
+
+
+class MarkerWriter:
+    """`code_of` gives the protocol's code for what the layers below raise."""
+
+    def __init__(
+        self,
+        replicas: ReplicaManager,
+        groups: GroupTransactions,
+        clock: Clock,
+        timers: TimerWheel,
+        code_of: Callable[[Exception], ErrorCode],
+    ) -> None:
+        self._replicas = replicas
+        self._groups = groups
+        self._clock = clock
+        self._timers = timers
+        self._code_of = code_of
+
+    def write(self, marker: Marker, target: TopicPartition, written: Written) -> None:
+        try:
+            partition = self._replicas.find(*target)
+            if marker.transaction_version >= BUMPING_VERSION:
+                partition.log.producers.check_bumped_marker(*marker.producer)
+            if target.topic == CONSUMER_OFFSETS:
+                self._end_offsets(marker, target.partition, written)
+            else:
+                self._append(marker, partition, written)
+        except Exception as error:  # each partition fails for itself
+            written(self._code_of(error))
+
+    def _end_offsets(self, marker: Marker, index: int, written: Written) -> None:
+        completion = _Told(written)
+        self._groups.end_transaction(index, marker.producer, marker.coordinator_epoch, marker.is_commit, completion)
+
+    def _append(self, marker: Marker, partition: Partition, written: Written) -> None:
+        now_ms = self._clock.now_ms()
+        batch = memoryview(marker.batch(now_ms))
+        end_offset = partition.append(batch, ACKS_ALL, now_ms, from_client=False).last_offset + 1
+        if partition.high_watermark >= end_offset:
+            written(ErrorCode.NONE)
+            return
+        waiting = _Waiting(written)
+        timer = self._timers.schedule(COMMIT_TIMEOUT_MS, lambda: waiting.end(ErrorCode.REQUEST_TIMED_OUT))
+
+        def released(outcome: ErrorCode) -> None:
+            timer.cancel()
+            waiting.end(outcome)
+
+        partition.committed_waiters.add(end_offset, released)
+
+
+class _Waiting:
+    """Is told once, whatever comes first."""
+
+    __slots__ = ("_written",)
+
+    def __init__(self, written: Written) -> None:
+        self._written: Written | None = written
+
+    def end(self, outcome: ErrorCode) -> None:
+        written, self._written = self._written, None
+        if written is not None:
+            written(outcome)
+
+
+class _Told:
+    __slots__ = ("_written",)
+
+    def __init__(self, written: Written) -> None:
+        self._written = written
+
+    def answer(self, response: None) -> None:
+        self._written(ErrorCode.NONE)
+
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
+        self._written(error)
 
 
 class Delivery:
-    """One transaction's markers on their way."""
+    """One transaction's markers on their way. `is_wanted`: this broker still coordinates the transaction."""
 
-    __slots__ = ("machine", "marker", "prepared", "waiting")
+    __slots__ = ("completed", "is_wanted", "marker", "markers", "waiting")
 
-    def __init__(self, machine: TransactionMachine, prepared: Prepared) -> None:
-        transaction = prepared.transaction
-        self.machine = machine
-        self.prepared = prepared
+    def __init__(
+        self, markers: SendMarkers, is_wanted: Callable[[], bool], completed: Callable[[SendMarkers], None]
+    ) -> None:
+        transaction = markers.transaction
+        self.markers = markers
+        self.is_wanted = is_wanted
+        self.completed = completed
         self.waiting = set(transaction.partitions)
         self.marker = Marker(
             TransactionalProducer(*transaction.identity),
-            prepared.is_commit,
-            prepared.coordinator_epoch,
+            markers.is_commit,
+            markers.coordinator_epoch,
             transaction.client_version,
         )
 
     @property
-    def is_wanted(self) -> bool:
-        return self.machine.is_in_charge
+    def transactional_id(self) -> str:
+        return self.markers.transaction.transactional_id
 
 
 class MarkerSender:
@@ -64,25 +186,48 @@ class MarkerSender:
         writer: MarkerWriter,
         links: BrokerLinks,
         timers: TimerWheel,
-        completed: Completed,
     ) -> None:
         self._broker_id = broker_id
         self._image = image
         self._writer = writer
         self._links = links
         self._timers = timers
-        self._completed = completed
         self._queues: dict[int, _Queue] = {}
+        self._under_way: dict[str, Delivery] = {}
 
-    def send(self, machine: TransactionMachine, prepared: Prepared) -> None:
-        delivery = Delivery(machine, prepared)
+    @property
+    def under_way_count(self) -> int:
+        return sum(delivery.is_wanted() for delivery in self._under_way.values())
+
+    def send(
+        self, markers: SendMarkers, is_wanted: Callable[[], bool], completed: Callable[[SendMarkers], None]
+    ) -> None:
+        """Call `completed` when every partition has its marker, unless `is_wanted` says no before that.
+
+        Does nothing where the same markers are under way already."""
+        transactional_id = markers.transaction.transactional_id
+        known = self._under_way.get(transactional_id)
+        if known is not None and known.markers == markers:
+            return
+        delivery = self._under_way[transactional_id] = Delivery(markers, is_wanted, completed)
         if delivery.waiting:
             self._route(delivery, sorted(delivery.waiting))
         else:
-            self._completed(machine, prepared)
+            self._complete(delivery)
+
+    def _is_wanted(self, delivery: Delivery) -> bool:
+        is_newest = self._under_way.get(delivery.transactional_id) is delivery
+        if is_newest and delivery.is_wanted():
+            return True
+        self._give_up(delivery)
+        return False
+
+    def _give_up(self, delivery: Delivery) -> None:
+        if self._under_way.get(delivery.transactional_id) is delivery:
+            del self._under_way[delivery.transactional_id]
 
     def _route(self, delivery: Delivery, partitions: Iterable[TopicPartition]) -> None:
-        if not delivery.is_wanted:
+        if not self._is_wanted(delivery):
             return
         image, unled = self._image(), []
         for target in partitions:
@@ -101,7 +246,7 @@ class MarkerSender:
     def _queue_for(self, broker_id: int) -> "_Queue":
         queue = self._queues.get(broker_id)
         if queue is None:
-            queue = self._queues[broker_id] = _Queue(broker_id, self._links, self.partition_answered)
+            queue = self._queues[broker_id] = _Queue(broker_id, self._links, self.partition_answered, self._is_wanted)
         return queue
 
     def _write_here(self, delivery: Delivery, target: TopicPartition) -> None:
@@ -113,11 +258,11 @@ class MarkerSender:
                 self._done(delivery, target)
             case ErrorCode.INVALID_PRODUCER_EPOCH:
                 # The producer has gone on to a newer epoch there, which it could only with this transaction ended.
-                _log.warning("%s has ended %s already", target, delivery.prepared.transaction.transactional_id)
+                _log.warning("%s has ended %s already", target, delivery.transactional_id)
                 self._done(delivery, target)
             case ErrorCode.TRANSACTION_COORDINATOR_FENCED:
-                _log.info("another broker coordinates %s", delivery.prepared.transaction.transactional_id)
-                delivery.machine.markers_failed(delivery.prepared)
+                _log.info("another broker coordinates %s", delivery.transactional_id)
+                self._give_up(delivery)
             case _:
                 self._retry_later(delivery, [target])
 
@@ -126,8 +271,12 @@ class MarkerSender:
 
     def _done(self, delivery: Delivery, target: TopicPartition) -> None:
         delivery.waiting.discard(target)
-        if not delivery.waiting and delivery.is_wanted:
-            self._completed(delivery.machine, delivery.prepared)
+        if not delivery.waiting and self._is_wanted(delivery):
+            self._complete(delivery)
+
+    def _complete(self, delivery: Delivery) -> None:
+        self._give_up(delivery)
+        delivery.completed(delivery.markers)
 
 
 Answered = Callable[[Delivery, TopicPartition, ErrorCode], None]
@@ -136,10 +285,13 @@ Answered = Callable[[Delivery, TopicPartition, ErrorCode], None]
 class _Queue:
     """Markers for one other broker: one request under way, the rest gathers behind it."""
 
-    def __init__(self, broker_id: int, links: BrokerLinks, answered: Answered) -> None:
+    def __init__(
+        self, broker_id: int, links: BrokerLinks, answered: Answered, is_wanted: Callable[[Delivery], bool]
+    ) -> None:
         self._broker_id = broker_id
         self._links = links
         self._answered = answered
+        self._is_wanted = is_wanted
         self._gathered: dict[Delivery, list[TopicPartition]] = {}
         self._is_busy = False
 
@@ -150,10 +302,9 @@ class _Queue:
             self._links.soon(self._send)
 
     def _send(self) -> None:
-        deliveries = [delivery for delivery in self._gathered if delivery.is_wanted][:MARKERS_IN_REQUEST_MAX]
-        sent = {delivery: self._gathered[delivery] for delivery in deliveries}
-        for delivery in [known for known in self._gathered if known in sent or not known.is_wanted]:
-            del self._gathered[delivery]
+        gathered = {item: targets for item, targets in self._gathered.items() if self._is_wanted(item)}
+        sent = dict(list(gathered.items())[:MARKERS_IN_REQUEST_MAX])
+        self._gathered = {item: targets for item, targets in gathered.items() if item not in sent}
         self._is_busy = bool(sent)
         if not sent:
             return

@@ -13,8 +13,7 @@ from typing import NamedTuple
 from sskafka.coordination.broker_links import BrokerLinks
 from sskafka.coordination.shard import ShardRuntime
 from sskafka.coordination.transaction_coordinator import NextProducerId, TransactionCoordinator
-from sskafka.coordination.transaction_marker_writer import GroupTransactions, MarkerWriter
-from sskafka.coordination.transaction_markers import MarkerSender
+from sskafka.coordination.transaction_markers import GroupTransactions, MarkerSender, MarkerWriter
 from sskafka.coordination.transaction_verifier import TransactionVerifier
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
@@ -55,8 +54,8 @@ def transaction_service(
     ports: TransactionPorts,
 ) -> TransactionService:
     image = ports.image
-    coordinator = TransactionCoordinator(replicas, settings, runtime, image, ports.next_producer_id)
     writer = MarkerWriter(replicas, groups, runtime.clock, runtime.wheel, ports.code_of)
-    coordinator.sender = MarkerSender(replicas.broker_id, image, writer, links, runtime.wheel, coordinator.completed)
+    sender = MarkerSender(replicas.broker_id, image, writer, links, runtime.wheel)
+    coordinator = TransactionCoordinator(replicas, settings, runtime, image, ports.next_producer_id, sender)
     verifier = TransactionVerifier(replicas.broker_id, image, coordinator, links)
     return TransactionService(coordinator, writer, verifier, links)

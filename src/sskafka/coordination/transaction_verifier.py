@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from sskafka.coordination.broker_links import BrokerLinks
-from sskafka.coordination.internal_topics import TRANSACTION_STATE
-from sskafka.coordination.key_partition import partition_of
+from sskafka.coordination.internal_topics import TRANSACTION_STATE, partition_of
 from sskafka.coordination.transaction_coordinator import TransactionCoordinator
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.errors import ErrorCode

@@ -22,7 +22,7 @@ from sskafka.groups.group import CLASSIC, UNKNOWN_MEMBER, Committer
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, subscribed_topics
 from sskafka.groups.timeline import Timeline
-from sskafka.model.coordination import Asker
+from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import Uuid
 from sskafka.wire.messages.group_records import GroupMetadataValue, MemberMetadata
@@ -118,10 +118,12 @@ class ClassicGroup:
         is_unread = self.protocol_type == CONSUMER_PROTOCOL and not self.is_subscribed(topic)
         return offset.commit_timestamp_ms if self.state is State.STABLE and is_unread else None
 
-    def waiting(self) -> list[Asker]:
-        found: list[Asker] = []
+    def waiting(self) -> list[Completion]:
+        found: list[Completion] = []
         for member in self.members.values():
-            found += [asker for asker in (member.awaiting_join, member.awaiting_sync) if asker is not None]
+            found += [
+                completion for completion in (member.awaiting_join, member.awaiting_sync) if completion is not None
+            ]
         return found
 
     # -- checks

@@ -20,9 +20,10 @@ from sskafka.groups.consumer_records import by_topic
 from sskafka.groups.consumer_requests import CLASSIC_JOIN, CLASSIC_SYNC, ConsumerRequests, check_instance, timer_key
 from sskafka.groups.group import UNKNOWN_MEMBER
 from sskafka.groups.group_settings import GroupSettings
+from sskafka.groups.log_records import GroupDecision
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, read_subscription
 from sskafka.groups.timeline import EventKind
-from sskafka.model.coordination import Answer, Asker, Decision, Timers
+from sskafka.model.coordination import Completion, Respond, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.codec import encode
 from sskafka.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -42,7 +43,7 @@ class Downgrades(Protocol):
         """Whether all of its members speak the classic protocol, and the settings allow it."""
         ...
 
-    def last_member_replaced(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> None:
+    def last_member_replaced(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> None:
         """The last member of the newer protocol has come back with the classic one."""
         ...
 
@@ -68,7 +69,7 @@ class ClassicInConsumer:
 
     # -- JoinGroup
 
-    def join(self, group: ConsumerGroup, joining: Joining, new_uuid: str, now_ms: int) -> Decision:
+    def join(self, group: ConsumerGroup, joining: Joining, new_uuid: str, now_ms: int) -> GroupDecision:
         request = joining.request
         check_session_timeout(request, self._settings)
         self._check_policy(group)
@@ -79,7 +80,7 @@ class ClassicInConsumer:
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
         if joining.must_know_its_id:
             refusal = join_refusal(ErrorCode.MEMBER_ID_REQUIRED, member_id)
-            return Decision(answers=[Answer(joining.asker, refusal)])
+            return GroupDecision(effects=[Respond(joining.completion, refusal)])
         if request.group_instance_id is not None and request.member_id != UNKNOWN_MEMBER:
             check_instance(group, request.group_instance_id, request.member_id)
         return self._joined(group, joining, member_id, now_ms)
@@ -92,13 +93,13 @@ class ClassicInConsumer:
             )
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
 
-    def _joined(self, group: ConsumerGroup, joining: Joining, member_id: str, now_ms: int) -> Decision:
+    def _joined(self, group: ConsumerGroup, joining: Joining, member_id: str, now_ms: int) -> GroupDecision:
         name, metadata = joining.protocols[0]
         subscription = read_subscription(metadata)
         if subscription is None:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "Malformed embedded consumer protocol.")
         request = joining.request
-        decision = Decision(is_replayed=False)
+        decision = GroupDecision(is_replayed=False)
         before = group.static_members.get(request.group_instance_id or "", member_id)
         is_replaced = request.group_instance_id is not None and before in group.members
         is_change_of_protocol = is_replaced and group.members[before].classic is None
@@ -135,12 +136,12 @@ class ClassicInConsumer:
             leader="",
             member_id=member_id,
         )
-        decision.answers.append(Answer(joining.asker, response))
+        decision.effects.append(Respond(joining.completion, response))
         return decision
 
     # -- SyncGroup, Heartbeat
 
-    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, asker: Asker) -> Decision:
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, completion: Completion) -> GroupDecision:
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
         _check_protocol(member, request)
         if group.target_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
@@ -157,20 +158,22 @@ class ClassicInConsumer:
             protocol_name=request.protocol_name,
             assignment=classic_assignment(member, self._topics()),
         )
-        return Decision(answers=[Answer(asker, response)])
+        return GroupDecision(answer=response)
 
-    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest, asker: Asker, now_ms: int) -> Decision:
+    def heartbeat(
+        self, group: ConsumerGroup, request: HeartbeatRequest, completion: Completion, now_ms: int
+    ) -> GroupDecision:
         """Unlike in Apache Kafka, it also lets the target follow: members of the classic protocol may be alone."""
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
         self._consumer.watch(group, member)
-        decision = Decision(is_replayed=False)
+        decision = GroupDecision(is_replayed=False)
         self._consumer.topics_may_have_changed(group, decision, now_ms)
         self._consumer.maybe_assign(group, decision, now_ms)
         code = ErrorCode.NONE
         if _must_join_again(group, member):
             self._expect_join(group, member)
             code = ErrorCode.REBALANCE_IN_PROGRESS
-        decision.answers.append(Answer(asker, HeartbeatResponse(error_code=code)))
+        decision.effects.append(Respond(completion, HeartbeatResponse(error_code=code)))
         return decision
 
     def _member(self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
@@ -208,10 +211,10 @@ class ClassicInConsumer:
     # -- LeaveGroup
 
     def leave(
-        self, group: ConsumerGroup, request: LeaveGroupRequest, version: int, asker: Asker, now_ms: int
-    ) -> Decision:
+        self, group: ConsumerGroup, request: LeaveGroupRequest, version: int, completion: Completion, now_ms: int
+    ) -> GroupDecision:
         identities = request.members if version >= 3 else [MemberIdentity(request.member_id)]
-        decision = Decision(is_replayed=False)
+        decision = GroupDecision(is_replayed=False)
         leaving: list[ConsumerMember] = []
         results = [self._leave_one(group, identity, leaving) for identity in identities]
         if leaving:
@@ -219,7 +222,7 @@ class ClassicInConsumer:
         response = LeaveGroupResponse(members=results)
         if version < 3:
             response = LeaveGroupResponse(error_code=results[0].error_code)
-        decision.answers.append(Answer(asker, response))
+        decision.effects.append(Respond(completion, response))
         return decision
 
     def _leave_one(

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sskafka.model.coordination import Asker
+from sskafka.model.coordination import Completion
 
 Protocols = tuple[tuple[str, bytes], ...]
 """Names of assignment strategies with what the member says in each, the most wanted first."""
@@ -46,8 +46,8 @@ class ClassicMember:
         self.rebalance_timeout_ms = rebalance_timeout_ms
         self.protocols = protocols
         self.assignment = assignment
-        self.awaiting_join: Asker | None = None
-        self.awaiting_sync: Asker | None = None
+        self.awaiting_join: Completion | None = None
+        self.awaiting_sync: Completion | None = None
         self.is_new = False
         """It has not heard of its first generation yet, so it cannot heartbeat."""
 

@@ -19,9 +19,9 @@ from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.classic_member import ClassicMember
 from sskafka.groups.group import Group
 from sskafka.groups.group_settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
-from sskafka.groups.log_records import group_record
+from sskafka.groups.log_records import GroupDecision, group_record
 from sskafka.groups.timeline import EventKind, GroupEvent
-from sskafka.model.coordination import Answer, Decision, Timers
+from sskafka.model.coordination import Respond, Timers
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from sskafka.wire.messages.sync_group import SyncGroupResponse
@@ -35,14 +35,14 @@ class ClassicRebalance:
 
     # -- from members joining to a new generation
 
-    def prepare_or_complete(self, group: ClassicGroup, reason: str, decision: Decision, now_ms: int) -> None:
+    def prepare_or_complete(self, group: ClassicGroup, reason: str, decision: GroupDecision, now_ms: int) -> None:
         """Something has changed: begin a rebalance, or see whether the one under way can go on."""
         if group.state is State.PREPARING:
             self.maybe_complete_join(group, decision, now_ms)
         else:
             self.prepare(group, reason, decision, now_ms)
 
-    def prepare(self, group: ClassicGroup, reason: str, decision: Decision, now_ms: int) -> None:
+    def prepare(self, group: ClassicGroup, reason: str, decision: GroupDecision, now_ms: int) -> None:
         if group.state is State.COMPLETING:
             self._refuse_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS, decision)
         self._timers.cancel(_sync_key(group))
@@ -56,7 +56,7 @@ class ClassicRebalance:
         else:
             self._complete_or_wait(group, decision, now_ms)
 
-    def maybe_complete_join(self, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
+    def maybe_complete_join(self, group: ClassicGroup, decision: GroupDecision, now_ms: int) -> None:
         """The first rebalance of a group waits for its time, even if everybody known has come."""
         if group.state is State.PREPARING and group.have_all_joined and group.previous_state is not State.EMPTY:
             self._complete_join(group, decision, now_ms)
@@ -64,7 +64,7 @@ class ClassicRebalance:
     def _wait_for_first_members(self, group: ClassicGroup, delay_ms: int, left_ms: int) -> None:
         """As long as members keep coming, and the time for a rebalance is not over, wait for more."""
 
-        def due(now_ms: int) -> Decision:
+        def due(now_ms: int) -> GroupDecision:
             decision = _unreplayed()
             if not self._is_current(group) or group.state is not State.PREPARING:
                 return decision
@@ -78,14 +78,14 @@ class ClassicRebalance:
 
         self._timers.schedule(_join_key(group), delay_ms, due)
 
-    def _complete_or_wait(self, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
+    def _complete_or_wait(self, group: ClassicGroup, decision: GroupDecision, now_ms: int) -> None:
         if group.have_all_joined:
             self._complete_join(group, decision, now_ms)
         else:
             self._wait_for_missing(group)
 
     def _wait_for_missing(self, group: ClassicGroup) -> None:
-        def due(now_ms: int) -> Decision:
+        def due(now_ms: int) -> GroupDecision:
             decision = _unreplayed()
             if self._is_current(group) and group.state is State.PREPARING:
                 self._complete_join(group, decision, now_ms)
@@ -93,7 +93,7 @@ class ClassicRebalance:
 
         self._timers.schedule(_join_key(group), group.rebalance_timeout_ms, due)
 
-    def _complete_join(self, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
+    def _complete_join(self, group: ClassicGroup, decision: GroupDecision, now_ms: int) -> None:
         self._timers.cancel(_join_key(group))
         self._drop_missing(group, now_ms)
         if group.members and not group.elect_joined_leader():
@@ -117,11 +117,11 @@ class ClassicRebalance:
                     group, member, EventKind.TIMED_OUT, "did not join again within the rebalance timeout", now_ms
                 )
 
-    def _become_empty(self, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
+    def _become_empty(self, group: ClassicGroup, decision: GroupDecision, now_ms: int) -> None:
         group.timeline.rebalance_completed(now_ms, group.generation, 0)
         decision.records.append(group_record(group.group_id, group.to_value()))
 
-    def _answer_joined(self, group: ClassicGroup, member: ClassicMember, decision: Decision) -> None:
+    def _answer_joined(self, group: ClassicGroup, member: ClassicMember, decision: GroupDecision) -> None:
         answer_join(member, joined_response(group, member), decision)
         member.is_new = False
         group.pending_sync.add(member.member_id)
@@ -132,7 +132,7 @@ class ClassicRebalance:
     def _wait_for_syncs(self, group: ClassicGroup) -> None:
         generation = group.generation
 
-        def due(now_ms: int) -> Decision:
+        def due(now_ms: int) -> GroupDecision:
             decision = _unreplayed()
             if self._is_current(group) and group.generation == generation and group.pending_sync:
                 self._drop_unsynced(group, decision, now_ms)
@@ -140,7 +140,7 @@ class ClassicRebalance:
 
         self._timers.schedule(_sync_key(group), group.rebalance_timeout_ms, due)
 
-    def _drop_unsynced(self, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
+    def _drop_unsynced(self, group: ClassicGroup, decision: GroupDecision, now_ms: int) -> None:
         for member_id in list(group.pending_sync):
             member = group.members[member_id]
             self._forget(group, member)
@@ -154,7 +154,7 @@ class ClassicRebalance:
             self._timers.cancel(_sync_key(group))
 
     def complete_sync(
-        self, group: ClassicGroup, assignments: Mapping[str, bytes], decision: Decision, now_ms: int
+        self, group: ClassicGroup, assignments: Mapping[str, bytes], decision: GroupDecision, now_ms: int
     ) -> None:
         """The leader has assigned; whoever it left out gets nothing to do."""
         for member in group.members.values():
@@ -172,7 +172,7 @@ class ClassicRebalance:
                 answer_sync(member, synced_response(group, member), decision)
                 self.renew_session(group, member)
 
-    def _refuse_syncs(self, group: ClassicGroup, error: ErrorCode, decision: Decision) -> None:
+    def _refuse_syncs(self, group: ClassicGroup, error: ErrorCode, decision: GroupDecision) -> None:
         for member in group.members.values():
             member.assignment = b""
             if member.awaiting_sync is not None:
@@ -191,7 +191,7 @@ class ClassicRebalance:
         """Nobody goes by this id any more."""
         self._timers.cancel(_session_key(group, member_id))
 
-    def _expire_member(self, group: ClassicGroup, member: ClassicMember, now_ms: int) -> Decision:
+    def _expire_member(self, group: ClassicGroup, member: ClassicMember, now_ms: int) -> GroupDecision:
         decision = _unreplayed()
         is_there = self._is_current(group) and group.members.get(member.member_id) is member
         if not is_there or (member.is_waiting and not member.is_new):
@@ -204,7 +204,7 @@ class ClassicRebalance:
     def expect_pending(self, group: ClassicGroup, member_id: str, session_timeout_ms: int) -> None:
         """An id was given out: its member must come back with it."""
 
-        def due(now_ms: int) -> Decision:
+        def due(now_ms: int) -> GroupDecision:
             decision = _unreplayed()
             if self._is_current(group) and member_id in group.pending_members:
                 group.pending_members.discard(member_id)
@@ -226,7 +226,7 @@ class ClassicRebalance:
         member: ClassicMember,
         kind: EventKind,
         reason: str,
-        decision: Decision,
+        decision: GroupDecision,
         now_ms: int,
     ) -> None:
         """Whatever the member waits for is answered: it must not hang on what goes on without it."""
@@ -235,7 +235,7 @@ class ClassicRebalance:
         self._forget(group, member)
         note_member(group, member, kind, reason, now_ms)
 
-    def after_removal(self, group: ClassicGroup, reason: str, decision: Decision, now_ms: int) -> None:
+    def after_removal(self, group: ClassicGroup, reason: str, decision: GroupDecision, now_ms: int) -> None:
         if group.state in {State.STABLE, State.COMPLETING}:
             self.prepare(group, reason, decision, now_ms)
         else:
@@ -254,7 +254,7 @@ class ClassicRebalance:
 
     # -- a new coordinator
 
-    def resume(self, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
+    def resume(self, group: ClassicGroup, decision: GroupDecision, now_ms: int) -> None:
         """The group comes from the log: its members have a session timeout to find this coordinator."""
         for member in group.members.values():
             self.renew_session(group, member)
@@ -294,19 +294,19 @@ def synced_response(group: ClassicGroup, member: ClassicMember) -> SyncGroupResp
     )
 
 
-def answer_join(member: ClassicMember, response: JoinGroupResponse, decision: Decision) -> None:
-    asker, member.awaiting_join = member.awaiting_join, None
-    if asker is not None:
-        decision.answers.append(Answer(asker, response))
+def answer_join(member: ClassicMember, response: JoinGroupResponse, decision: GroupDecision) -> None:
+    completion, member.awaiting_join = member.awaiting_join, None
+    if completion is not None:
+        decision.effects.append(Respond(completion, response))
 
 
-def answer_sync(member: ClassicMember, response: SyncGroupResponse, decision: Decision) -> None:
-    asker, member.awaiting_sync = member.awaiting_sync, None
-    if asker is not None:
-        decision.answers.append(Answer(asker, response))
+def answer_sync(member: ClassicMember, response: SyncGroupResponse, decision: GroupDecision) -> None:
+    completion, member.awaiting_sync = member.awaiting_sync, None
+    if completion is not None:
+        decision.effects.append(Respond(completion, response))
 
 
-def refuse_parked(member: ClassicMember, error: ErrorCode, decision: Decision) -> None:
+def refuse_parked(member: ClassicMember, error: ErrorCode, decision: GroupDecision) -> None:
     answer_join(member, JoinGroupResponse(error_code=error, member_id=member.member_id, protocol_name=""), decision)
     answer_sync(member, SyncGroupResponse(error_code=error), decision)
 
@@ -323,9 +323,9 @@ def _sync_key(group: ClassicGroup) -> tuple[str, str]:
     return "sync", group.group_id
 
 
-def _unreplayed() -> Decision:
+def _unreplayed() -> GroupDecision:
     """The group changes as it is decided; its record only writes down what it is."""
-    return Decision(is_replayed=False)
+    return GroupDecision(is_replayed=False)
 
 
 def note_member(group: ClassicGroup, member: ClassicMember, kind: EventKind, reason: str, now_ms: int) -> None:

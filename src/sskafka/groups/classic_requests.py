@@ -1,7 +1,7 @@
 """What clients ask of classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
 A JoinGroup or SyncGroup that has to wait for others is parked with its member and answered by a later decision. Errors
-that concern one member are raised as KafkaError; the asker is refused with their code.
+that concern one member are raised as KafkaError; the completion is refused with their code.
 """
 
 from collections.abc import Callable
@@ -20,9 +20,9 @@ from sskafka.groups.classic_rebalance import (
 )
 from sskafka.groups.group import UNKNOWN_MEMBER
 from sskafka.groups.group_settings import GroupSettings
-from sskafka.groups.log_records import group_record
+from sskafka.groups.log_records import GroupDecision, group_record
 from sskafka.groups.timeline import EventKind
-from sskafka.model.coordination import Answer, Asker, Decision
+from sskafka.model.coordination import Completion, Respond
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -47,7 +47,7 @@ class Joining(NamedTuple):
     request: JoinGroupRequest
     version: int
     client: Client
-    asker: Asker
+    completion: Completion
 
     @property
     def protocols(self) -> Protocols:
@@ -60,8 +60,8 @@ class Joining(NamedTuple):
         timeout_ms = self.request.rebalance_timeout_ms
         return timeout_ms if timeout_ms >= 0 else self.request.session_timeout_ms
 
-    def refused(self, error: ErrorCode) -> Decision:
-        return Decision(answers=[Answer(self.asker, join_refusal(error, self.request.member_id))])
+    def refused(self, error: ErrorCode) -> GroupDecision:
+        return GroupDecision(effects=[Respond(self.completion, join_refusal(error, self.request.member_id))])
 
     @property
     def must_know_its_id(self) -> bool:
@@ -99,14 +99,14 @@ class ClassicRequests:
 
     # -- JoinGroup
 
-    def join(self, joining: Joining, now_ms: int) -> Decision:
+    def join(self, joining: Joining, now_ms: int) -> GroupDecision:
         """Whoever is refused hears the member id that it said itself."""
         try:
             return self.join_or_raise(joining, now_ms)
         except KafkaError as error:
             return joining.refused(error.code)
 
-    def join_or_raise(self, joining: Joining, now_ms: int) -> Decision:
+    def join_or_raise(self, joining: Joining, now_ms: int) -> GroupDecision:
         request, settings = joining.request, self._settings
         check_session_timeout(request, settings)
         group = self._find(request.group_id)
@@ -118,25 +118,25 @@ class ClassicRequests:
             return self._turn_away(group, joining, now_ms)
         if not group.supports(request.protocol_type, joining.protocols):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        decision = Decision(is_replayed=False)
+        decision = GroupDecision(is_replayed=False)
         if request.member_id == UNKNOWN_MEMBER:
             self._join_new(group, joining, decision, now_ms)
         else:
             self._join_known(group, joining, decision, now_ms)
         return decision
 
-    def _turn_away(self, group: ClassicGroup, joining: Joining, now_ms: int) -> Decision:
+    def _turn_away(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupDecision:
         """The group is full. One of too many members, as a lowered limit leaves them, is no longer waited for."""
-        decision = Decision(is_replayed=False)
+        decision = GroupDecision(is_replayed=False)
         refusal = join_refusal(ErrorCode.GROUP_MAX_SIZE_REACHED)
-        decision.answers.append(Answer(joining.asker, refusal))
+        decision.effects.append(Respond(joining.completion, refusal))
         member = group.members.get(joining.request.member_id)
         if member is not None:
             self._rebalance.remove(group, member, EventKind.LEFT, "the group is full", decision, now_ms)
             self._rebalance.after_removal(group, "the group is full", decision, now_ms)
         return decision
 
-    def _join_new(self, group: ClassicGroup, joining: Joining, decision: Decision, now_ms: int) -> None:
+    def _join_new(self, group: ClassicGroup, joining: Joining, decision: GroupDecision, now_ms: int) -> None:
         instance_id = joining.request.group_instance_id
         member_id = joining.new_member_id(self._new_uuid())
         if instance_id is not None:
@@ -147,11 +147,11 @@ class ClassicRequests:
         elif joining.version >= MEMBER_ID_REQUIRED_FROM:
             self._rebalance.expect_pending(group, member_id, joining.request.session_timeout_ms)
             refusal = join_refusal(ErrorCode.MEMBER_ID_REQUIRED, member_id)
-            decision.answers.append(Answer(joining.asker, refusal))
+            decision.effects.append(Respond(joining.completion, refusal))
         else:
             self._add(group, joining, member_id, decision, now_ms)
 
-    def _join_known(self, group: ClassicGroup, joining: Joining, decision: Decision, now_ms: int) -> None:
+    def _join_known(self, group: ClassicGroup, joining: Joining, decision: GroupDecision, now_ms: int) -> None:
         member_id = joining.request.member_id
         if member_id in group.pending_members and joining.request.group_instance_id is None:
             self._add(group, joining, member_id, decision, now_ms)
@@ -169,11 +169,13 @@ class ClassicRequests:
             reason = f"{member.client.client_id} joined again: {joining.reason}"
             self._rebalance.prepare_or_complete(group, reason, decision, now_ms)
 
-    def _repeat_joined(self, group: ClassicGroup, member: ClassicMember, joining: Joining, decision: Decision) -> None:
-        decision.answers.append(Answer(joining.asker, joined_response(group, member)))
+    def _repeat_joined(
+        self, group: ClassicGroup, member: ClassicMember, joining: Joining, decision: GroupDecision
+    ) -> None:
+        decision.effects.append(Respond(joining.completion, joined_response(group, member)))
         self._rebalance.renew_session(group, member)
 
-    def _add(self, group: ClassicGroup, joining: Joining, member_id: str, decision: Decision, now_ms: int) -> None:
+    def _add(self, group: ClassicGroup, joining: Joining, member_id: str, decision: GroupDecision, now_ms: int) -> None:
         request = joining.request
         member = ClassicMember(
             member_id,
@@ -184,7 +186,7 @@ class ClassicRequests:
             joining.protocols,
         )
         member.is_new = True
-        member.awaiting_join = joining.asker
+        member.awaiting_join = joining.completion
         group.add_member(member, request.protocol_type)
         if group.state is State.PREPARING and group.previous_state is State.EMPTY:
             group.was_joined_lately = True
@@ -193,18 +195,18 @@ class ClassicRequests:
         reason = f"{member.client.client_id} joined: {joining.reason}"
         self._rebalance.prepare_or_complete(group, reason, decision, now_ms)
 
-    def _update(self, group: ClassicGroup, member: ClassicMember, joining: Joining, decision: Decision) -> None:
+    def _update(self, group: ClassicGroup, member: ClassicMember, joining: Joining, decision: GroupDecision) -> None:
         """A repeated request takes the place of the one that is parked already."""
         answer_join(member, JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS), decision)
         group.change_protocols(member, joining.protocols)
         member.session_timeout_ms = joining.request.session_timeout_ms
         member.rebalance_timeout_ms = joining.rebalance_timeout_ms
         member.client = joining.client
-        member.awaiting_join = joining.asker
+        member.awaiting_join = joining.completion
         self._rebalance.renew_session(group, member)
 
     def _replace_static(
-        self, group: ClassicGroup, joining: Joining, new_id: str, decision: Decision, now_ms: int
+        self, group: ClassicGroup, joining: Joining, new_id: str, decision: GroupDecision, now_ms: int
     ) -> None:
         """The instance was restarted, or there are two of it: the newest counts, the other is fenced."""
         instance_id = joining.request.group_instance_id
@@ -231,7 +233,7 @@ class ClassicRequests:
         member: ClassicMember,
         joining: Joining,
         old_leader_id: str | None,
-        decision: Decision,
+        decision: GroupDecision,
     ) -> None:
         """No rebalance: it goes on with the assignment it had. Told that it leads, an old client would assign anew."""
         response = joined_response(group, member)
@@ -244,14 +246,14 @@ class ClassicRequests:
         decision.records.append(group_record(group.group_id, group.to_value()))
         answer_join(member, response, decision)
 
-    def abandon_join(self, group_id: str, asker: Asker, now_ms: int) -> Decision:
+    def abandon_join(self, group_id: str, completion: Completion, now_ms: int) -> GroupDecision:
         """A new member whose connection was lost never learned its id: nobody will come back for its place.
 
         Others are left to their sessions, which they may renew over another connection."""
-        decision = Decision(is_replayed=False)
+        decision = GroupDecision(is_replayed=False)
         group = self._find(group_id)
         waiting = group.members.values() if group is not None else ()
-        member = next((member for member in waiting if member.awaiting_join is asker), None)
+        member = next((member for member in waiting if member.awaiting_join is completion), None)
         if group is not None and member is not None and member.is_new:
             reason = "its connection was lost while it waited to join"
             self._rebalance.remove(group, member, EventKind.LEFT, reason, decision, now_ms)
@@ -260,23 +262,23 @@ class ClassicRequests:
 
     # -- SyncGroup
 
-    def sync(self, request: SyncGroupRequest, asker: Asker, now_ms: int) -> Decision:
+    def sync(self, request: SyncGroupRequest, completion: Completion, now_ms: int) -> GroupDecision:
         group = self._known_group(request.group_id)
         group.check_member(request.member_id, request.group_instance_id)
         group.check_generation(request.generation_id)
         _check_same(request.protocol_type, group.protocol_type)
         _check_same(request.protocol_name, group.protocol_name)
         member = group.members[request.member_id]
-        decision = Decision(is_replayed=False)
+        decision = GroupDecision(is_replayed=False)
         match group.state:
             case State.PREPARING:
                 raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
             case State.COMPLETING:
-                self._sync_generation(group, member, request, asker, decision, now_ms)
+                self._sync_generation(group, member, request, completion, decision, now_ms)
             case State.STABLE:
                 self._rebalance.synced(group, member)
                 self._rebalance.renew_session(group, member)
-                decision.answers.append(Answer(asker, synced_response(group, member)))
+                decision.effects.append(Respond(completion, synced_response(group, member)))
             case _:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         return decision
@@ -286,14 +288,14 @@ class ClassicRequests:
         group: ClassicGroup,
         member: ClassicMember,
         request: SyncGroupRequest,
-        asker: Asker,
-        decision: Decision,
+        completion: Completion,
+        decision: GroupDecision,
         now_ms: int,
     ) -> None:
         if member.awaiting_sync is not None:
             repeated = SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
-            decision.answers.append(Answer(member.awaiting_sync, repeated))
-        member.awaiting_sync = asker
+            decision.effects.append(Respond(member.awaiting_sync, repeated))
+        member.awaiting_sync = completion
         self._rebalance.synced(group, member)
         if group.is_leader(member.member_id):
             assignments = {item.member_id: bytes(item.assignment) for item in request.assignments}
@@ -301,7 +303,7 @@ class ClassicRequests:
 
     # -- Heartbeat
 
-    def heartbeat(self, request: HeartbeatRequest, asker: Asker) -> Decision:
+    def heartbeat(self, request: HeartbeatRequest, completion: Completion) -> GroupDecision:
         group = self._known_group(request.group_id)
         group.check_member(request.member_id, request.group_instance_id)
         group.check_generation(request.generation_id)
@@ -309,7 +311,7 @@ class ClassicRequests:
         self._rebalance.renew_session(group, member)
         is_rebalancing = group.state is State.PREPARING
         code = ErrorCode.REBALANCE_IN_PROGRESS if is_rebalancing else ErrorCode.NONE
-        return Decision(answers=[Answer(asker, HeartbeatResponse(error_code=code))])
+        return GroupDecision(answer=HeartbeatResponse(error_code=code))
 
     def renew_session_of(self, group: ClassicGroup, member_id: str) -> None:
         """Committing offsets is a sign of life too."""
@@ -319,10 +321,10 @@ class ClassicRequests:
 
     # -- LeaveGroup
 
-    def leave(self, request: LeaveGroupRequest, version: int, asker: Asker, now_ms: int) -> Decision:
+    def leave(self, request: LeaveGroupRequest, version: int, completion: Completion, now_ms: int) -> GroupDecision:
         identities = request.members if version >= 3 else [MemberIdentity(request.member_id)]
         group = self._find(request.group_id)
-        decision = Decision(is_replayed=False)
+        decision = GroupDecision(is_replayed=False)
         results = [self._leave_one(group, identity, decision, now_ms) for identity in identities]
         left = [identity for identity, result in zip(identities, results, strict=True) if not result.error_code]
         if group is not None and left:
@@ -331,11 +333,11 @@ class ClassicRequests:
         response = LeaveGroupResponse(members=results)
         if version < 3:
             response = LeaveGroupResponse(error_code=results[0].error_code)
-        decision.answers.append(Answer(asker, response))
+        decision.effects.append(Respond(completion, response))
         return decision
 
     def _leave_one(
-        self, group: ClassicGroup | None, identity: MemberIdentity, decision: Decision, now_ms: int
+        self, group: ClassicGroup | None, identity: MemberIdentity, decision: GroupDecision, now_ms: int
     ) -> MemberResponse:
         code = ErrorCode.NONE
         try:
@@ -345,7 +347,7 @@ class ClassicRequests:
         return MemberResponse(identity.member_id, identity.group_instance_id, code)
 
     def _end_membership(
-        self, group: ClassicGroup | None, identity: MemberIdentity, decision: Decision, now_ms: int
+        self, group: ClassicGroup | None, identity: MemberIdentity, decision: GroupDecision, now_ms: int
     ) -> None:
         if group is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)

@@ -21,7 +21,7 @@ from sskafka.groups.group import CONSUMER, UNKNOWN_MEMBER, Committer
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
 from sskafka.groups.timeline import Timeline
-from sskafka.model.coordination import Asker
+from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import Uuid
 
@@ -117,7 +117,7 @@ class ConsumerGroup:
             return now_ms >= offset.expire_timestamp_ms
         return now_ms - offset.commit_timestamp_ms >= retention_ms
 
-    def waiting(self) -> list[Asker]:
+    def waiting(self) -> list[Completion]:
         return []  # a heartbeat is answered at once
 
     # -- questions

@@ -27,11 +27,12 @@ from sskafka.groups.consumer_member import (
     MemberState,
 )
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
+from sskafka.groups.log_records import GroupDecision
 from sskafka.groups.reconciliation import Target, reconciled
 from sskafka.groups.timeline import EventKind, GroupEvent
 from sskafka.groups.topic_news import TopicNews, patterns_of, topics_hash
 from sskafka.groups.topic_patterns import check_pattern
-from sskafka.model.coordination import Answer, Asker, Decision, StateRecord, Timers
+from sskafka.model.coordination import Completion, Respond, StateRecord, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.consumer_group_heartbeat import (
     Assignment as HeartbeatAssignment,
@@ -55,7 +56,7 @@ class Heartbeat(NamedTuple):
     request: ConsumerGroupHeartbeatRequest
     version: int
     client: Client
-    asker: Asker
+    completion: Completion
 
     @property
     def reported(self) -> Partitions | None:
@@ -79,11 +80,11 @@ class ConsumerGroups(Protocol):
         """Say why the group of that name is no consumer group; empty when there is none."""
         ...
 
-    def create_consumer(self, group_id: str, decision: Decision, now_ms: int) -> ConsumerGroup:
+    def create_consumer(self, group_id: str, decision: GroupDecision, now_ms: int) -> ConsumerGroup:
         """What the new group consists of, when it was one of another kind, is added to the decision."""
         ...
 
-    def members_left(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> bool:
+    def members_left(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> bool:
         """Members are gone by this decision; True when the group has become one of another kind by that."""
         ...
 
@@ -112,12 +113,12 @@ class ConsumerRequests:
 
     # -- ConsumerGroupHeartbeat
 
-    def heartbeat(self, heartbeat: Heartbeat, now_ms: int) -> Decision:
+    def heartbeat(self, heartbeat: Heartbeat, now_ms: int) -> GroupDecision:
         request = heartbeat.request
         self._check(heartbeat)
         if request.member_epoch in {LEAVING_EPOCH, STATIC_LEAVING_EPOCH}:
             return self._leave(heartbeat, now_ms)
-        decision = Decision(is_replayed=False)
+        decision = GroupDecision(is_replayed=False)
         group = self._group_of(request, decision, now_ms)
         self.require_room(group, request.member_id)
         member = self._member_of(group, heartbeat, decision, now_ms)
@@ -130,7 +131,7 @@ class ConsumerRequests:
         updated = self.reconcile(group, updated, heartbeat.reported, is_resubscribed, decision, now_ms)
         self.watch(group, updated)
         must_tell = heartbeat.is_full or request.member_epoch == JOINING_EPOCH or updated.assigned != member.assigned
-        decision.answers.append(Answer(heartbeat.asker, self._response(group, updated, must_tell)))
+        decision.effects.append(Respond(heartbeat.completion, self._response(group, updated, must_tell)))
         return decision
 
     def _check(self, heartbeat: Heartbeat) -> None:
@@ -155,7 +156,7 @@ class ConsumerRequests:
         if request.subscribed_topic_regex:
             check_pattern(request.subscribed_topic_regex)
 
-    def _group_of(self, request: ConsumerGroupHeartbeatRequest, decision: Decision, now_ms: int) -> ConsumerGroup:
+    def _group_of(self, request: ConsumerGroupHeartbeatRequest, decision: GroupDecision, now_ms: int) -> ConsumerGroup:
         group = self._groups.find_consumer(request.group_id)
         if group is None and request.member_epoch == JOINING_EPOCH:
             self._require_writable()
@@ -171,7 +172,9 @@ class ConsumerRequests:
             text = f"The consumer group has reached its maximum capacity of {size_max} members."
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
 
-    def _member_of(self, group: ConsumerGroup, heartbeat: Heartbeat, decision: Decision, now_ms: int) -> ConsumerMember:
+    def _member_of(
+        self, group: ConsumerGroup, heartbeat: Heartbeat, decision: GroupDecision, now_ms: int
+    ) -> ConsumerMember:
         request = heartbeat.request
         if request.member_epoch == JOINING_EPOCH:
             return self._joining(group, heartbeat, decision, now_ms)
@@ -181,7 +184,9 @@ class ConsumerRequests:
         _check_epoch(member, request.member_epoch, heartbeat.reported)
         return member
 
-    def _joining(self, group: ConsumerGroup, heartbeat: Heartbeat, decision: Decision, now_ms: int) -> ConsumerMember:
+    def _joining(
+        self, group: ConsumerGroup, heartbeat: Heartbeat, decision: GroupDecision, now_ms: int
+    ) -> ConsumerMember:
         """Return who joins; a static member takes the place that waits for it."""
         self._require_writable()
         request = heartbeat.request
@@ -198,7 +203,7 @@ class ConsumerRequests:
         return known
 
     def replace_static(
-        self, group: ConsumerGroup, before: ConsumerMember, member_id: str, decision: Decision, now_ms: int
+        self, group: ConsumerGroup, before: ConsumerMember, member_id: str, decision: GroupDecision, now_ms: int
     ) -> ConsumerMember:
         """The instance is back under another id: it takes over what it had, and the id before is nobody's."""
         self.forget_timers(group, before)
@@ -215,7 +220,7 @@ class ConsumerRequests:
     # -- what changes
 
     def changed(
-        self, group: ConsumerGroup, member: ConsumerMember, said: ConsumerMember, decision: Decision, now_ms: int
+        self, group: ConsumerGroup, member: ConsumerMember, said: ConsumerMember, decision: GroupDecision, now_ms: int
     ) -> ConsumerMember:
         """Write down the member as it says it is, and begin an epoch where that, or the topics, make a difference."""
         is_new = member.member_id not in group.members
@@ -231,11 +236,11 @@ class ConsumerRequests:
         self._maybe_begin_epoch(group, is_bumped, is_moved, reason, decision, now_ms)
         return group.members[said.member_id]
 
-    def topics_may_have_changed(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> None:
+    def topics_may_have_changed(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> None:
         self._maybe_begin_epoch(group, False, False, "", decision, now_ms)
 
     def _maybe_begin_epoch(
-        self, group: ConsumerGroup, is_bumped: bool, is_moved: bool, reason: str, decision: Decision, now_ms: int
+        self, group: ConsumerGroup, is_bumped: bool, is_moved: bool, reason: str, decision: GroupDecision, now_ms: int
     ) -> None:
         """Begin an epoch when `is_bumped`, or when subscribed topics, or topics of patterns, are not as they were.
 
@@ -257,19 +262,19 @@ class ConsumerRequests:
         self._begin_epoch(group, metadata_hash, reason or "subscribed topics changed", decision, now_ms)
 
     def _begin_epoch(
-        self, group: ConsumerGroup, metadata_hash: int, reason: str, decision: Decision, now_ms: int
+        self, group: ConsumerGroup, metadata_hash: int, reason: str, decision: GroupDecision, now_ms: int
     ) -> None:
         group.timeline.rebalance_started(now_ms, group.epoch + 1, reason, len(group.members))
         self._add(group, decision, records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
 
-    def maybe_assign(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> None:
+    def maybe_assign(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> None:
         """Make the target of the group's epoch, unless there is one or the last one was made too short a time ago."""
         interval_ms = self._timings(group.group_id).assignment_interval_ms
         is_too_soon = group.assigned_at_ms and interval_ms and now_ms < group.assigned_at_ms + interval_ms
         if group.target_epoch < group.epoch and not is_too_soon:
             self._assign(group, self._topics(), decision, now_ms)
 
-    def _resolve_patterns(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> bool:
+    def _resolve_patterns(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> bool:
         """Whether patterns stand for other topics than before."""
         is_resolved_anew = False
         for pattern in patterns_of(group):
@@ -279,12 +284,12 @@ class ConsumerRequests:
                 self._add(group, decision, records.regex_record(group.group_id, pattern, found, now_ms))
         return is_resolved_anew
 
-    def _forget_unused_patterns(self, group: ConsumerGroup, decision: Decision) -> None:
+    def _forget_unused_patterns(self, group: ConsumerGroup, decision: GroupDecision) -> None:
         used = {member.topic_regex for member in group.members.values()}
         for pattern in [pattern for pattern in group.regex_topics if pattern not in used]:
             self._add(group, decision, records.regex_tombstone(group.group_id, pattern))
 
-    def _assign(self, group: ConsumerGroup, topics: Topics, decision: Decision, now_ms: int) -> None:
+    def _assign(self, group: ConsumerGroup, topics: Topics, decision: GroupDecision, now_ms: int) -> None:
         members = group.members.values()
         name = group.preferred_assignor(members, self._settings.assignors[0])
         target = self._new_target(group, name, topics)
@@ -314,7 +319,7 @@ class ConsumerRequests:
         member: ConsumerMember,
         reported: Partitions | None,
         is_resubscribed: bool,
-        decision: Decision,
+        decision: GroupDecision,
         now_ms: int,
     ) -> ConsumerMember:
         if not is_resubscribed and member.is_reconciled_to(group.target_epoch):
@@ -337,7 +342,7 @@ class ConsumerRequests:
 
     # -- leaving
 
-    def _leave(self, heartbeat: Heartbeat, now_ms: int) -> Decision:
+    def _leave(self, heartbeat: Heartbeat, now_ms: int) -> GroupDecision:
         request = heartbeat.request
         group = self._groups.find_consumer(request.group_id)
         if group is None:
@@ -347,7 +352,7 @@ class ConsumerRequests:
             check_instance(group, request.instance_id, request.member_id)
         member = group.member(request.member_id)
         self._require_writable()
-        decision = Decision(is_replayed=False)
+        decision = GroupDecision(is_replayed=False)
         if request.member_epoch == STATIC_LEAVING_EPOCH:
             kept = member._replace(epoch=STATIC_LEAVING_EPOCH, assignment_epochs=MappingProxyType({}))
             self._add(group, decision, records.current_record(group.group_id, kept.owning(kept.assigned, NOTHING)))
@@ -355,7 +360,7 @@ class ConsumerRequests:
         else:
             self.remove(group, [member], EventKind.LEFT, "", decision, now_ms)
         response = ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
-        decision.answers.append(Answer(heartbeat.asker, response))
+        decision.effects.append(Respond(heartbeat.completion, response))
         return decision
 
     def remove(
@@ -364,7 +369,7 @@ class ConsumerRequests:
         members: Iterable[ConsumerMember],
         kind: EventKind,
         reason: str,
-        decision: Decision,
+        decision: GroupDecision,
         now_ms: int,
     ) -> None:
         """Those who stay get a new target with the next heartbeat of one of them."""
@@ -410,9 +415,9 @@ class ConsumerRequests:
 
     def expire(
         self, group: ConsumerGroup, member_id: str, reason: str, now_ms: int, epoch: int | None = None
-    ) -> Decision:
+    ) -> GroupDecision:
         """Put the member out, unless it is gone already or, where `epoch` is given, has moved on from that epoch."""
-        decision = Decision(is_replayed=False)
+        decision = GroupDecision(is_replayed=False)
         member = group.members.get(member_id)
         if self._groups.find_consumer(group.group_id) is not group or member is None:
             return decision
@@ -426,7 +431,7 @@ class ConsumerRequests:
 
     # -- records
 
-    def _add(self, group: ConsumerGroup, decision: Decision, record: StateRecord) -> None:
+    def _add(self, group: ConsumerGroup, decision: GroupDecision, record: StateRecord) -> None:
         """Decided and in effect at once, so that what follows in the same decision sees it.
 
         Raises KafkaError while nothing can be written: at the first record of a decision, so nothing has changed."""

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from sskafka.groups.offsets import CommittedOffset
 from sskafka.groups.timeline import Timeline
-from sskafka.model.coordination import Asker
+from sskafka.model.coordination import Completion
 from sskafka.model.ids import Uuid
 
 UNKNOWN_MEMBER = ""
@@ -71,6 +71,6 @@ class Group(Protocol):
         """Whether nobody has needed the offset for so long."""
         ...
 
-    def waiting(self) -> list[Asker]:
+    def waiting(self) -> list[Completion]:
         """Everyone whose answer the group holds back."""
         ...

@@ -9,11 +9,12 @@ an offset with a time of expiry, which later versions have no place for.
 Offsets are committed all the time, so their newest form is packed by hand; tests compare it with the codec.
 """
 
+from dataclasses import dataclass, field
 from struct import Struct
 from typing import Any
 
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
-from sskafka.model.coordination import StateRecord
+from sskafka.model.coordination import Decision, StateRecord
 from sskafka.model.ids import TopicPartition
 from sskafka.wire.codec import decode, encode
 from sskafka.wire.messages.group_records import (
@@ -33,6 +34,14 @@ _KEY_START = Struct(">hh")  # type, length of the group's name
 _OFFSET_START = Struct(">hqih")  # version, offset, leader epoch, length of the note
 _NEWEST = _INT16.pack(OFFSET_VALUE_VERSION)
 _KEY_VERSION = 0
+
+
+@dataclass(slots=True)
+class GroupDecision(Decision[StateRecord, Any]):
+    """A decision about groups, which grows while it is made."""
+
+    records: list[StateRecord] = field(default_factory=list)
+    effects: list[object] = field(default_factory=list)
 
 
 def encode_key(key: Any) -> bytes:

@@ -16,11 +16,12 @@ from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_requests import ConsumerRequests
 from sskafka.groups.group import UNKNOWN_MEMBER, Committer, Group
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
+from sskafka.groups.log_records import GroupDecision
 from sskafka.groups.migration import downgraded, not_upgraded, upgraded
 from sskafka.groups.offset_requests import OffsetCommit, OffsetRequests
 from sskafka.groups.offsets import OffsetStore
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
-from sskafka.model.coordination import Answer, Asker, Decision, StateRecord, Timers, TransactionalProducer
+from sskafka.model.coordination import Completion, StateRecord, Timers, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.wire.messages.heartbeat import HeartbeatRequest
@@ -106,8 +107,14 @@ class GroupMachine:
             if group_id not in self.groups:
                 self.groups[group_id] = ClassicGroup(group_id)
 
-    def start(self, now_ms: int) -> Decision:
-        decision = Decision(is_replayed=False)
+    def encode(self, record: StateRecord) -> StateRecord:
+        return record
+
+    def decode(self, record: StateRecord) -> StateRecord:
+        return record
+
+    def start(self, now_ms: int) -> GroupDecision:
+        decision = GroupDecision(is_replayed=False)
         for group in self.groups.values():
             if isinstance(group, ClassicGroup):
                 self._rebalance.resume(group, decision, now_ms)
@@ -118,8 +125,8 @@ class GroupMachine:
         self._expire_later()
         return decision
 
-    def stop(self) -> list[Asker]:
-        return [asker for group in self.groups.values() for asker in group.waiting()]
+    def stop(self) -> list[Completion]:
+        return [completion for group in self.groups.values() for completion in group.waiting()]
 
     # -- groups of any kind
 
@@ -138,11 +145,11 @@ class GroupMachine:
             if is_wanted and (not wanted_types or group.type_name in wanted_types):
                 yield group
 
-    def delete_group(self, group_id: str, asker: Asker) -> Decision:
+    def delete_group(self, group_id: str, completion: Completion) -> GroupDecision:
         group = self.find(group_id)
         if not group.is_empty:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-        return Decision(self._tombstones_of(group), [Answer(asker, ErrorCode.NONE)], is_divisible=True)
+        return GroupDecision(self._tombstones_of(group), ErrorCode.NONE, is_divisible=True)
 
     def _tombstones_of(self, group: Group) -> list[StateRecord]:
         return [*self.offset_requests.delete_all(group.group_id), *_tombstones(group)]
@@ -153,21 +160,21 @@ class GroupMachine:
         committer: Committer,
         commits: Sequence[OffsetCommit],
         retention_ms: int,
-        asker: Asker,
+        completion: Completion,
         now_ms: int,
-    ) -> Decision:
+    ) -> GroupDecision:
         """Answered with the outcome of each commit. It is a sign of life of the member that commits."""
         partitions = (commit.partition for commit in commits)
         group = self.offset_requests.check_committer(group_id, committer, partitions, now_ms)
         records, outcomes = self.offset_requests.commit(group_id, commits, retention_ms, now_ms)
         if isinstance(group, ClassicGroup):
             self.classic.renew_session_of(group, committer.member_id)
-        return Decision(records, [Answer(asker, outcomes)])
+        return GroupDecision(records, outcomes)
 
-    def topics_deleted(self, names: Iterable[str]) -> Decision:
+    def topics_deleted(self, names: Iterable[str]) -> GroupDecision:
         return self.offset_requests.delete_topics(set(names))
 
-    def topics_missing(self, known: Collection[str]) -> Decision:
+    def topics_missing(self, known: Collection[str]) -> GroupDecision:
         """Offsets of topics that are not among the known are those of deleted ones."""
         return self.offset_requests.delete_topics(self.offsets.topics().difference(known))
 
@@ -185,7 +192,7 @@ class GroupMachine:
 
     # -- the classic protocol, spoken to groups of both kinds
 
-    def join(self, joining: Joining, now_ms: int) -> Decision:
+    def join(self, joining: Joining, now_ms: int) -> GroupDecision:
         group = self.groups.get(joining.request.group_id)
         if not isinstance(group, ConsumerGroup):
             return self.classic.join(joining, now_ms)
@@ -193,7 +200,7 @@ class GroupMachine:
             return self._classic_in_consumer.join(group, joining, self._new_uuid(), now_ms)
         return self._join_emptied(group, joining, now_ms)
 
-    def _join_emptied(self, group: ConsumerGroup, joining: Joining, now_ms: int) -> Decision:
+    def _join_emptied(self, group: ConsumerGroup, joining: Joining, now_ms: int) -> GroupDecision:
         """A group without members is of the kind of whoever comes first, whatever the policy."""
         self.groups[group.group_id], written = downgraded(group, self._topics(), now_ms)
         try:
@@ -204,23 +211,23 @@ class GroupMachine:
         decision.records[:0] = written
         return decision
 
-    def sync(self, request: SyncGroupRequest, asker: Asker, now_ms: int) -> Decision:
+    def sync(self, request: SyncGroupRequest, completion: Completion, now_ms: int) -> GroupDecision:
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
-            return self._classic_in_consumer.sync(group, request, asker)
-        return self.classic.sync(request, asker, now_ms)
+            return self._classic_in_consumer.sync(group, request, completion)
+        return self.classic.sync(request, completion, now_ms)
 
-    def heartbeat(self, request: HeartbeatRequest, asker: Asker, now_ms: int) -> Decision:
+    def heartbeat(self, request: HeartbeatRequest, completion: Completion, now_ms: int) -> GroupDecision:
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
-            return self._classic_in_consumer.heartbeat(group, request, asker, now_ms)
-        return self.classic.heartbeat(request, asker)
+            return self._classic_in_consumer.heartbeat(group, request, completion, now_ms)
+        return self.classic.heartbeat(request, completion)
 
-    def leave(self, request: LeaveGroupRequest, version: int, asker: Asker, now_ms: int) -> Decision:
+    def leave(self, request: LeaveGroupRequest, version: int, completion: Completion, now_ms: int) -> GroupDecision:
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
-            return self._classic_in_consumer.leave(group, request, version, asker, now_ms)
-        return self.classic.leave(request, version, asker, now_ms)
+            return self._classic_in_consumer.leave(group, request, version, completion, now_ms)
+        return self.classic.leave(request, version, completion, now_ms)
 
     # -- consumer groups
 
@@ -232,7 +239,7 @@ class GroupMachine:
     def why_not_consumer(self, group_id: str) -> str:
         return f"Group {group_id} is not a consumer group." if group_id in self.groups else ""
 
-    def create_consumer(self, group_id: str, decision: Decision, now_ms: int) -> ConsumerGroup:
+    def create_consumer(self, group_id: str, decision: GroupDecision, now_ms: int) -> ConsumerGroup:
         group = self.groups.get(group_id)
         if group is None:
             made = self.groups[group_id] = ConsumerGroup(group_id)
@@ -251,14 +258,14 @@ class GroupMachine:
             self.consumer.watch(made, joined)
         return made
 
-    def members_left(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> bool:
+    def members_left(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> bool:
         if not self.may_downgrade(group):
             return False
         made = self._downgrade(group, decision, now_ms)
         self._rebalance.prepare(made, "the last member of the newer protocol left", decision, now_ms)
         return True
 
-    def last_member_replaced(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> None:
+    def last_member_replaced(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> None:
         """Without a rebalance, where everybody has what the newest target says."""
         is_assigned = group.target_epoch == group.epoch
         made = self._downgrade(group, decision, now_ms)
@@ -271,7 +278,7 @@ class GroupMachine:
         is_small = 0 < len(group.members) <= self._settings.group_size_max
         return is_allowed and is_small and group.speaks_classic_only(group.members.values())
 
-    def _downgrade(self, group: ConsumerGroup, decision: Decision, now_ms: int) -> ClassicGroup:
+    def _downgrade(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> ClassicGroup:
         for member in group.members.values():
             self.consumer.forget_timers(group, member)
         made, written = downgraded(group, self._topics(), now_ms)
@@ -297,10 +304,10 @@ class GroupMachine:
     def _expire_later(self) -> None:
         self._timers.schedule(_EXPIRY, self._settings.retention_check_interval_ms, self._expire)
 
-    def _expire(self, now_ms: int) -> Decision:
+    def _expire(self, now_ms: int) -> GroupDecision:
         """Offsets that nobody has needed for long, and groups of which nothing is left."""
         self._expire_later()
-        decision = Decision(is_divisible=True)
+        decision = GroupDecision(is_divisible=True)
         for group in self.groups.values():
             expired = list(self.offset_requests.expired(group, now_ms))
             decision.records += [log_records.offset_tombstone(group.group_id, partition) for partition in expired]

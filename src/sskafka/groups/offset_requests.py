@@ -9,9 +9,9 @@ from typing import NamedTuple
 from sskafka.groups.consumer_group import Topics
 from sskafka.groups.group import Committer, Group
 from sskafka.groups.group_settings import GroupSettings
-from sskafka.groups.log_records import offset_record, offset_tombstone
+from sskafka.groups.log_records import GroupDecision, offset_record, offset_tombstone
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset, OffsetStore
-from sskafka.model.coordination import Decision, StateRecord
+from sskafka.model.coordination import StateRecord
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition, Uuid
 
@@ -116,9 +116,9 @@ class OffsetRequests:
     def delete_all(self, group_id: str) -> list[StateRecord]:
         return [offset_tombstone(group_id, partition) for partition in self._offsets.partitions_of(group_id)]
 
-    def delete_topics(self, topics: set[str]) -> Decision:
+    def delete_topics(self, topics: set[str]) -> GroupDecision:
         """The topics are gone: nobody may go on in one of the same name where it left off in the old one."""
-        return Decision(
+        return GroupDecision(
             records=[
                 offset_tombstone(group_id, partition)
                 for group_id in self._offsets.groups()

@@ -1,20 +1,28 @@
-"""What the state machines on internal topics (groups, transactions) and the runtime that runs them say to each other.
+"""What coordinators (groups, transactions) and the runtime that keeps their state in internal topics say to each other.
 
-    request -> operation(machine, now_ms) -> Decision -> records appended and replayed -> high watermark -> answers
+    request -> operation(machine, now_ms) -> Decision: records are encoded, replayed and appended
+                                        -> the high watermark passes them: the answer leaves, the effects happen
 
-A machine is pure: it knows neither its log nor the loop. Who asked it something is an `Asker`, which it may keep (a
-member that waits for its group) and name in a later decision.
+A coordinator's state is pure: it knows neither its log nor the event loop. An operation reads the state and returns a
+`Decision`; it changes nothing that the log keeps. `replay` alone does that, on the broker that decided and on a broker
+that loads the log alike.
 """
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from sskafka.model.errors import ErrorCode
 
+R = TypeVar("R")
+"""A record as the coordinator knows it."""
+A = TypeVar("A")
+"""What a decision answers."""
+
 
 class StateRecord(NamedTuple):
-    """A change of state as the internal topic keeps it; no value means that the key is forgotten."""
+    """A record as the internal topic keeps it; a tombstone has no value."""
 
     key: bytes
     value: bytes | None
@@ -27,60 +35,80 @@ class TransactionalProducer(NamedTuple):
     producer_epoch: int
 
 
-class Asker(Protocol):
-    """Who asked, and is told once: when what was decided is committed, or that it will not be."""
+class Completion(Protocol):
+    """Whoever waits for an answer: told once, when the decision is committed or when it failed."""
 
     def answer(self, response: Any) -> None: ...
 
     def refuse(self, error: ErrorCode, message: str = "") -> None:
-        """`message` is for the person who reads it; some answers have room for it."""
+        """`message` is for people; some responses have a field for it."""
         ...
 
 
-class Answer(NamedTuple):
-    asker: Asker
+class _Parked(Enum):
+    PARKED = "parked"
+
+
+PARKED: Final = _Parked.PARKED
+"""The answer of a decision that leaves its requester waiting: a later decision answers with `Respond`."""
+NoAnswer = Literal[_Parked.PARKED]
+
+
+class Respond(NamedTuple):
+    """An effect: answer a request that an earlier decision has parked."""
+
+    completion: Completion
     response: Any
 
 
 @dataclass(slots=True)
-class Decision:
-    records: list[StateRecord] = field(default_factory=list)
-    """Appended as they are, in one batch, before anything else is decided on what they say."""
-    answers: list[Answer] = field(default_factory=list)
-    """Given once the records, and everything that was decided before them, are committed."""
-    is_replayed: bool = True
-    """False where the machine has changed already and the records only write down what it is now."""
+class Decision(Generic[R, A]):
+    records: Sequence[R] = ()
+    """Encoded once and appended in one batch, before anything else is decided on what they say."""
+    answer: A | NoAnswer = PARKED
+    """For whoever asked; leaves when the records, and everything that was decided before them, are committed."""
+    effects: Sequence[object] = ()
+    """What follows, in this order, once the records are committed. Nothing of it happens when they are not, except that
+    a `Respond` passes the error on."""
     is_divisible: bool = False
     """True where every record stands for itself: there may be more of them than a batch can hold."""
     producer: TransactionalProducer | None = None
     """Set for records that count only if this producer's transaction commits."""
+    is_replayed: bool = True
+    """False where a group has changed already and the records only write down what it is now."""
 
 
 class Timers(Protocol):
-    """Deadlines of one machine. They end with it: none fires for a machine that is no longer in charge."""
+    """Deadlines of one shard. They end with it: none fires for a shard that is no longer in charge."""
 
-    def schedule(self, key: Hashable, delay_ms: int, due: Callable[[int], Decision]) -> None:
+    def schedule(self, key: Hashable, delay_ms: int, due: "Callable[[int], Decision[Any, None]]") -> None:
         """Call `due` with the wall-clock time after `delay_ms`; a timer of the same key is replaced."""
         ...
 
     def cancel(self, key: Hashable) -> None: ...
 
 
-class StateMachine(Protocol):
+class StateMachine(Protocol[R]):
     """The state kept in one partition of an internal topic."""
 
-    def replay(self, record: StateRecord, producer: TransactionalProducer | None) -> None:
-        """Take in a record: from the log while loading, or as it was decided just now."""
+    def encode(self, record: R) -> StateRecord: ...
+
+    def decode(self, record: StateRecord) -> R | None:
+        """None for records of kinds that this software does not know."""
+        ...
+
+    def replay(self, record: R, producer: TransactionalProducer | None) -> None:
+        """Change the state as the record says: it was decided just now, or read from the log."""
         ...
 
     def replay_end_of_transaction(self, producer: TransactionalProducer, is_committed: bool) -> None:
         """The marker of a transaction is in the log: what it wrote counts now, or never will."""
         ...
 
-    def start(self, now_ms: int) -> Decision:
+    def start(self, now_ms: int) -> Decision[R, None]:
         """All of the log has been replayed and requests may come: begin with the timers."""
         ...
 
-    def stop(self) -> list[Asker]:
-        """No longer in charge; gives those who are kept waiting."""
+    def stop(self) -> list[Completion]:
+        """No longer in charge; returns those who are kept waiting."""
         ...

@@ -8,11 +8,12 @@ coordinator knows a producer that asks once more for its newer epoch because the
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from sskafka.model.buffers import Buffer
+from sskafka.model.coordination import StateRecord
 from sskafka.model.ids import TopicPartition
-from sskafka.transactions.metadata import TransactionMetadata
-from sskafka.transactions.states import TransactionState
+from sskafka.transactions.metadata import TransactionMetadata, TransactionState
 from sskafka.wire.codec import decode, encode
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.messages.transaction_records import PartitionsSchema, TransactionLogKey, TransactionLogValue
@@ -21,6 +22,29 @@ KEY_VERSION = 0
 FLEXIBLE_FROM = 1
 """The level of transaction.version that allows version 1 of the value."""
 _VERSION_BYTES = 2
+
+
+class TransactionRecord(NamedTuple):
+    """What the coordinator knows of a transactional id from now on; None: the id is forgotten."""
+
+    transactional_id: str
+    metadata: TransactionMetadata | None
+
+
+def encode_record(record: TransactionRecord, version: int) -> StateRecord:
+    """`version`: of the value, see `value_version`."""
+    known = record.metadata
+    value = None if known is None else encode_value(known, version)
+    return StateRecord(encode_key(record.transactional_id), value)
+
+
+def decode_record(record: StateRecord) -> TransactionRecord | None:
+    """None for records of kinds that this version does not know."""
+    transactional_id = decode_key(record.key)
+    if transactional_id is None:
+        return None
+    known = None if record.value is None else decode_value(transactional_id, record.value)
+    return TransactionRecord(transactional_id, known)
 
 
 def value_version(transaction_version: int) -> int:

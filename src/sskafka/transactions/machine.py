@@ -1,38 +1,50 @@
 """The transactional ids of one partition of `__transaction_state`: decisions on them, and what the log says of them.
 
-    request -> decision (initialization, enrolment, ending) -> record committed -> answer
-                                                            -> a PREPARE state: markers go out -> `complete`
+    request -> decision (init_producer_id, add_partitions, end_txn) -> record committed -> answer
+                                                                    -> a PREPARE state: `SendMarkers` -> `complete`
 
-Who prepares a transaction is told so by `Prepared`, once that is committed. Markers that were under way when the
-coordinator changed, or when its log had to be read again, are sent anew: `start` and a sweep name every prepared
-transaction that nobody works on. A marker written twice does no harm.
+Decisions change nothing: `replay` does. The markers of a prepared transaction are sent once that state is committed.
+`start` and a regular sweep ask for the markers of every prepared transaction, because they may have been under way when
+the coordinator changed, or may have failed. Whoever sends them ignores what is under way already; a marker that is
+written twice does no harm.
 
 An error after which the producer gives up is told only when the log has taken the state that it rests on once more: a
 coordinator that was replaced and does not know it yet cannot commit anything, and so refuses nobody.
 """
 
 from collections.abc import Callable, Collection, Iterator
+from enum import StrEnum
 from typing import NamedTuple
 
-from sskafka.model.coordination import Answer, Asker, Decision, StateRecord, Timers, TransactionalProducer
+from sskafka.model.coordination import Completion, Decision, StateRecord, Timers, TransactionalProducer
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
-from sskafka.transactions import ending, enrolment, initialization
-from sskafka.transactions.counters import TransactionCounters
-from sskafka.transactions.ending import Ending
-from sskafka.transactions.expiry import has_expired, has_timed_out
-from sskafka.transactions.initialization import Initialization
-from sskafka.transactions.log_records import decode_key, decode_value, encode_key, encode_value, value_version
-from sskafka.transactions.metadata import ProducerIdentity, TransactionMetadata, completed, fenced
-from sskafka.transactions.states import TransactionState
-from sskafka.transactions.verdict import FINAL_ERRORS, Verdict
+from sskafka.transactions import add_partitions, end_txn, init_producer_id
+from sskafka.transactions.end_txn import EndTxn
+from sskafka.transactions.init_producer_id import InitProducerId
+from sskafka.transactions.log_records import TransactionRecord, decode_record, encode_record, value_version
+from sskafka.transactions.metadata import (
+    FINAL_ERRORS,
+    ProducerIdentity,
+    TransactionMetadata,
+    TransactionState,
+    Verdict,
+    completed,
+    fenced,
+    has_expired,
+    has_timed_out,
+)
 
 SWEEP = "sweep"
 EXPIRY = "expiry"
 
+Outcomes = dict[TopicPartition, ErrorCode]
 
-class Prepared(NamedTuple):
-    """A transaction whose outcome is certain and whose partitions wait for their markers."""
+
+class SendMarkers(NamedTuple):
+    """An effect: bring the outcome of a transaction, which is certain now, to all of its partitions.
+
+    When every partition has its marker, `TransactionMachine.complete` is to be called with the same value."""
 
     transaction: TransactionMetadata
     coordinator_epoch: int
@@ -40,6 +52,15 @@ class Prepared(NamedTuple):
     @property
     def is_commit(self) -> bool:
         return self.transaction.state is TransactionState.PREPARE_COMMIT
+
+
+class TransactionOutcome(StrEnum):
+    """An effect: count what became of a transaction."""
+
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    TIMED_OUT = "timedout"
+    """It was open for too long; ABORTED as well, once its markers are written."""
 
 
 class TransactionLimits(NamedTuple):
@@ -51,212 +72,147 @@ class TransactionLimits(NamedTuple):
 
 
 class TransactionMachine:
-    """`on_prepared` sees to the markers, and calls `complete` with the same `Prepared`, or `markers_failed`."""
+    """`transaction_version` gives the level of that feature in the cluster as it is now."""
 
     def __init__(
-        self,
-        coordinator_epoch: int,
-        timers: Timers,
-        limits: TransactionLimits,
-        transaction_version: Callable[[], int],
-        on_prepared: Callable[["TransactionMachine", Prepared], None],
-        counters: TransactionCounters | None = None,
+        self, coordinator_epoch: int, timers: Timers, limits: TransactionLimits, transaction_version: Callable[[], int]
     ) -> None:
         self.coordinator_epoch = coordinator_epoch
-        self._counters = counters or TransactionCounters()
         self.transactions: dict[str, TransactionMetadata] = {}
         self._timers = timers
         self._limits = limits
         self._transaction_version = transaction_version
-        self.on_prepared = on_prepared
-        self._under_way: dict[str, Prepared] = {}
-        self.is_in_charge = True
 
-    # -- what producers ask
+    # -- requests of producers
 
-    def initialize(self, asked: Initialization, spare_id: int | None, asker: Asker, now_ms: int) -> Decision:
+    def init_producer_id(
+        self, asked: InitProducerId, spare_id: int | None, now_ms: int
+    ) -> Decision[TransactionRecord, Verdict]:
+        """`spare_id`: a producer id that nobody has, for when one is needed."""
         error = self._refused(asked)
         if error is not ErrorCode.NONE:
-            return _answered(asker, Verdict(error))
+            return Decision(answer=Verdict(error))
         known = self.transactions.get(asked.transactional_id)
-        verdict = initialization.decide(known, asked, spare_id, now_ms)
-        return self._carry_out(asked.transactional_id, verdict, asker)
+        return self._decided(asked.transactional_id, init_producer_id.decide(known, asked, spare_id, now_ms))
 
-    def _refused(self, asked: Initialization) -> ErrorCode:
+    def _refused(self, asked: InitProducerId) -> ErrorCode:
         if (asked.two_phase or asked.keep_prepared) and not self._limits.allows_two_phase:
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         if asked.keep_prepared and not value_version(self._transaction_version()):
             return ErrorCode.UNSUPPORTED_VERSION  # the log could not say who took the transaction over
-        return initialization.refused(asked, self._limits.timeout_max_ms)
+        return init_producer_id.refused(asked, self._limits.timeout_max_ms)
 
-    def enrol(
+    def add_partitions(
         self,
         transactional_id: str,
         producer: ProducerIdentity,
         partitions: Collection[TopicPartition],
         client_version: int,
-        asker: Asker,
         now_ms: int,
-    ) -> Decision:
+    ) -> Decision[TransactionRecord, Verdict]:
         known = self.transactions.get(transactional_id)
-        verdict = enrolment.decide(known, producer, partitions, client_version, now_ms)
-        return self._carry_out(transactional_id, verdict, asker)
+        verdict = add_partitions.decide(known, producer, partitions, client_version, now_ms)
+        return self._decided(transactional_id, verdict)
+
+    def end_txn(
+        self, transactional_id: str, asked: EndTxn, spare_id: int | None, now_ms: int
+    ) -> Decision[TransactionRecord, Verdict]:
+        """`spare_id`: as for `init_producer_id`."""
+        known = self.transactions.get(transactional_id)
+        return self._decided(transactional_id, end_txn.decide(known, asked, spare_id, now_ms))
+
+    def _decided(self, transactional_id: str, verdict: Verdict) -> Decision[TransactionRecord, Verdict]:
+        changed = verdict.changed
+        if changed is not None:
+            effects = [self._markers(changed)] if changed.state.is_preparing else []
+            return Decision([TransactionRecord(transactional_id, changed)], verdict, effects)
+        return Decision(self._confirmation(transactional_id, {verdict.error}), verdict)
+
+    # -- requests of the leaders of partitions
 
     def verify(
         self, transactional_id: str, producer: ProducerIdentity, partitions: Collection[TopicPartition]
-    ) -> dict[TopicPartition, ErrorCode]:
+    ) -> Outcomes:
         known = self.transactions.get(transactional_id)
-        return {partition: enrolment.verify(known, producer, partition) for partition in partitions}
+        return {partition: add_partitions.verify(known, producer, partition) for partition in partitions}
 
     def verify_surely(
-        self,
-        transactional_id: str,
-        producer: ProducerIdentity,
-        partitions: Collection[TopicPartition],
-        asker: Asker,
-    ) -> Decision:
+        self, transactional_id: str, producer: ProducerIdentity, partitions: Collection[TopicPartition]
+    ) -> Decision[TransactionRecord, Outcomes]:
         """As `verify`, with final errors confirmed by the log."""
-        outcome = self.verify(transactional_id, producer, partitions)
-        decision = Decision(answers=[Answer(asker, outcome)], is_replayed=False)
-        if not FINAL_ERRORS.isdisjoint(outcome.values()):
-            decision.records.append(self._as_it_is(transactional_id))
-        return decision
+        outcomes = self.verify(transactional_id, producer, partitions)
+        return Decision(self._confirmation(transactional_id, outcomes.values()), outcomes)
 
-    def end(self, transactional_id: str, asked: Ending, spare_id: int | None, asker: Asker, now_ms: int) -> Decision:
-        verdict = ending.decide(self.transactions.get(transactional_id), asked, spare_id, now_ms)
-        return self._carry_out(transactional_id, verdict, asker)
+    def _confirmation(self, transactional_id: str, errors: Collection[ErrorCode]) -> list[TransactionRecord]:
+        """The state as it is, where one of the errors is final: the log takes it from who is in charge alone."""
+        if FINAL_ERRORS.isdisjoint(errors):
+            return []
+        return [TransactionRecord(transactional_id, self.transactions.get(transactional_id))]
 
-    def complete(self, prepared: Prepared, now_ms: int) -> Decision:
-        """Every partition has its marker. Nothing happens when the markers were another coordinator's."""
-        transactional_id = prepared.transaction.transactional_id
-        if self._under_way.get(transactional_id) is not prepared:
+    # -- markers
+
+    def _markers(self, transaction: TransactionMetadata) -> SendMarkers:
+        return SendMarkers(transaction, self.coordinator_epoch)
+
+    def complete(self, sent: SendMarkers, now_ms: int) -> Decision[TransactionRecord, None]:
+        """Every partition has its marker. Nothing happens when the markers were of another coordinator."""
+        transaction = sent.transaction
+        is_known = self.transactions.get(transaction.transactional_id) == transaction
+        if not is_known or sent.coordinator_epoch != self.coordinator_epoch:
             return Decision()
-        del self._under_way[transactional_id]
-        if prepared.is_commit:
-            self._counters.committed += 1
-        else:
-            self._counters.aborted += 1
-        return Decision(records=[self._keep(completed(prepared.transaction, now_ms))], is_replayed=False)
+        outcome = TransactionOutcome.COMMITTED if sent.is_commit else TransactionOutcome.ABORTED
+        record = TransactionRecord(transaction.transactional_id, completed(transaction, now_ms))
+        return Decision([record], effects=[outcome])
 
-    # -- what time brings
+    # -- time
 
-    def start(self, now_ms: int) -> Decision:
+    def start(self, now_ms: int) -> Decision[TransactionRecord, None]:
         self._timers.schedule(SWEEP, self._limits.sweep_interval_ms, self._sweep)
         self._timers.schedule(EXPIRY, self._limits.expiry_interval_ms, self._expire)
-        return Decision(answers=self._resumed())
+        return Decision(effects=self._prepared())
 
-    def _sweep(self, now_ms: int) -> Decision:
-        """Abort what has been open for too long, and send the markers that nobody is sending."""
+    def _sweep(self, now_ms: int) -> Decision[TransactionRecord, None]:
+        """Abort what has been open for too long, and ask for the markers of what is prepared."""
         self._timers.schedule(SWEEP, self._limits.sweep_interval_ms, self._sweep)
-        decision = Decision(answers=self._resumed(), is_replayed=False, is_divisible=True)
-        for known in [known for known in self.transactions.values() if has_timed_out(known, now_ms)]:
-            self._counters.timed_out += 1
-            self._change(fenced(known, now_ms), decision)
-        return decision
+        aborted = [fenced(known, now_ms) for known in self if has_timed_out(known, now_ms)]
+        records = [TransactionRecord(changed.transactional_id, changed) for changed in aborted]
+        effects: list[object] = [*self._prepared()]
+        for changed in aborted:
+            effects += [TransactionOutcome.TIMED_OUT, self._markers(changed)]
+        return Decision(records, effects=effects, is_divisible=True)
 
-    def _expire(self, now_ms: int) -> Decision:
+    def _expire(self, now_ms: int) -> Decision[TransactionRecord, None]:
         self._timers.schedule(EXPIRY, self._limits.expiry_interval_ms, self._expire)
-        expired = [
-            known.transactional_id
-            for known in self.transactions.values()
-            if has_expired(known, now_ms, self._limits.expiration_ms)
-        ]
-        for transactional_id in expired:
-            del self.transactions[transactional_id]
-        tombstones = [StateRecord(encode_key(name), None) for name in expired]
-        return Decision(records=tombstones, is_replayed=False, is_divisible=True)
+        expired = [known for known in self if has_expired(known, now_ms, self._limits.expiration_ms)]
+        return Decision([TransactionRecord(known.transactional_id, None) for known in expired], is_divisible=True)
 
-    def _resumed(self) -> list[Answer]:
-        waiting = [
-            known
-            for known in self.transactions.values()
-            if known.state.is_preparing and known.transactional_id not in self._under_way
-        ]
-        return [self._begin_markers(known) for known in waiting]
+    def _prepared(self) -> list[SendMarkers]:
+        return [self._markers(known) for known in self if known.state.is_preparing]
 
-    # -- what changes
+    # -- the log (StateMachine)
 
-    def _carry_out(self, transactional_id: str, verdict: Verdict, asker: Asker) -> Decision:
-        decision = _answered(asker, verdict)
-        if verdict.changed is not None:
-            self._change(verdict.changed, decision)
-        elif verdict.error in FINAL_ERRORS:
-            decision.records.append(self._as_it_is(transactional_id))
-        return decision
+    def encode(self, record: TransactionRecord) -> StateRecord:
+        return encode_record(record, value_version(self._transaction_version()))
 
-    def _as_it_is(self, transactional_id: str) -> StateRecord:
-        known = self.transactions.get(transactional_id)
-        return StateRecord(encode_key(transactional_id), None) if known is None else self._keep(known)
+    def decode(self, record: StateRecord) -> TransactionRecord | None:
+        return decode_record(record)
 
-    def _change(self, changed: TransactionMetadata, decision: Decision) -> None:
-        decision.records.append(self._keep(changed))
-        if changed.state.is_preparing:
-            decision.answers.append(self._begin_markers(changed))
-
-    def _keep(self, changed: TransactionMetadata) -> StateRecord:
-        self.transactions[changed.transactional_id] = changed
-        version = value_version(self._transaction_version())
-        return StateRecord(encode_key(changed.transactional_id), encode_value(changed, version))
-
-    def _begin_markers(self, transaction: TransactionMetadata) -> Answer:
-        prepared = Prepared(transaction, self.coordinator_epoch)
-        self._under_way[transaction.transactional_id] = prepared
-        return Answer(_WhenCommitted(self, prepared), None)
-
-    def markers_failed(self, prepared: Prepared) -> None:
-        """Nobody is sending them any more; the next sweep begins anew."""
-        if self._under_way.get(prepared.transaction.transactional_id) is prepared:
-            del self._under_way[prepared.transaction.transactional_id]
-
-    # -- what the log says (StateMachine)
-
-    def replay(self, record: StateRecord, producer: TransactionalProducer | None) -> None:
-        transactional_id = decode_key(record.key)
-        if transactional_id is None:
-            return
-        if record.value is None:
-            self.transactions.pop(transactional_id, None)
+    def replay(self, record: TransactionRecord, producer: TransactionalProducer | None) -> None:
+        if record.metadata is None:
+            self.transactions.pop(record.transactional_id, None)
         else:
-            self.transactions[transactional_id] = decode_value(transactional_id, record.value)
+            self.transactions[record.transactional_id] = record.metadata
 
     def replay_end_of_transaction(self, producer: TransactionalProducer, is_committed: bool) -> None:
         """The log of transactions has none in itself."""
 
-    def stop(self) -> list[Asker]:
-        self.is_in_charge = False
-        self._under_way.clear()
+    def stop(self) -> list[Completion]:
         return []
 
-    # -- what administrators ask
-
-    @property
-    def markers_under_way(self) -> int:
-        """Of how many transactions."""
-        return len(self._under_way)
+    # -- administrators
 
     def find(self, transactional_id: str) -> TransactionMetadata | None:
         return self.transactions.get(transactional_id)
 
     def __iter__(self) -> Iterator[TransactionMetadata]:
         return iter(self.transactions.values())
-
-
-class _WhenCommitted:
-    """Waits for a PREPARE state to be committed: only then is the outcome certain."""
-
-    __slots__ = ("_machine", "_prepared")
-
-    def __init__(self, machine: TransactionMachine, prepared: Prepared) -> None:
-        self._machine = machine
-        self._prepared = prepared
-
-    def answer(self, response: None) -> None:
-        if self._machine.is_in_charge:
-            self._machine.on_prepared(self._machine, self._prepared)
-
-    def refuse(self, error: ErrorCode, message: str = "") -> None:
-        self._machine.markers_failed(self._prepared)
-
-
-def _answered(asker: Asker, verdict: Verdict) -> Decision:
-    return Decision(answers=[Answer(asker, verdict)], is_replayed=False)

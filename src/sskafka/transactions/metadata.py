@@ -1,5 +1,25 @@
 """What the coordinator knows of one transactional id: a value; every change makes a new one.
 
+The states, as `__transaction_state` numbers them, and the ways between them:
+
+    state            may become                          when
+    ---------------  ----------------------------------  ----------------------------------------------------------
+    EMPTY            EMPTY                               the producer is initialized again
+                     ONGOING                             partitions are added
+                     PREPARE_ABORT                       an abort without partitions (second version: bumps the epoch)
+                     DEAD                                nobody used the id for transactional.id.expiration.ms
+    ONGOING          ONGOING                             more partitions are added
+                     PREPARE_COMMIT, PREPARE_ABORT       EndTxn; abort also by timeout and by a newer producer
+    PREPARE_COMMIT   COMPLETE_COMMIT                     every partition has the marker
+    PREPARE_ABORT    COMPLETE_ABORT                      every partition has the marker
+    COMPLETE_COMMIT  EMPTY, ONGOING, PREPARE_ABORT, DEAD as from EMPTY
+    COMPLETE_ABORT   EMPTY, ONGOING, PREPARE_ABORT, DEAD as from EMPTY
+    DEAD             nothing                             the id is forgotten; a tombstone says so in the log
+
+A PREPARE state is a promise: from the moment it is committed the outcome can no longer change, whoever coordinates.
+PREPARE_EPOCH_FENCE is Kafka's name for the moment between fencing a producer and aborting its transaction. Both are
+one step here, so no transaction is ever in it; the number stays reserved.
+
 Epochs in the second version of the protocol (client_version 2), where each transaction ends an epoch:
 
     producer writes with E -> EndTxn(E) -> PREPARE at E+1, markers carry E+1 -> COMPLETE at E+1 -> it writes with E+1
@@ -13,10 +33,13 @@ ends it with `next_producer_epoch`. Epochs end at 32767, which no producer ever 
 of the next producer id.
 """
 
+from collections.abc import Mapping
+from enum import IntEnum
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
-from sskafka.transactions.states import NEXT_STATES, TransactionState
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
@@ -30,6 +53,50 @@ NO_TIMEOUT_MS = 2**31 - 1
 FIRST_VERSION = 0
 BUMPING_VERSION = 2
 """The version of transactions from which on every transaction has an epoch of its own."""
+
+
+class TransactionState(IntEnum):
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def label(self) -> str:
+        """Kafka's spelling: PrepareCommit."""
+        return self.name.title().replace("_", "")
+
+    @property
+    def is_preparing(self) -> bool:
+        return self in {TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT}
+
+    @property
+    def is_idle(self) -> bool:
+        """No transaction is open and no marker is on its way."""
+        return self in {TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT}
+
+
+STATE_BY_LABEL: Mapping[str, TransactionState] = MappingProxyType({state.label: state for state in TransactionState})
+
+_S = TransactionState
+_FROM_IDLE = frozenset({_S.EMPTY, _S.ONGOING, _S.PREPARE_ABORT, _S.DEAD})
+
+NEXT_STATES: Mapping[TransactionState, frozenset[TransactionState]] = MappingProxyType(
+    {
+        _S.EMPTY: _FROM_IDLE,
+        _S.ONGOING: frozenset({_S.ONGOING, _S.PREPARE_COMMIT, _S.PREPARE_ABORT}),
+        _S.PREPARE_COMMIT: frozenset({_S.COMPLETE_COMMIT}),
+        _S.PREPARE_ABORT: frozenset({_S.COMPLETE_ABORT}),
+        _S.COMPLETE_COMMIT: _FROM_IDLE,
+        _S.COMPLETE_ABORT: _FROM_IDLE,
+        _S.DEAD: frozenset(),
+        _S.PREPARE_EPOCH_FENCE: frozenset(),
+    }
+)
 
 
 class ProducerIdentity(NamedTuple):
@@ -119,3 +186,38 @@ def fenced(known: TransactionMetadata, now_ms: int) -> TransactionMetadata:
         last_producer_epoch=NO_PRODUCER_EPOCH,
         next_producer_epoch=NO_PRODUCER_EPOCH,
     )
+
+
+def has_timed_out(known: TransactionMetadata, now_ms: int) -> bool:
+    if known.state is not TransactionState.ONGOING or known.timeout_ms == NO_TIMEOUT_MS:
+        return False
+    return now_ms > known.start_ms + known.timeout_ms
+
+
+def has_expired(known: TransactionMetadata, now_ms: int, expiration_ms: int) -> bool:
+    return known.state.is_idle and now_ms >= known.last_update_ms + expiration_ms
+
+
+class Verdict(NamedTuple):
+    """What is decided about a request: an error or none, what to write first, and who the producer is."""
+
+    error: ErrorCode = ErrorCode.NONE
+    changed: TransactionMetadata | None = None
+    """To be committed to the log before the answer leaves; None when nothing changes."""
+    identity: ProducerIdentity = NOBODY
+    needs_producer_id: bool = False
+    """Nothing can be decided without an unused producer id: get one and ask again."""
+
+
+NEEDS_PRODUCER_ID = Verdict(needs_producer_id=True)
+
+FINAL_ERRORS = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.TRANSACTION_ABORTABLE,
+    }
+)
+"""After which a producer gives up its transaction, or itself. A coordinator that was replaced and does not know it yet
+must not say so to a producer that has gone on with the next one: the log has to confirm that it is in charge."""

@@ -8,7 +8,7 @@ from consumer_lab import ConsumerLab
 from group_lab import Asked
 from shard_lab import ShardLab
 
-from sskafka.coordination.askers import NOBODY
+from sskafka.coordination.completions import NOBODY
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.coordination.shard import Place, Shard, ShardState
@@ -20,7 +20,7 @@ from sskafka.groups.offset_requests import OffsetCommit
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partition_image import PartitionImage
-from sskafka.model.coordination import Asker, Decision
+from sskafka.model.coordination import Completion, Decision
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
@@ -65,11 +65,11 @@ class OneShard:
         offsets = self.shard.machine.offsets.committed("g")
         return {partition.topic: found.offset for partition, found in offsets.items()}
 
-    def change(self, key: str, operation: Callable[[GroupMachine, int], Decision], asker: Asker) -> None:
-        self.shard.change(operation, asker)
+    def change(self, key: str, operation: Callable[[GroupMachine, int], Decision], completion: Completion) -> None:
+        self.shard.change(operation, completion)
 
-    def write(self, key: str, operation: Callable[[GroupMachine, int], Decision], asker: Asker) -> None:
-        self.shard.write(operation, asker)
+    def write(self, key: str, operation: Callable[[GroupMachine, int], Decision], completion: Completion) -> None:
+        self.shard.write(operation, completion)
 
 
 def _machine(place: Place) -> GroupMachine:
@@ -98,10 +98,10 @@ class LabShards:
     def write_eventually(self, operation: Callable[[GroupMachine, int], Decision]) -> None:
         self.write(operation, NOBODY)
 
-    def write(self, operation: Callable[[GroupMachine, int], Decision], asker: Asker) -> None:
+    def write(self, operation: Callable[[GroupMachine, int], Decision], completion: Completion) -> None:
         decision = operation(self.machine, self.lab.time.now_ms())
         self.decisions.append(decision)
-        self.lab.take(decision)
+        self.lab.take(decision, completion)
 
     def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
         pass

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sskafka.coordination.key_partition import java_hash, partition_of
+from sskafka.coordination.internal_topics import java_hash, partition_of
 
 
 @pytest.mark.parametrize(

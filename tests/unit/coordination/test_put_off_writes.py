@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 from shard_lab import ShardLab
 
-from sskafka.coordination.askers import NOBODY
 from sskafka.replication.timer_wheel import Timer, TimerWheel
 
 
@@ -21,7 +20,7 @@ def test_one_timer_is_kept_however_many_ask_meanwhile(monkeypatch: pytest.Monkey
     lab = ShardLab()
     lab.log.is_writable = False
     lab.load()
-    lab.shard.write_eventually(lambda machine, _: machine.add("first", 1, NOBODY))
+    lab.shard.write_eventually(lambda machine, _: machine.add("first", 1))
     for _ in range(100):
         assert lab.read("first").response == 0
     assert len(scheduled) == 1

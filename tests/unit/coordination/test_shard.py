@@ -5,7 +5,7 @@ from group_lab import Asked
 from shard_lab import ShardLab, Sums
 
 from sskafka.coordination.shard import ShardState
-from sskafka.model.coordination import Answer, Decision, StateRecord, TransactionalProducer
+from sskafka.model.coordination import Decision, Respond, StateRecord, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.records.batch import read_header
 from sskafka.records.compression import Compression
@@ -189,17 +189,16 @@ def test_while_too_few_replicas_are_in_sync_nothing_changes_and_nothing_is_loade
     assert lab.shard.state is ShardState.ACTIVE
 
 
-def test_what_changes_the_machine_as_it_is_decided_is_not_tried_while_nothing_can_be_written(lab: ShardLab) -> None:
+def test_a_decision_is_not_replayed_while_nothing_can_be_written(lab: ShardLab) -> None:
     """Otherwise all that is under way would begin anew with every try: markers would be written again and again."""
     lab.log.is_writable, lab.log.append_error = False, NotEnoughReplicasError("one is not enough")
-    machine, asked = lab.shard.machine, Asked()
-    lab.shard.change(lambda machine, _: machine.add("a", 1, asked), asked)
-    assert asked.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    machine = lab.shard.machine
+    assert lab.add("a", 1).code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert machine.sums == {}
     lab.turn(50)
     assert lab.shard.machine is machine
     lab.log.is_writable, lab.log.append_error = True, None
-    again = Asked()
-    lab.shard.change(lambda machine, _: machine.add("a", 1, again), again)
+    again = lab.add("a", 1)
     lab.turn()
     assert again.response == 1
 
@@ -209,7 +208,7 @@ def test_a_machine_that_breaks_is_loaded_anew(lab: ShardLab) -> None:
     lab.turn()
     asked, other = Asked(), lab.add("b", 1)
 
-    def breaks(machine: object, now_ms: int) -> Decision:
+    def breaks(machine: object, now_ms: int) -> Decision[StateRecord, None]:
         raise ZeroDivisionError
 
     lab.shard.write(breaks, asked)
@@ -221,7 +220,7 @@ def test_a_machine_that_breaks_is_loaded_anew(lab: ShardLab) -> None:
 
 def test_a_record_that_cannot_be_replayed_is_not_kept(lab: ShardLab) -> None:
     asked = Asked()
-    lab.shard.write(lambda machine, _: Decision([StateRecord(b"poison", b"")], [Answer(asked, 1)]), asked)
+    lab.shard.write(lambda machine, _: Decision([StateRecord(b"poison", b"")], 1), asked)
     assert asked.code is ErrorCode.NOT_COORDINATOR
     lab.turn(50)
     assert lab.shard.state is ShardState.ACTIVE
@@ -231,7 +230,7 @@ def test_a_record_that_cannot_be_replayed_is_not_kept(lab: ShardLab) -> None:
 def test_a_refusal_changes_nothing(lab: ShardLab) -> None:
     asked = Asked()
 
-    def refuses(machine: object, now_ms: int) -> Decision:
+    def refuses(machine: object, now_ms: int) -> Decision[StateRecord, None]:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
 
     lab.shard.write(refuses, asked)
@@ -271,8 +270,8 @@ def test_a_long_log_is_loaded_in_turns(lab: ShardLab, monkeypatch: pytest.Monkey
 
 def test_a_log_that_cannot_be_replayed_has_no_coordinator_here(lab: ShardLab) -> None:
     asked = Asked()
-    poison = Decision([StateRecord(b"poison", b"")], [Answer(asked, 1)], is_replayed=False)
-    lab.shard.write(lambda machine, _: poison, asked)
+    lab.shard.machine.replay = lambda *_: None  # type: ignore[method-assign]
+    lab.shard.write(lambda machine, _: Decision([StateRecord(b"poison", b"")], 1), asked)
     lab.turn()
     assert asked.response == 1
     lab.begin()
@@ -353,7 +352,7 @@ def test_records_that_stand_for_themselves_may_be_more_than_a_batch_holds(lab: S
     lab.log.batch_bytes_max = 1_000
     asked = Asked()
     records = [StateRecord(b"key-%d" % number, b"1") for number in range(100)]
-    lab.shard.write(lambda machine, _: Decision(records, [Answer(asked, "done")], is_divisible=True), asked)
+    lab.shard.write(lambda machine, _: Decision(records, "done", is_divisible=True), asked)
     lab.turn()
     assert asked.response == "done"
     assert len(lab.shard.machine.sums) == 100
@@ -366,11 +365,51 @@ def test_who_cannot_take_an_answer_keeps_nobody_else_from_theirs(lab: ShardLab) 
             raise ValueError("cannot be encoded")
 
     broken = Broken()
-    lab.shard.write(lambda machine, _: machine.add("a", 1, broken), broken)
+    lab.shard.write(lambda machine, _: machine.add("a", 1), broken)
     other = lab.add("a", 1)
     lab.turn()
     assert broken.error is ErrorCode.UNKNOWN_SERVER_ERROR
     assert other.response == 2
+
+
+# -- effects
+
+
+def with_effect(lab: ShardLab, effect: str) -> Asked:
+    asked = Asked()
+    decision = Decision([StateRecord(b"a", b"1")], 1, [effect])
+    lab.shard.write(lambda machine, _: decision, asked)
+    return asked
+
+
+def test_effects_follow_the_answer_once_their_records_are_committed(lab: ShardLab) -> None:
+    lab.log.is_replicated = False
+    asked = with_effect(lab, "first")
+    with_effect(lab, "second")
+    lab.turn(100)
+    assert lab.performed == []
+    lab.log.replicate()
+    assert (asked.response, lab.performed) == (1, ["first", "second"])
+
+
+def test_effects_of_what_is_not_written_or_not_committed_in_time_do_not_happen(lab: ShardLab) -> None:
+    lab.log.append_error = NotEnoughReplicasError("one is not enough")
+    with_effect(lab, "not written")
+    lab.turn(50)
+    lab.log.append_error, lab.log.is_replicated = None, False
+    with_effect(lab, "late")
+    lab.turn(5_100)
+    lab.log.replicate()
+    assert lab.performed == []
+
+
+def test_a_shard_that_is_no_longer_in_charge_has_no_effects(lab: ShardLab) -> None:
+    lab.log.is_replicated = False
+    with_effect(lab, "markers")
+    lab.turn()
+    lab.shard.stop()
+    lab.log.replicate()
+    assert lab.performed == []
 
 
 # -- transactions
@@ -379,17 +418,25 @@ def test_who_cannot_take_an_answer_keeps_nobody_else_from_theirs(lab: ShardLab) 
 def test_a_marker_behind_a_failed_append_is_refused_with_it(lab: ShardLab) -> None:
     lab.add("a", 5, PRODUCER)
     appends = lab.log.append_count
-    lab.log.batch_bytes_max = 150
-    decided = [StateRecord(b"b" * 100, b"1"), StateRecord(b"c" * 100, b"1")]
-    asked, ended = Asked(), Asked()
-    lab.shard.write(lambda machine, _: Decision(decided, [Answer(asked, 1)], is_replayed=False), asked)
+    asked, ended = lab.add("b", 1), Asked()
+    lab.log.append_error = NotEnoughReplicasError("one is not enough")
     lab.shard.end_transaction(PRODUCER, 3, True, ended)
-    assert asked.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    lab.log.append_error = None
+    assert asked.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert ended.code is ErrorCode.NOT_COORDINATOR, "it is sent again once the shard is loaded"
     assert lab.log.append_count == appends
     lab.turn(50)
     assert lab.shard.state is ShardState.ACTIVE
     assert lab.shard.machine.sums == {}
+
+
+def test_records_of_a_transaction_that_fit_into_no_batch_are_refused(lab: ShardLab) -> None:
+    lab.log.batch_bytes_max = 1_000
+    other, large = lab.add("a", 1), lab.add("k" * 2_000, 1, PRODUCER)
+    assert large.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    lab.turn()
+    assert other.response == 1
+    assert lab.log.append_count == 1
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
@@ -424,9 +471,15 @@ def test_a_producer_that_the_log_refuses_does_no_harm_to_others(lab: ShardLab) -
 # -- timers
 
 
+def responding(machine: Sums, asked: Asked) -> Decision[StateRecord, None]:
+    """As a timer of a group answers members that wait."""
+    decision = machine.add("a", 1)
+    return Decision(decision.records, effects=[Respond(asked, decision.answer)])
+
+
 def test_a_timer_decides_like_a_request(lab: ShardLab) -> None:
     asked = Asked()
-    lab.shard.machine.place.timers.schedule("t", 100, lambda now_ms: lab.shard.machine.add("a", 1, asked))
+    lab.shard.machine.place.timers.schedule("t", 100, lambda now_ms: responding(lab.shard.machine, asked))
     lab.turn(90)
     assert not asked.is_answered
     lab.turn(30)
@@ -436,7 +489,7 @@ def test_a_timer_decides_like_a_request(lab: ShardLab) -> None:
 def test_a_timer_waits_until_its_decision_can_be_written(lab: ShardLab) -> None:
     asked = Asked()
     machine = lab.shard.machine
-    machine.place.timers.schedule("t", 100, lambda now_ms: machine.add("a", 1, asked))
+    machine.place.timers.schedule("t", 100, lambda now_ms: responding(machine, asked))
     lab.log.is_writable, lab.log.append_error = False, NotEnoughReplicasError("one is not enough")
     lab.turn(3_000)
     assert not asked.is_answered
@@ -450,7 +503,7 @@ def test_a_timer_whose_decision_cannot_be_written_is_not_lost(lab: ShardLab) -> 
     """It is made anew with the machine: nobody may be watched by a timer that has gone off for nothing."""
     asked = Asked()
     machine = lab.shard.machine
-    machine.place.timers.schedule("t", 100, lambda now_ms: machine.add("a", 1, asked))
+    machine.place.timers.schedule("t", 100, lambda now_ms: responding(machine, asked))
     lab.log.append_error = NotEnoughReplicasError("one is not enough")
     lab.turn(200)
     assert asked.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -460,7 +513,7 @@ def test_a_timer_whose_decision_cannot_be_written_is_not_lost(lab: ShardLab) -> 
 def test_a_timer_that_is_put_off_fires_once_and_later(lab: ShardLab) -> None:
     fired: list[int] = []
 
-    def due(now_ms: int) -> Decision:
+    def due(now_ms: int) -> Decision[StateRecord, None]:
         fired.append(int(lab.time.elapsed_ms))
         return Decision()
 
@@ -478,7 +531,7 @@ def test_a_timer_can_be_brought_forward_and_cancelled(lab: ShardLab) -> None:
     fired: list[str] = []
     timers = lab.shard.machine.place.timers
 
-    def due(name: str) -> Decision:
+    def due(name: str) -> Decision[StateRecord, None]:
         fired.append(name)
         return Decision()
 
@@ -493,7 +546,7 @@ def test_a_timer_can_be_brought_forward_and_cancelled(lab: ShardLab) -> None:
 def test_no_timer_outlives_its_machine(lab: ShardLab) -> None:
     fired: list[int] = []
 
-    def due(now_ms: int) -> Decision:
+    def due(now_ms: int) -> Decision[StateRecord, None]:
         fired.append(now_ms)
         return Decision()
 

@@ -5,6 +5,7 @@ from typing import Any, cast
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.shard import ShardRuntime
 from sskafka.coordination.transaction_coordinator import TransactionCoordinator
+from sskafka.coordination.transaction_markers import MarkerSender
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partition_image import PartitionImage
 from sskafka.model.errors import ErrorCode
@@ -24,10 +25,10 @@ class Asked:
     def __init__(self) -> None:
         self.names: list[str] = []
 
-    def change(self, key: str, operation: object, asker: object) -> None:
+    def write(self, key: str, operation: object, completion: object) -> None:
         self.names.append(key)
 
-    read = change
+    read = write
 
 
 async def no_ids() -> int:
@@ -44,6 +45,7 @@ def test_a_partition_that_the_coordinator_has_not_heard_of_is_not_taken_on() -> 
         cast(ShardRuntime, None),
         lambda: image,
         no_ids,
+        cast(MarkerSender, None),
     )
     shards = Asked()
     coordinator._shards = cast(Coordinator[TransactionMachine], cast(Any, shards))

@@ -6,13 +6,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from sskafka.coordination.broker_links import BrokerLinks
-from sskafka.coordination.transaction_marker_writer import Marker
-from sskafka.coordination.transaction_markers import MarkerSender
+from sskafka.coordination.transaction_markers import Marker, MarkerSender
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
-from sskafka.transactions.machine import Prepared
-from sskafka.transactions.metadata import TransactionMetadata
-from sskafka.transactions.states import TransactionState
+from sskafka.transactions.machine import SendMarkers
+from sskafka.transactions.metadata import TransactionMetadata, TransactionState
 from sskafka.wire.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
@@ -29,15 +27,6 @@ class Led(NamedTuple):
     leader: int
 
 
-class Machine:
-    def __init__(self) -> None:
-        self.is_in_charge = True
-        self.failed: list[Prepared] = []
-
-    def markers_failed(self, prepared: Prepared) -> None:
-        self.failed.append(prepared)
-
-
 class World:
     """Everything around a sender; nothing happens in it but by the test's hand."""
 
@@ -47,13 +36,10 @@ class World:
         self.sent: list[tuple[int, WriteTxnMarkersRequest, Callable[[Any], None]]] = []
         self.soon: list[Callable[[], None]] = []
         self.later: list[Callable[[], None]] = []
-        self.completed: list[Prepared] = []
-        self.machine: Any = Machine()
+        self.completed: list[SendMarkers] = []
+        self.is_in_charge = True
         links = BrokerLinks(self, self.soon.append)  # type: ignore[arg-type]
-        self.sender = MarkerSender(HERE, lambda: self, self, links, self, self._completed)  # type: ignore[arg-type, return-value]
-
-    def _completed(self, machine: object, prepared: Prepared) -> None:
-        self.completed.append(prepared)
+        self.sender = MarkerSender(HERE, lambda: self, self, links, self)  # type: ignore[arg-type, return-value]
 
     def partition(self, topic: str, index: int) -> Led | None:
         leader = self.leaders.get(TopicPartition(topic, index))
@@ -79,12 +65,14 @@ class World:
             call()
         self.run_soon()
 
-    def send(self, *partitions: TopicPartition, name: str = "pay", producer_id: int = 7, version: int = 2) -> Prepared:
+    def send(
+        self, *partitions: TopicPartition, name: str = "pay", producer_id: int = 7, version: int = 2
+    ) -> SendMarkers:
         transaction = TransactionMetadata(
             name, producer_id, 4, 1_000, TransactionState.PREPARE_COMMIT, frozenset(partitions), client_version=version
         )
-        prepared = Prepared(transaction, coordinator_epoch=9)
-        self.sender.send(self.machine, prepared)
+        prepared = SendMarkers(transaction, coordinator_epoch=9)
+        self.sender.send(prepared, lambda: self.is_in_charge, self.completed.append)
         self.run_soon()
         return prepared
 
@@ -207,8 +195,10 @@ def test_who_was_replaced_leaves_the_rest_to_the_next_coordinator(world: World) 
     world.leaders = {A: THERE}
     prepared = world.send(A)
     world.sent[0][2](response(world.sent[0][1], ErrorCode.TRANSACTION_COORDINATOR_FENCED))
-    assert world.machine.failed == [prepared]
+    assert world.sender.under_way_count == 0
     assert world.completed == world.later == []
+    assert world.send(A) == prepared, "the next sweep asks for the same"
+    assert len(world.sent) == 2
 
 
 def test_a_producer_that_went_on_has_its_marker_there(world: World) -> None:
@@ -221,8 +211,32 @@ def test_a_producer_that_went_on_has_its_marker_there(world: World) -> None:
 def test_a_coordinator_that_is_no_longer_one_stops(world: World) -> None:
     world.leaders = {A: THERE}
     world.send(A)
-    world.machine.is_in_charge = False
+    world.is_in_charge = False
     world.sent[0][2](response(world.sent[0][1], ErrorCode.NOT_LEADER_OR_FOLLOWER))
     world.run_later()
     assert len(world.sent) == 1
     assert world.completed == []
+
+
+def test_markers_under_way_are_not_sent_twice(world: World) -> None:
+    world.leaders = {A: THERE}
+    prepared = world.send(A)
+    assert world.send(A) == prepared
+    assert world.sender.under_way_count == 1
+    world.sent[0][2](response(world.sent[0][1]))
+    world.run_later()
+    assert len(world.sent) == 1
+    assert world.completed == [prepared]
+    assert world.sender.under_way_count == 0
+
+
+def test_newer_markers_of_a_transactional_id_take_the_place_of_older_ones(world: World) -> None:
+    """The older ones were of another leader epoch: this broker has lost the partition and got it back."""
+    world.leaders = {A: THERE}
+    older = world.send(A)
+    newer = older._replace(coordinator_epoch=10)
+    world.sender.send(newer, lambda: world.is_in_charge, world.completed.append)
+    world.sent[0][2](response(world.sent[0][1]))
+    assert world.completed == []
+    world.sent[1][2](response(world.sent[1][1]))
+    assert world.completed == [newer]

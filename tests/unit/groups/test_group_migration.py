@@ -498,7 +498,7 @@ def test_sync_names_the_protocol_of_the_join(lab: ConsumerLab) -> None:
 
     def synced(kind: str, name: str) -> ErrorCode:
         request = SyncGroupRequest(GROUP, old.generation, old.member_id, None, kind, name)
-        return lab.ask(lambda asker: lab.machine.sync(request, asker, lab.time.now_ms())).code
+        return lab.ask(lambda completion: lab.machine.sync(request, completion, lab.time.now_ms())).code
 
     assert synced("connect", "cooperative") is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert synced("consumer", "range") is ErrorCode.INCONSISTENT_GROUP_PROTOCOL

@@ -161,10 +161,10 @@ def test_offsets_of_topics_that_members_read_are_kept(lab: GroupLab) -> None:
 def test_a_deleted_group_leaves_nothing(lab: GroupLab) -> None:
     (member,) = lab.stable_group(1)
     lab.commit(5, Committer(member, None, 1))
-    refused = lab.ask(lambda asker: lab.machine.delete_group(GROUP, asker))
+    refused = lab.ask(lambda completion: lab.machine.delete_group(GROUP, completion))
     assert refused.code is ErrorCode.NON_EMPTY_GROUP
     lab.leave(MemberIdentity(member))
-    deleted = lab.ask(lambda asker: lab.machine.delete_group(GROUP, asker))
+    deleted = lab.ask(lambda completion: lab.machine.delete_group(GROUP, completion))
     assert deleted.response is ErrorCode.NONE
     assert lab.committed() is None
     lab.fail_over()
@@ -229,7 +229,7 @@ def test_what_is_deleted_does_not_come_back_with_a_transaction(lab: GroupLab, is
     lab.commit(8, producer=PRODUCER)
     lab.commit(9, producer=PRODUCER, partition=1)
     if is_deleted_by == "group":
-        lab.ask(lambda asker: lab.machine.delete_group(GROUP, asker))
+        lab.ask(lambda completion: lab.machine.delete_group(GROUP, completion))
     else:
         lab.take(lab.machine.topics_deleted(["t"]))
     lab.end_transaction(PRODUCER, True)

@@ -13,7 +13,7 @@ from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.handlers.transactions import TransactionHandlers
 from sskafka.servers.kafka.internal_topics import InternalTopics
-from sskafka.transactions.verdict import Verdict
+from sskafka.transactions.metadata import Verdict
 from sskafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 
 OFFSETS = "__consumer_offsets"
@@ -22,10 +22,12 @@ REQUEST = SimpleNamespace(version=3, may_on_transactional_id=lambda *_: True, ma
 
 class Coordinator:
     def __init__(self) -> None:
-        self.enrolled: list[TopicPartition] = []
+        self.added: list[TopicPartition] = []
 
-    async def enrol(self, name: str, producer: object, partitions: list[TopicPartition], version: int) -> Verdict:
-        self.enrolled += partitions
+    async def add_partitions(
+        self, name: str, producer: object, partitions: list[TopicPartition], version: int
+    ) -> Verdict:
+        self.added += partitions
         return Verdict()
 
 
@@ -71,7 +73,7 @@ def test_the_topic_is_made_first() -> None:
     controller, coordinator = Controller(), Coordinator()
     assert add_offsets(controller, coordinator) is ErrorCode.NONE
     assert controller.asked == [OFFSETS]
-    assert coordinator.enrolled == [TopicPartition(OFFSETS, 6)], "counted by the topic, not by this broker's settings"
+    assert coordinator.added == [TopicPartition(OFFSETS, 6)], "counted by the topic, not by this broker's settings"
 
 
 def test_a_topic_that_is_there_is_not_asked_for() -> None:
@@ -79,11 +81,11 @@ def test_a_topic_that_is_there_is_not_asked_for() -> None:
     controller.publish(partitions=3)
     assert add_offsets(controller, coordinator) is ErrorCode.NONE
     assert controller.asked == []
-    assert coordinator.enrolled == [TopicPartition(OFFSETS, 2)]
+    assert coordinator.added == [TopicPartition(OFFSETS, 2)]
 
 
 def test_nothing_is_enrolled_while_it_cannot_be_made() -> None:
     controller, coordinator = Controller(), Coordinator()
     controller.is_reached = False
     assert add_offsets(controller, coordinator) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    assert coordinator.enrolled == []
+    assert coordinator.added == []

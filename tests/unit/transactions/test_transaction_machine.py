@@ -1,39 +1,35 @@
 """The machine of one partition of `__transaction_state`: records, answers, markers and time."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from sskafka.model.coordination import Decision, StateRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
-from sskafka.transactions.counters import TransactionCounters
-from sskafka.transactions.ending import Ending
-from sskafka.transactions.initialization import Initialization
-from sskafka.transactions.machine import EXPIRY, SWEEP, Prepared, TransactionLimits, TransactionMachine
-from sskafka.transactions.metadata import ProducerIdentity
-from sskafka.transactions.states import TransactionState
+from sskafka.transactions.end_txn import EndTxn
+from sskafka.transactions.init_producer_id import InitProducerId
+from sskafka.transactions.log_records import TransactionRecord
+from sskafka.transactions.machine import (
+    EXPIRY,
+    SWEEP,
+    SendMarkers,
+    TransactionLimits,
+    TransactionMachine,
+    TransactionOutcome,
+)
+from sskafka.transactions.metadata import ProducerIdentity, TransactionState
 
 A, B, C = TopicPartition("a", 0), TopicPartition("b", 1), TopicPartition("c", 2)
 LIMITS = TransactionLimits(timeout_max_ms=900_000, expiration_ms=7_000, sweep_interval_ms=100, expiry_interval_ms=500)
 S = TransactionState
 
 
-class Told:
-    def __init__(self) -> None:
-        self.heard: Any = None
-
-    def answer(self, response: Any) -> None:
-        self.heard = response
-
-    def refuse(self, error: ErrorCode, message: str = "") -> None:
-        self.heard = error
-
-
 class Timers:
     def __init__(self) -> None:
-        self.due: dict[Hashable, Callable[[int], Decision]] = {}
+        self.due: dict[Hashable, Callable[[int], Decision[TransactionRecord, None]]] = {}
 
-    def schedule(self, key: Hashable, delay_ms: int, due: Callable[[int], Decision]) -> None:
+    def schedule(self, key: Hashable, delay_ms: int, due: Callable[[int], Decision[TransactionRecord, None]]) -> None:
         self.due[key] = due
 
     def cancel(self, key: Hashable) -> None:
@@ -41,43 +37,45 @@ class Timers:
 
 
 class Coordinator:
-    """A machine with a log in which everything is committed at once, unless `is_stuck`."""
+    """A machine with a log in which everything is committed at once, unless `is_stuck`; it sends no markers."""
 
     def __init__(self, log: list[StateRecord] | None = None, epoch: int = 5) -> None:
         self.log = log if log is not None else []
-        self.prepared: list[Prepared] = []
+        self.prepared: list[SendMarkers] = []
+        self.outcomes: Counter[TransactionOutcome] = Counter()
         self.timers = Timers()
         self.is_stuck = False
-        self.machine = TransactionMachine(
-            epoch, self.timers, LIMITS, lambda: 2, lambda _, prepared: self.prepared.append(prepared)
-        )
+        self.machine = TransactionMachine(epoch, self.timers, LIMITS, lambda: 2)
         for record in self.log:
-            self.machine.replay(record, None)
+            decoded = self.machine.decode(record)
+            assert decoded is not None
+            self.machine.replay(decoded, None)
         self.take(self.machine.start(0))
 
-    def take(self, decision: Decision) -> None:
-        assert not decision.records or not decision.is_replayed
-        self.log += decision.records
-        for asker, response in decision.answers:
-            if self.is_stuck:
-                asker.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    def take(self, decision: Decision[TransactionRecord, Any]) -> Any:
+        """What the requester hears."""
+        for record in decision.records:
+            self.log.append(self.machine.encode(record))
+            self.machine.replay(record, None)
+        if self.is_stuck:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        for effect in decision.effects:
+            if isinstance(effect, TransactionOutcome):
+                self.outcomes[effect] += 1
             else:
-                asker.answer(response)
+                assert isinstance(effect, SendMarkers)
+                self.prepared.append(effect)
+        return decision.answer
 
     def initialize(self, spare_id: int | None = 9, now_ms: int = 0) -> Any:
-        told = Told()
-        self.take(self.machine.initialize(Initialization("pay", 1_000), spare_id, told, now_ms))
-        return told.heard
+        return self.take(self.machine.init_producer_id(InitProducerId("pay", 1_000), spare_id, now_ms))
 
-    def enrol(self, *partitions: TopicPartition, epoch: int = 0, now_ms: int = 0) -> Any:
-        told = Told()
-        self.take(self.machine.enrol("pay", ProducerIdentity(9, epoch), partitions, 2, told, now_ms))
-        return told.heard
+    def add(self, *partitions: TopicPartition, epoch: int = 0, now_ms: int = 0) -> Any:
+        return self.take(self.machine.add_partitions("pay", ProducerIdentity(9, epoch), partitions, 2, now_ms))
 
     def end(self, *, commit: bool = True, epoch: int = 0, now_ms: int = 0) -> Any:
-        told = Told()
-        self.take(self.machine.end("pay", Ending(ProducerIdentity(9, epoch), commit, 2), None, told, now_ms))
-        return told.heard
+        asked = EndTxn(ProducerIdentity(9, epoch), commit, 2)
+        return self.take(self.machine.end_txn("pay", asked, None, now_ms))
 
     @property
     def state(self) -> TransactionState:
@@ -87,7 +85,7 @@ class Coordinator:
 def ongoing() -> Coordinator:
     coordinator = Coordinator()
     assert coordinator.initialize().identity == (9, 0)
-    assert coordinator.enrol(A, B).error is ErrorCode.NONE
+    assert coordinator.add(A, B).error is ErrorCode.NONE
     return coordinator
 
 
@@ -139,14 +137,32 @@ def test_markers_wait_until_the_outcome_is_committed() -> None:
     assert len(coordinator.prepared) == 1
 
 
-def test_markers_under_way_are_not_begun_twice_but_failed_ones_are() -> None:
+def test_a_sweep_asks_for_the_same_markers_until_they_are_written() -> None:
+    """Who sends them knows what is under way, and what has failed."""
     coordinator = ongoing()
     coordinator.end()
     coordinator.take(coordinator.timers.due[SWEEP](10))
-    assert len(coordinator.prepared) == 1
-    coordinator.machine.markers_failed(coordinator.prepared[0])
+    first, second = coordinator.prepared
+    assert first == second
+    coordinator.take(coordinator.machine.complete(first, 15))
     coordinator.take(coordinator.timers.due[SWEEP](20))
     assert len(coordinator.prepared) == 2
+
+
+def test_decisions_change_nothing() -> None:
+    coordinator = ongoing()
+    machine, before = coordinator.machine, dict(coordinator.machine.transactions)
+    asked = EndTxn(ProducerIdentity(9, 0), True, 2)
+    (record,) = machine.end_txn("pay", asked, None, 0).records
+    assert machine.transactions == before
+    assert machine.end_txn("pay", asked, None, 0).records == [record]
+    coordinator.timers.due[SWEEP](1_001)
+    coordinator.timers.due[EXPIRY](1_000_000)
+    assert machine.transactions == before
+    coordinator.end()
+    prepared = dict(machine.transactions)
+    machine.complete(coordinator.prepared[0], 10)
+    assert machine.transactions == prepared
 
 
 def test_a_transaction_open_for_too_long_is_aborted_and_its_producer_fenced() -> None:
@@ -156,18 +172,19 @@ def test_a_transaction_open_for_too_long_is_aborted_and_its_producer_fenced() ->
     coordinator.take(coordinator.timers.due[SWEEP](1_001))
     assert coordinator.state is S.PREPARE_ABORT
     assert [prepared.is_commit for prepared in coordinator.prepared] == [False]
+    assert coordinator.outcomes == {TransactionOutcome.TIMED_OUT: 1}
     assert coordinator.end().error is ErrorCode.PRODUCER_FENCED
 
 
 def test_what_became_of_transactions_is_counted() -> None:
-    counters = TransactionCounters()
+    outcomes: Counter[TransactionOutcome] = Counter()
     for commit in (True, True, False):
         coordinator = ongoing()
-        coordinator.machine._counters = counters
         coordinator.end(commit=commit)
         coordinator.take(coordinator.machine.complete(coordinator.prepared[-1], 1))
         coordinator.take(coordinator.machine.complete(coordinator.prepared[-1], 1))  # told twice
-    assert (counters.committed, counters.aborted, counters.timed_out) == (2, 1, 0)
+        outcomes += coordinator.outcomes
+    assert outcomes == {TransactionOutcome.COMMITTED: 2, TransactionOutcome.ABORTED: 1}
 
 
 def test_an_id_nobody_uses_is_forgotten_with_a_tombstone() -> None:
@@ -187,19 +204,10 @@ def test_an_open_transaction_is_not_forgotten() -> None:
     assert coordinator.state is S.ONGOING
 
 
-def test_a_machine_that_is_no_longer_in_charge_sends_nothing() -> None:
-    coordinator = ongoing()
-    told = Told()
-    decision = coordinator.machine.end("pay", Ending(ProducerIdentity(9, 0), True, 2), None, told, 0)
-    assert coordinator.machine.stop() == []
-    coordinator.take(decision)
-    assert coordinator.prepared == []
-
-
 def test_verifying_tells_of_each_partition() -> None:
     coordinator = Coordinator()
     coordinator.initialize()
-    coordinator.enrol(A)
+    coordinator.add(A)
     assert coordinator.machine.verify("pay", ProducerIdentity(9, 0), [A, B]) == {
         A: ErrorCode.NONE,
         B: ErrorCode.TRANSACTION_ABORTABLE,
@@ -212,7 +220,7 @@ def test_errors_that_end_a_producer_are_written_before_they_are_told() -> None:
     before = len(coordinator.log)
     known = coordinator.machine.transactions["pay"]
     assert coordinator.end(epoch=7).error is ErrorCode.PRODUCER_FENCED
-    assert coordinator.enrol(A, epoch=7).error is ErrorCode.PRODUCER_FENCED
+    assert coordinator.add(A, epoch=7).error is ErrorCode.PRODUCER_FENCED
     assert len(coordinator.log) == before + 2
     assert Coordinator(list(coordinator.log)).machine.transactions["pay"] == known
 
@@ -221,7 +229,7 @@ def test_errors_that_pass_need_no_write() -> None:
     coordinator = ongoing()
     coordinator.end()
     before = len(coordinator.log)
-    assert coordinator.enrol(A, epoch=1).error is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert coordinator.add(A, epoch=1).error is ErrorCode.CONCURRENT_TRANSACTIONS
     assert len(coordinator.log) == before
 
 
@@ -235,7 +243,6 @@ def test_a_leader_is_refused_like_a_producer() -> None:
     coordinator = ongoing()
     before = len(coordinator.log)
     for partition, error, written in (A, ErrorCode.NONE, 0), (C, ErrorCode.TRANSACTION_ABORTABLE, 1):
-        told = Told()
-        coordinator.take(coordinator.machine.verify_surely("pay", ProducerIdentity(9, 0), [partition], told))
-        assert told.heard == {partition: error}
+        heard = coordinator.take(coordinator.machine.verify_surely("pay", ProducerIdentity(9, 0), [partition]))
+        assert heard == {partition: error}
         assert len(coordinator.log) == before + written

@@ -3,8 +3,16 @@
 import pytest
 
 from sskafka.model.ids import TopicPartition
-from sskafka.transactions.metadata import EPOCH_MAX, LAST_USABLE_EPOCH, TransactionMetadata, completed, fenced
-from sskafka.transactions.states import NEXT_STATES, STATE_BY_LABEL, TransactionState
+from sskafka.transactions.metadata import (
+    EPOCH_MAX,
+    LAST_USABLE_EPOCH,
+    NEXT_STATES,
+    STATE_BY_LABEL,
+    TransactionMetadata,
+    TransactionState,
+    completed,
+    fenced,
+)
 
 S = TransactionState
 ORDERS = TopicPartition("orders", 0)

@@ -4,13 +4,11 @@ from typing import Any
 
 import pytest
 
-from sskafka.model.coordination import Decision
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
-from sskafka.transactions import ending, enrolment
-from sskafka.transactions.ending import Ending
-from sskafka.transactions.expiry import has_timed_out
-from sskafka.transactions.initialization import Initialization, decide, refused
+from sskafka.transactions import add_partitions, end_txn
+from sskafka.transactions.end_txn import EndTxn
+from sskafka.transactions.init_producer_id import InitProducerId, decide, refused
 from sskafka.transactions.log_records import decode_value, encode_value
 from sskafka.transactions.machine import TransactionLimits, TransactionMachine
 from sskafka.transactions.metadata import (
@@ -18,16 +16,18 @@ from sskafka.transactions.metadata import (
     NO_TIMEOUT_MS,
     ProducerIdentity,
     TransactionMetadata,
+    TransactionState,
+    Verdict,
     completed,
     fenced,
+    has_timed_out,
 )
-from sskafka.transactions.states import TransactionState
 
 S = TransactionState
 NOW = 1_000
 A = TopicPartition("a", 0)
-TWO_PHASE = Initialization("pay", 5, two_phase=True)
-KEEPING = Initialization("pay", 5, two_phase=True, keep_prepared=True)
+TWO_PHASE = InitProducerId("pay", 5, two_phase=True)
+KEEPING = InitProducerId("pay", 5, two_phase=True, keep_prepared=True)
 
 
 def ongoing(epoch: int = 3, version: int = 0, **fields: Any) -> TransactionMetadata:
@@ -86,13 +86,13 @@ def test_without_an_open_transaction_nothing_is_kept() -> None:
 def test_the_new_producer_ends_it_and_the_old_one_cannot(version: int, epoch: int, commit: bool) -> None:
     known = taken_over(ongoing(version=version))
     old, new = ProducerIdentity(7, 3), ProducerIdentity(7, 4)
-    assert ending.decide(known, Ending(old, commit, version), None, NOW).error is ErrorCode.PRODUCER_FENCED
-    ended = ending.decide(known, Ending(new, commit, version), None, NOW)
+    assert end_txn.decide(known, EndTxn(old, commit, version), None, NOW).error is ErrorCode.PRODUCER_FENCED
+    ended = end_txn.decide(known, EndTxn(new, commit, version), None, NOW)
     assert ended.identity == (7, epoch)
     assert ended.changed is not None
     assert ended.changed.state is (S.PREPARE_COMMIT if commit else S.PREPARE_ABORT)
     done = completed(ended.changed, NOW)
-    assert ending.decide(done, Ending(new, commit, version), None, NOW).error is ErrorCode.NONE  # asked again
+    assert end_txn.decide(done, EndTxn(new, commit, version), None, NOW).error is ErrorCode.NONE  # asked again
 
 
 def test_nobody_adds_to_a_transaction_that_was_taken_over() -> None:
@@ -101,8 +101,8 @@ def test_nobody_adds_to_a_transaction_that_was_taken_over() -> None:
         (ProducerIdentity(7, 3), ErrorCode.PRODUCER_FENCED),
         (ProducerIdentity(7, 4), ErrorCode.INVALID_TXN_STATE),
     ):
-        assert enrolment.decide(known, producer, [A], 0, NOW).error is error
-        assert enrolment.verify(known, producer, A) is error
+        assert add_partitions.decide(known, producer, [A], 0, NOW).error is error
+        assert add_partitions.verify(known, producer, A) is error
 
 
 def test_whoever_aborts_a_transaction_that_was_taken_over_fences_both_producers() -> None:
@@ -114,22 +114,12 @@ def test_in_the_last_epoch_no_higher_one_is_given() -> None:
     known = taken_over(ongoing(LAST_USABLE_EPOCH))
     last = ProducerIdentity(7, LAST_USABLE_EPOCH)
     assert known.holder == last
-    assert ending.decide(known, Ending(last, True, 0), None, NOW).error is ErrorCode.NONE
+    assert end_txn.decide(known, EndTxn(last, True, 0), None, NOW).error is ErrorCode.NONE
 
 
 def test_the_log_remembers_who_took_it_over() -> None:
     known = taken_over(ongoing())
     assert decode_value("pay", encode_value(known, 1)) == known
-
-
-class Heard:
-    error: Any = None
-
-    def answer(self, response: Any) -> None:
-        self.error = response.error
-
-    def refuse(self, error: ErrorCode) -> None:
-        self.error = error
 
 
 class NoTimers:
@@ -147,11 +137,9 @@ class NoTimers:
         (True, 0, KEEPING, ErrorCode.UNSUPPORTED_VERSION),
     ],
 )
-def test_who_may_take_part(allowed: bool, version: int, asked: Initialization, error: ErrorCode) -> None:
+def test_who_may_take_part(allowed: bool, version: int, asked: InitProducerId, error: ErrorCode) -> None:
     limits = TransactionLimits(900_000, 7_000, 100, 500, allows_two_phase=allowed)
-    machine = TransactionMachine(5, NoTimers(), limits, lambda: version, lambda *_: None)
-    heard = Heard()
-    decision: Decision = machine.initialize(asked, 9, heard, NOW)
-    for asker, response in decision.answers:
-        asker.answer(response)
-    assert heard.error is error
+    machine = TransactionMachine(5, NoTimers(), limits, lambda: version)
+    decision = machine.init_producer_id(asked, 9, NOW)
+    assert isinstance(decision.answer, Verdict)
+    assert decision.answer.error is error

@@ -1,6 +1,6 @@
 """APIs that a coordinator answers: at once, or when what it decided is committed, or when a whole group is ready.
 
-    message -> handle(message, request, asker) -> asker.answer(response) | asker.refuse(code)
+    message -> handle(message, request, completion) -> completion.answer(response) | completion.refuse(code)
 
 An answer that comes before the handler returns costs no more than any other; a later one finds its place through the
 parked request's slot.
@@ -9,7 +9,7 @@ parked request's slot.
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
-from sskafka.model.coordination import Asker
+from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.frames import response_frame
 from sskafka.servers.kafka.registry import Handler, decode_request
@@ -21,7 +21,7 @@ from sskafka.wire.schema import Message
 MessageT = TypeVar("MessageT", bound=Message)
 
 
-class RequestAsker:
+class RequestCompletion:
     """One request of a client, answered once."""
 
     __slots__ = ("_adapt", "_key", "_refusal", "_request", "_response", "_slot")
@@ -72,9 +72,9 @@ class RequestAsker:
 
 def asked_api(
     key: int,
-    handle: Callable[[MessageT, Request, Asker], None],
+    handle: Callable[[MessageT, Request, Completion], None],
     refused: Callable[[MessageT, ErrorCode], Message],
-    abandoned: Callable[[MessageT, Asker], None] | None = None,
+    abandoned: Callable[[MessageT, Completion], None] | None = None,
     adapt: Callable[[Any, int], None] | None = None,
 ) -> Handler:
     """The handler of an API; `refused` makes the answer that says no more than an error code.
@@ -84,9 +84,9 @@ def asked_api(
 
     def handler(request: Request) -> Response | None:
         message = decode_request(schema.request_class(), request)
-        asker = RequestAsker(key, request, lambda error: refused(message, error), adapt)
-        handle(message, request, asker)
-        return asker.response_or_park(None if abandoned is None else lambda: abandoned(message, asker))
+        completion = RequestCompletion(key, request, lambda error: refused(message, error), adapt)
+        handle(message, request, completion)
+        return completion.response_or_park(None if abandoned is None else lambda: abandoned(message, completion))
 
     return handler
 
@@ -101,7 +101,7 @@ class Gathering:
         self._answers: dict[Hashable, Any] = {}
         self._open = 1  # held by whoever hands out the parts
 
-    def part(self, key: Hashable) -> Asker:
+    def part(self, key: Hashable) -> Completion:
         self._open += 1
         return _Part(self, key)
 

@@ -54,8 +54,7 @@ class GroupServices:
 
     def _make(self) -> "GroupCoordinator":
         from sskafka.coordination.group_coordinator import GroupCoordinator  # noqa: PLC0415
-        from sskafka.coordination.load_counters import LoadCounters  # noqa: PLC0415
-        from sskafka.coordination.loading_turns import LoadingTurns  # noqa: PLC0415
+        from sskafka.coordination.loading import LoadCounters, LoadingTurns  # noqa: PLC0415
         from sskafka.coordination.shard import ShardRuntime  # noqa: PLC0415
         from sskafka.records.compression import Compression  # noqa: PLC0415
 

@@ -58,8 +58,7 @@ class TransactionServices:
 
     def _make(self) -> "TransactionService":
         from sskafka.coordination.broker_links import BrokerLinks  # noqa: PLC0415
-        from sskafka.coordination.load_counters import LoadCounters  # noqa: PLC0415
-        from sskafka.coordination.loading_turns import LoadingTurns  # noqa: PLC0415
+        from sskafka.coordination.loading import LoadCounters, LoadingTurns  # noqa: PLC0415
         from sskafka.coordination.shard import ShardRuntime  # noqa: PLC0415
         from sskafka.coordination.transaction_service import (  # noqa: PLC0415
             TransactionPorts,
@@ -118,8 +117,7 @@ class TransactionServices:
         return self._handlers
 
     async def _offsets_partition(self, group_id: str) -> int | None:
-        from sskafka.coordination.internal_topics import CONSUMER_OFFSETS  # noqa: PLC0415
-        from sskafka.coordination.key_partition import partition_of  # noqa: PLC0415
+        from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, partition_of  # noqa: PLC0415
 
         topic = await self._neighbours.groups.find_topic(CONSUMER_OFFSETS)
         return None if topic is None else partition_of(group_id, len(topic.partitions))

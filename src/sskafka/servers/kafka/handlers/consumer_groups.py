@@ -8,7 +8,7 @@ from sskafka.groups.consumer_records import by_topic
 from sskafka.groups.consumer_requests import Heartbeat
 from sskafka.groups.group import Group
 from sskafka.metadata.features import GROUP_VERSION
-from sskafka.model.coordination import Asker
+from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.asking import Gathering, asked_api
 from sskafka.servers.kafka.authorization import Operation
@@ -51,24 +51,24 @@ class ConsumerGroupHandlers:
     def _is_served(self) -> bool:
         return self._is_configured and self._view.image.features.get(GROUP_VERSION, 0) >= SERVED_FROM
 
-    def heartbeat(self, message: ConsumerGroupHeartbeatRequest, request: Request, asker: Asker) -> None:
+    def heartbeat(self, message: ConsumerGroupHeartbeatRequest, request: Request, completion: Completion) -> None:
         if not self._is_served:
-            asker.refuse(ErrorCode.UNSUPPORTED_VERSION)
+            completion.refuse(ErrorCode.UNSUPPORTED_VERSION)
             return
-        if not allowed_on_group(request, Operation.READ, message.group_id, asker):
+        if not allowed_on_group(request, Operation.READ, message.group_id, completion):
             return
         names = message.subscribed_topic_names or ()
         if not all(request.may_on_topic(Operation.DESCRIBE, name) for name in names):
-            asker.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            completion.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             return
-        self._groups.consumer_heartbeat(Heartbeat(message, request.version, client_of(request), asker))
+        self._groups.consumer_heartbeat(Heartbeat(message, request.version, client_of(request), completion))
 
-    def describe(self, message: ConsumerGroupDescribeRequest, request: Request, asker: Asker) -> None:
+    def describe(self, message: ConsumerGroupDescribeRequest, request: Request, completion: Completion) -> None:
         if not self._is_served:
-            asker.refuse(ErrorCode.UNSUPPORTED_VERSION)
+            completion.refuse(ErrorCode.UNSUPPORTED_VERSION)
             return
         gathering = Gathering(
-            lambda found: asker.answer(
+            lambda found: completion.answer(
                 ConsumerGroupDescribeResponse(
                     groups=[_described(name, found[name], message, request) for name in message.group_ids]
                 )

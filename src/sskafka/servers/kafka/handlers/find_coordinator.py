@@ -3,8 +3,7 @@
 The internal topics come into being here, when somebody first asks for what they keep.
 """
 
-from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
-from sskafka.coordination.key_partition import partition_of
+from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, partition_of
 from sskafka.metadata.image import TopicImage
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.authorization import Operation, ResourceType

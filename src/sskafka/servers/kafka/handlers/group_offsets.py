@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sskafka.coordination.group_coordinator import FetchedOffsets, GroupCoordinator
 from sskafka.groups.group import Committer
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
-from sskafka.model.coordination import Asker
+from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.servers.kafka.asking import Gathering, asked_api
@@ -79,13 +79,13 @@ class GroupOffsetHandlers:
 
     # -- OffsetCommit
 
-    def commit(self, message: OffsetCommitRequest, request: Request, asker: Asker) -> None:
-        if not allowed_on_group(request, Operation.READ, message.group_id, asker):
+    def commit(self, message: OffsetCommitRequest, request: Request, completion: Completion) -> None:
+        if not allowed_on_group(request, Operation.READ, message.group_id, completion):
             return
         topics = [self._topic(topic.name, topic.topic_id, request, Operation.READ) for topic in message.topics]
         commits = list(_commits(message.topics, topics))
         if not commits:
-            asker.answer(_commit_response(message.topics, topics, []))
+            completion.answer(_commit_response(message.topics, topics, []))
             return
         committer = Committer(
             message.member_id,
@@ -93,7 +93,7 @@ class GroupOffsetHandlers:
             message.generation_id_or_member_epoch,
             is_too_old_for_epochs=request.version < MEMBER_EPOCHS_FROM,
         )
-        outcomes = _CommitOutcomes(asker, message.topics, topics)
+        outcomes = _CommitOutcomes(completion, message.topics, topics)
         self._groups.commit_offsets(message.group_id, committer, commits, message.retention_time_ms, outcomes)
 
     def _topic(self, name: str, topic_id: Uuid, request: Request, operation: Operation) -> _Topic:
@@ -109,10 +109,10 @@ class GroupOffsetHandlers:
 
     # -- OffsetFetch
 
-    def fetch(self, message: OffsetFetchRequest, request: Request, asker: Asker) -> None:
+    def fetch(self, message: OffsetFetchRequest, request: Request, completion: Completion) -> None:
         groups = message.groups if request.version >= GROUPS_FROM else [_as_group(message)]
         gathering = Gathering(
-            lambda found: asker.answer(_fetch_response(groups, found, message, request.version, self._view))
+            lambda found: completion.answer(_fetch_response(groups, found, message, request.version, self._view))
         )
         for number, group in enumerate(groups):
             part = gathering.part(number)
@@ -121,7 +121,7 @@ class GroupOffsetHandlers:
         gathering.close()
 
     def _fetch_group(
-        self, group: OffsetFetchRequestGroup, require_stable: bool, request: Request, asker: Asker
+        self, group: OffsetFetchRequestGroup, require_stable: bool, request: Request, completion: Completion
     ) -> None:
         """What is asked for but may not be had is answered here, the rest by the group."""
         refused: dict[TopicPartition, FetchedOffset] = {}
@@ -145,7 +145,7 @@ class GroupOffsetHandlers:
             return allowed | refused
 
         member = (group.member_id, group.member_epoch)
-        self._groups.fetch_offsets(group.group_id, partitions, require_stable, member, _Transformed(asker, merged))
+        self._groups.fetch_offsets(group.group_id, partitions, require_stable, member, _Transformed(completion, merged))
 
     def _fetchable(self, asked: OffsetFetchRequestTopics, request: Request) -> _Topic:
         """Offsets of topics that are gone may still be asked for by name."""
@@ -158,8 +158,8 @@ class GroupOffsetHandlers:
 
     # -- OffsetDelete
 
-    def delete(self, message: OffsetDeleteRequest, request: Request, asker: Asker) -> None:
-        if not allowed_on_group(request, Operation.DELETE, message.group_id, asker):
+    def delete(self, message: OffsetDeleteRequest, request: Request, completion: Completion) -> None:
+        if not allowed_on_group(request, Operation.DELETE, message.group_id, completion):
             return
         topics = [self._topic(topic.name, ZERO_UUID, request, Operation.READ) for topic in message.topics]
         partitions = [
@@ -168,24 +168,24 @@ class GroupOffsetHandlers:
             for partition in asked.partitions
             if not topic.error_of(partition.partition_index)
         ]
-        outcomes = _Transformed(asker, lambda found: _delete_response(message, topics, found))
+        outcomes = _Transformed(completion, lambda found: _delete_response(message, topics, found))
         self._groups.delete_offsets(message.group_id, partitions, outcomes)
 
 
 class _Transformed:
     """Hands answers on in the form that the one who asked understands."""
 
-    __slots__ = ("_asker", "_transform")
+    __slots__ = ("_completion", "_transform")
 
-    def __init__(self, asker: Asker, transform: Any) -> None:
-        self._asker = asker
+    def __init__(self, completion: Completion, transform: Any) -> None:
+        self._completion = completion
         self._transform = transform
 
     def answer(self, response: Any) -> None:
-        self._asker.answer(self._transform(response))
+        self._completion.answer(self._transform(response))
 
     def refuse(self, error: ErrorCode, message: str = "") -> None:
-        self._asker.refuse(error, message)
+        self._completion.refuse(error, message)
 
 
 # -- OffsetCommit
@@ -194,15 +194,15 @@ class _Transformed:
 class _CommitOutcomes:
     """Answers an OffsetCommit; what the group refuses as a whole keeps the errors of partitions that do not exist."""
 
-    __slots__ = ("_asked", "_asker", "_topics")
+    __slots__ = ("_asked", "_completion", "_topics")
 
-    def __init__(self, asker: Asker, asked: list[OffsetCommitRequestTopic], topics: list[_Topic]) -> None:
-        self._asker = asker
+    def __init__(self, completion: Completion, asked: list[OffsetCommitRequestTopic], topics: list[_Topic]) -> None:
+        self._completion = completion
         self._asked = asked
         self._topics = topics
 
     def answer(self, response: Any) -> None:
-        self._asker.answer(_commit_response(self._asked, self._topics, response))
+        self._completion.answer(_commit_response(self._asked, self._topics, response))
 
     def refuse(self, error: ErrorCode, message: str = "") -> None:
         self.answer(repeat(error))

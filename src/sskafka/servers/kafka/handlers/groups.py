@@ -7,7 +7,7 @@ from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.classic_member import Client
 from sskafka.groups.group import Group
 from sskafka.groups.timeline import GroupEvent
-from sskafka.model.coordination import Asker
+from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.asking import Gathering, asked_api
 from sskafka.servers.kafka.authorization import Operation
@@ -56,27 +56,27 @@ class GroupHandlers:
 
     # -- members
 
-    def join(self, message: JoinGroupRequest, request: Request, asker: Asker) -> None:
-        if allowed_on_group(request, Operation.READ, message.group_id, asker):
-            self._groups.join(message, request.version, client_of(request), asker)
+    def join(self, message: JoinGroupRequest, request: Request, completion: Completion) -> None:
+        if allowed_on_group(request, Operation.READ, message.group_id, completion):
+            self._groups.join(message, request.version, client_of(request), completion)
 
-    def join_abandoned(self, message: JoinGroupRequest, asker: Asker) -> None:
-        self._groups.abandon_join(message.group_id, asker)
+    def join_abandoned(self, message: JoinGroupRequest, completion: Completion) -> None:
+        self._groups.abandon_join(message.group_id, completion)
 
-    def sync(self, message: SyncGroupRequest, request: Request, asker: Asker) -> None:
+    def sync(self, message: SyncGroupRequest, request: Request, completion: Completion) -> None:
         is_named = message.protocol_type is not None and message.protocol_name is not None
         if request.version >= PROTOCOL_NAMED_FROM and not is_named:
-            asker.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        elif allowed_on_group(request, Operation.READ, message.group_id, asker):
-            self._groups.sync(message, asker)
+            completion.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        elif allowed_on_group(request, Operation.READ, message.group_id, completion):
+            self._groups.sync(message, completion)
 
-    def heartbeat(self, message: HeartbeatRequest, request: Request, asker: Asker) -> None:
-        if allowed_on_group(request, Operation.READ, message.group_id, asker):
-            self._groups.heartbeat(message, asker)
+    def heartbeat(self, message: HeartbeatRequest, request: Request, completion: Completion) -> None:
+        if allowed_on_group(request, Operation.READ, message.group_id, completion):
+            self._groups.heartbeat(message, completion)
 
-    def leave(self, message: LeaveGroupRequest, request: Request, asker: Asker) -> None:
-        if allowed_on_group(request, Operation.READ, message.group_id, asker):
-            self._groups.leave(message, request.version, asker)
+    def leave(self, message: LeaveGroupRequest, request: Request, completion: Completion) -> None:
+        if allowed_on_group(request, Operation.READ, message.group_id, completion):
+            self._groups.leave(message, request.version, completion)
 
     # -- administrators
 
@@ -91,9 +91,9 @@ class GroupHandlers:
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NONE
         return ListGroupsResponse(error_code=code, groups=listed)
 
-    def describe_groups(self, message: DescribeGroupsRequest, request: Request, asker: Asker) -> None:
+    def describe_groups(self, message: DescribeGroupsRequest, request: Request, completion: Completion) -> None:
         gathering = Gathering(
-            lambda found: asker.answer(
+            lambda found: completion.answer(
                 DescribeGroupsResponse(
                     groups=[_described(name, found[name], message, request) for name in message.groups]
                 )
@@ -105,14 +105,16 @@ class GroupHandlers:
                 self._groups.describe(name, _describe, part)
         gathering.close()
 
-    def describe_timeline(self, message: DescribeGroupTimelineRequest, request: Request, asker: Asker) -> None:
-        if allowed_on_group(request, Operation.DESCRIBE, message.group_id, asker):
-            self._groups.describe_timeline(message.group_id, _told, asker)
+    def describe_timeline(
+        self, message: DescribeGroupTimelineRequest, request: Request, completion: Completion
+    ) -> None:
+        if allowed_on_group(request, Operation.DESCRIBE, message.group_id, completion):
+            self._groups.describe_timeline(message.group_id, _told, completion)
 
-    def delete_groups(self, message: DeleteGroupsRequest, request: Request, asker: Asker) -> None:
+    def delete_groups(self, message: DeleteGroupsRequest, request: Request, completion: Completion) -> None:
         names = list(dict.fromkeys(message.groups_names))
         gathering = Gathering(
-            lambda codes: asker.answer(
+            lambda codes: completion.answer(
                 DeleteGroupsResponse(results=[DeletableGroupResult(name, codes[name]) for name in names])
             )
         )
@@ -127,11 +129,11 @@ def client_of(request: Request) -> Client:
     return Client(request.client_id or "", f"/{request.connection.peer.rpartition(':')[0]}")
 
 
-def allowed_on_group(request: Request, operation: Operation, group_id: str, asker: Asker) -> bool:
+def allowed_on_group(request: Request, operation: Operation, group_id: str, completion: Completion) -> bool:
     """Whether that is allowed; who may not is told so."""
     if request.may_on_group(operation, group_id):
         return True
-    asker.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    completion.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     return False
 
 

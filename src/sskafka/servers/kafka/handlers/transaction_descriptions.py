@@ -10,8 +10,7 @@ from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.transactions.metadata import NO_TIME, TransactionMetadata
-from sskafka.transactions.states import STATE_BY_LABEL, TransactionState
+from sskafka.transactions.metadata import NO_TIME, STATE_BY_LABEL, TransactionMetadata, TransactionState
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,

@@ -5,7 +5,7 @@ Administrators use it too, to abort a transaction that hangs in a partition with
 
 import asyncio
 
-from sskafka.coordination.transaction_marker_writer import Marker, MarkerWriter
+from sskafka.coordination.transaction_markers import Marker, MarkerWriter
 from sskafka.model.coordination import TransactionalProducer
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition

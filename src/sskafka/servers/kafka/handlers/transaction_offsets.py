@@ -8,7 +8,7 @@ from version 5 on the question adds it.
 import asyncio
 from collections.abc import Callable
 
-from sskafka.coordination.askers import FutureAsker
+from sskafka.coordination.completions import FutureCompletion
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.coordination.transaction_verifier import Outcome, Question, TransactionVerifier
@@ -94,11 +94,11 @@ class TransactionOffsetHandler:
         is_asked = producers.verifies_transactions or version >= ADDS_FROM
         if is_asked and not producers.has_open_transaction(*producer):
             await self._verify(partition, message.transactional_id, producer, version)
-        asker = FutureAsker()
+        completion = FutureCompletion()
         committer = Committer(message.member_id, message.group_instance_id, message.generation_id)
 
-        self._groups.commit_offsets_in_transaction(message.group_id, committer, commits, producer, asker)
-        errors: list[ErrorCode] = await asker.future
+        self._groups.commit_offsets_in_transaction(message.group_id, committer, commits, producer, completion)
+        errors: list[ErrorCode] = await completion.future
         return dict(zip((commit.partition for commit in commits), errors, strict=True))
 
     def _partition_of(self, group_id: str) -> Partition:

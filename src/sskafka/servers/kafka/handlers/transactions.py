@@ -16,10 +16,9 @@ from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.transactions.ending import Ending
-from sskafka.transactions.initialization import Initialization
-from sskafka.transactions.metadata import BUMPING_VERSION, FIRST_VERSION, NOBODY, ProducerIdentity
-from sskafka.transactions.states import TransactionState
+from sskafka.transactions.end_txn import EndTxn
+from sskafka.transactions.init_producer_id import InitProducerId
+from sskafka.transactions.metadata import BUMPING_VERSION, FIRST_VERSION, NOBODY, ProducerIdentity, TransactionState
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from sskafka.wire.messages.add_partitions_to_txn import (
@@ -71,7 +70,7 @@ class TransactionHandlers:
             code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             return InitProducerIdResponse(error_code=code, producer_epoch=-1)
         expected = ProducerIdentity(message.producer_id, message.producer_epoch)
-        asked = Initialization(
+        asked = InitProducerId(
             message.transactional_id,
             message.transaction_timeout_ms,
             expected,
@@ -79,7 +78,7 @@ class TransactionHandlers:
             keep_prepared=message.keep_prepared_txn,
         )
         try:
-            verdict = await self._coordinator.initialize(asked)
+            verdict = await self._coordinator.init_producer_id(asked)
         except Exception as error:
             return InitProducerIdResponse(error_code=error_code_of(error)[0], producer_epoch=-1)
         if verdict.error is not ErrorCode.NONE:
@@ -105,7 +104,7 @@ class TransactionHandlers:
         outcome = self._refused(transactional_id, partitions, request)
         if not outcome:
             producer = ProducerIdentity(message.v3_and_below_producer_id, message.v3_and_below_producer_epoch)
-            error = await self._enrol(transactional_id, producer, partitions, request.version)
+            error = await self._add(transactional_id, producer, partitions, request.version)
             outcome = dict.fromkeys(partitions, error)
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_by_topic(outcome))
 
@@ -139,18 +138,18 @@ class TransactionHandlers:
             )
             outcome = await answered
         else:
-            error = await self._enrol(asked.transactional_id, producer, partitions, request.version)
+            error = await self._add(asked.transactional_id, producer, partitions, request.version)
             outcome = dict.fromkeys(partitions, error)
         known = {item: _known_to_leader(request.version, error) for item, error in outcome.items()}
         return AddPartitionsToTxnResult(asked.transactional_id, _by_topic(known))
 
-    async def _enrol(
+    async def _add(
         self, transactional_id: str, producer: ProducerIdentity, partitions: list[TopicPartition], version: int
     ) -> ErrorCode:
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
         try:
-            verdict = await self._coordinator.enrol(transactional_id, producer, partitions, FIRST_VERSION)
+            verdict = await self._coordinator.add_partitions(transactional_id, producer, partitions, FIRST_VERSION)
         except Exception as error:
             return error_code_of(error)[0]
         return _known_to(version, FENCED_KNOWN_FROM, verdict.error)
@@ -169,7 +168,7 @@ class TransactionHandlers:
         partition = TopicPartition(CONSUMER_OFFSETS, index)
         producer = ProducerIdentity(message.producer_id, message.producer_epoch)
         return AddOffsetsToTxnResponse(
-            error_code=await self._enrol(transactional_id, producer, [partition], request.version)
+            error_code=await self._add(transactional_id, producer, [partition], request.version)
         )
 
     # -- EndTxn
@@ -183,7 +182,7 @@ class TransactionHandlers:
         producer = ProducerIdentity(message.producer_id, message.producer_epoch)
         version = BUMPING_VERSION if request.version >= BUMPING_FROM else FIRST_VERSION
         try:
-            verdict = await self._coordinator.end(transactional_id, Ending(producer, message.committed, version))
+            verdict = await self._coordinator.end_txn(transactional_id, EndTxn(producer, message.committed, version))
         except Exception as error:
             return EndTxnResponse(error_code=error_code_of(error)[0])
         if verdict.error is not ErrorCode.NONE:

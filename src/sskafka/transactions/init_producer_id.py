@@ -22,6 +22,7 @@ from typing import NamedTuple
 from sskafka.model.errors import ErrorCode
 from sskafka.transactions.metadata import (
     LAST_USABLE_EPOCH,
+    NEEDS_PRODUCER_ID,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_TIME,
@@ -29,13 +30,13 @@ from sskafka.transactions.metadata import (
     NOBODY,
     ProducerIdentity,
     TransactionMetadata,
+    TransactionState,
+    Verdict,
     fenced,
 )
-from sskafka.transactions.states import TransactionState
-from sskafka.transactions.verdict import NEEDS_PRODUCER_ID, Verdict
 
 
-class Initialization(NamedTuple):
+class InitProducerId(NamedTuple):
     transactional_id: str
     timeout_ms: int
     expected: ProducerIdentity = NOBODY
@@ -52,7 +53,7 @@ class Initialization(NamedTuple):
         return self.expected.producer_id != NO_PRODUCER_ID
 
 
-def refused(asked: Initialization, timeout_max_ms: int) -> ErrorCode:
+def refused(asked: InitProducerId, timeout_max_ms: int) -> ErrorCode:
     """What is wrong with the question itself."""
     has_id = asked.expected.producer_id != NO_PRODUCER_ID
     has_epoch = asked.expected.producer_epoch != NO_PRODUCER_EPOCH
@@ -63,7 +64,7 @@ def refused(asked: Initialization, timeout_max_ms: int) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def decide(known: TransactionMetadata | None, asked: Initialization, spare_id: int | None, now_ms: int) -> Verdict:
+def decide(known: TransactionMetadata | None, asked: InitProducerId, spare_id: int | None, now_ms: int) -> Verdict:
     """`spare_id`: a producer id that nobody has, for when one is needed."""
     if known is None:
         return _first(asked, spare_id, now_ms)
@@ -80,7 +81,7 @@ def decide(known: TransactionMetadata | None, asked: Initialization, spare_id: i
     return _next(known, asked, spare_id, now_ms)
 
 
-def _first(asked: Initialization, spare_id: int | None, now_ms: int) -> Verdict:
+def _first(asked: InitProducerId, spare_id: int | None, now_ms: int) -> Verdict:
     if spare_id is None:
         return NEEDS_PRODUCER_ID
     created = TransactionMetadata(
@@ -103,7 +104,7 @@ def _may_recover(known: TransactionMetadata, expected: ProducerIdentity) -> bool
     return expected.producer_id == known.previous_producer_id and expected.producer_epoch >= LAST_USABLE_EPOCH
 
 
-def _next(known: TransactionMetadata, asked: Initialization, spare_id: int | None, now_ms: int) -> Verdict:
+def _next(known: TransactionMetadata, asked: InitProducerId, spare_id: int | None, now_ms: int) -> Verdict:
     expected_epoch = asked.expected.producer_epoch
     if known.has_exhausted_epochs and (not asked.is_recovery or expected_epoch == known.producer_epoch):
         return _rotated(known, asked, spare_id, now_ms)
@@ -116,7 +117,7 @@ def _next(known: TransactionMetadata, asked: Initialization, spare_id: int | Non
     return Verdict(ErrorCode.PRODUCER_FENCED)
 
 
-def _rotated(known: TransactionMetadata, asked: Initialization, spare_id: int | None, now_ms: int) -> Verdict:
+def _rotated(known: TransactionMetadata, asked: InitProducerId, spare_id: int | None, now_ms: int) -> Verdict:
     if spare_id is None:
         return NEEDS_PRODUCER_ID
     last_epoch = known.producer_epoch if asked.is_recovery else NO_PRODUCER_EPOCH
@@ -125,7 +126,7 @@ def _rotated(known: TransactionMetadata, asked: Initialization, spare_id: int | 
 
 def _initialized(
     known: TransactionMetadata,
-    asked: Initialization,
+    asked: InitProducerId,
     epoch: int,
     last_epoch: int,
     now_ms: int,

@@ -4,9 +4,14 @@ import pytest
 
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
-from sskafka.transactions.initialization import Initialization, decide, refused
-from sskafka.transactions.metadata import EPOCH_MAX, LAST_USABLE_EPOCH, ProducerIdentity, TransactionMetadata
-from sskafka.transactions.states import TransactionState
+from sskafka.transactions.init_producer_id import InitProducerId, decide, refused
+from sskafka.transactions.metadata import (
+    EPOCH_MAX,
+    LAST_USABLE_EPOCH,
+    ProducerIdentity,
+    TransactionMetadata,
+    TransactionState,
+)
 
 S = TransactionState
 NOW = 1_000
@@ -16,8 +21,8 @@ def known(state: S = S.EMPTY, epoch: int = 3, **fields: object) -> TransactionMe
     return TransactionMetadata("pay", 7, epoch, 60_000, state, **fields)  # type: ignore[arg-type]
 
 
-def asked(producer_id: int = -1, epoch: int = -1, timeout_ms: int = 30_000) -> Initialization:
-    return Initialization("pay", timeout_ms, ProducerIdentity(producer_id, epoch))
+def asked(producer_id: int = -1, epoch: int = -1, timeout_ms: int = 30_000) -> InitProducerId:
+    return InitProducerId("pay", timeout_ms, ProducerIdentity(producer_id, epoch))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +38,7 @@ def asked(producer_id: int = -1, epoch: int = -1, timeout_ms: int = 30_000) -> I
         (asked()._replace(transactional_id=""), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_questions_that_make_no_sense(question: Initialization, error: ErrorCode) -> None:
+def test_questions_that_make_no_sense(question: InitProducerId, error: ErrorCode) -> None:
     assert refused(question, 60_000) is error
 
 

@@ -2,7 +2,7 @@
 
 from shard_lab import ShardLab
 
-from sskafka.coordination.loading_turns import LoadingTurns
+from sskafka.coordination.loading import LoadingTurns
 from sskafka.coordination.shard import ShardState
 
 

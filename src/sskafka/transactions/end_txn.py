@@ -24,13 +24,14 @@ from sskafka.transactions.metadata import (
     BUMPING_VERSION,
     EPOCH_MAX,
     LAST_USABLE_EPOCH,
+    NEEDS_PRODUCER_ID,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     ProducerIdentity,
     TransactionMetadata,
+    TransactionState,
+    Verdict,
 )
-from sskafka.transactions.states import TransactionState
-from sskafka.transactions.verdict import NEEDS_PRODUCER_ID, Verdict
 
 _S = TransactionState
 INVALID_STATE = Verdict(ErrorCode.INVALID_TXN_STATE)
@@ -38,7 +39,7 @@ CONCURRENT = Verdict(ErrorCode.CONCURRENT_TRANSACTIONS)
 FENCED = Verdict(ErrorCode.PRODUCER_FENCED)
 
 
-class Ending(NamedTuple):
+class EndTxn(NamedTuple):
     producer: ProducerIdentity
     commit: bool
     client_version: int
@@ -52,7 +53,7 @@ class Ending(NamedTuple):
         return _S.COMPLETE_COMMIT if self.commit else _S.COMPLETE_ABORT
 
 
-def decide(known: TransactionMetadata | None, asked: Ending, spare_id: int | None, now_ms: int) -> Verdict:
+def decide(known: TransactionMetadata | None, asked: EndTxn, spare_id: int | None, now_ms: int) -> Verdict:
     """`spare_id`: a producer id that nobody has, for when the epochs of this one are used up."""
     if known is None or known.state is _S.DEAD:
         return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -77,7 +78,7 @@ def decide(known: TransactionMetadata | None, asked: Ending, spare_id: int | Non
             return INVALID_STATE
 
 
-def _decide_bumping(known: TransactionMetadata, asked: Ending, spare_id: int | None, now_ms: int) -> Verdict:
+def _decide_bumping(known: TransactionMetadata, asked: EndTxn, spare_id: int | None, now_ms: int) -> Verdict:
     if _is_repeated(known, asked.producer):
         return _repeated(known, asked)
     if known.state.is_preparing and asked.producer in {known.identity, known.identity_when_complete}:
@@ -106,7 +107,7 @@ def _is_repeated(known: TransactionMetadata, producer: ProducerIdentity) -> bool
     return producer == (known.previous_producer_id, LAST_USABLE_EPOCH) and known.producer_epoch == 0
 
 
-def _repeated(known: TransactionMetadata, asked: Ending) -> Verdict:
+def _repeated(known: TransactionMetadata, asked: EndTxn) -> Verdict:
     match known.state:
         case asked.complete:
             return Verdict(identity=known.identity)
@@ -116,12 +117,12 @@ def _repeated(known: TransactionMetadata, asked: Ending) -> Verdict:
             return INVALID_STATE
 
 
-def _prepared(known: TransactionMetadata, asked: Ending, now_ms: int) -> Verdict:
+def _prepared(known: TransactionMetadata, asked: EndTxn, now_ms: int) -> Verdict:
     changed = known.becomes(asked.preparing, now_ms, client_version=asked.client_version)
     return Verdict(changed=changed, identity=changed.identity)
 
 
-def _bumped(known: TransactionMetadata, asked: Ending, spare_id: int | None, now_ms: int) -> Verdict:
+def _bumped(known: TransactionMetadata, asked: EndTxn, spare_id: int | None, now_ms: int) -> Verdict:
     is_ongoing = known.state is _S.ONGOING
     next_id = spare_id if known.has_exhausted_epochs else None
     changed = known.becomes(

@@ -4,16 +4,16 @@ import pytest
 
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
-from sskafka.transactions.ending import Ending, decide
+from sskafka.transactions.end_txn import EndTxn, decide
 from sskafka.transactions.metadata import (
     EPOCH_MAX,
     LAST_USABLE_EPOCH,
     ProducerIdentity,
     TransactionMetadata,
+    TransactionState,
     completed,
     fenced,
 )
-from sskafka.transactions.states import TransactionState
 
 S = TransactionState
 NOW = 1_000
@@ -41,16 +41,16 @@ def known(state: S, epoch: int = 3, version: int = 0, **fields: object) -> Trans
     )
 
 
-def commit(epoch: int = 3, version: int = 0, producer_id: int = 7) -> Ending:
-    return Ending(ProducerIdentity(producer_id, epoch), True, version)
+def commit(epoch: int = 3, version: int = 0, producer_id: int = 7) -> EndTxn:
+    return EndTxn(ProducerIdentity(producer_id, epoch), True, version)
 
 
-def abort(epoch: int = 3, version: int = 0, producer_id: int = 7) -> Ending:
-    return Ending(ProducerIdentity(producer_id, epoch), False, version)
+def abort(epoch: int = 3, version: int = 0, producer_id: int = 7) -> EndTxn:
+    return EndTxn(ProducerIdentity(producer_id, epoch), False, version)
 
 
 @pytest.mark.parametrize(("asked", "state"), [(commit(), S.PREPARE_COMMIT), (abort(), S.PREPARE_ABORT)])
-def test_the_first_version_keeps_the_epoch(asked: Ending, state: S) -> None:
+def test_the_first_version_keeps_the_epoch(asked: EndTxn, state: S) -> None:
     verdict = decide(known(S.ONGOING), asked, None, NOW)
     assert verdict.changed is not None
     assert (verdict.error, verdict.changed.state, verdict.changed.producer_epoch) == (OK, state, 3)
@@ -75,13 +75,13 @@ def test_the_first_version_keeps_the_epoch(asked: Ending, state: S) -> None:
         (S.ONGOING, commit(producer_id=8), ErrorCode.INVALID_PRODUCER_ID_MAPPING),
     ],
 )
-def test_the_first_version_by_state(state: S, asked: Ending, error: ErrorCode) -> None:
+def test_the_first_version_by_state(state: S, asked: EndTxn, error: ErrorCode) -> None:
     verdict = decide(known(state), asked, None, NOW)
     assert (verdict.error, verdict.changed) == (error, None)
 
 
 @pytest.mark.parametrize(("asked", "state"), [(commit(3, 2), S.PREPARE_COMMIT), (abort(3, 2), S.PREPARE_ABORT)])
-def test_the_second_version_bumps_the_epoch(asked: Ending, state: S) -> None:
+def test_the_second_version_bumps_the_epoch(asked: EndTxn, state: S) -> None:
     verdict = decide(known(S.ONGOING, version=2), asked, None, NOW)
     assert verdict.changed is not None
     assert (verdict.changed.state, verdict.changed.producer_epoch, verdict.identity) == (state, 4, (7, 4))
@@ -112,7 +112,7 @@ def test_the_second_version_may_abort_what_has_no_partitions(state: S) -> None:
         (S.EMPTY, commit(3, 2), FENCED),
     ],
 )
-def test_the_second_version_knows_repetitions_by_their_epoch(state: S, asked: Ending, error: ErrorCode) -> None:
+def test_the_second_version_knows_repetitions_by_their_epoch(state: S, asked: EndTxn, error: ErrorCode) -> None:
     """What is stored has epoch 4."""
     verdict = decide(known(state, 4, version=2), asked, None, NOW)
     assert (verdict.error, verdict.changed) == (error, None)
@@ -121,7 +121,7 @@ def test_the_second_version_knows_repetitions_by_their_epoch(state: S, asked: En
 
 
 @pytest.mark.parametrize("asked", [commit(3, 2), abort(3, 2)])
-def test_the_end_of_a_fenced_producer_is_no_repetition(asked: Ending) -> None:
+def test_the_end_of_a_fenced_producer_is_no_repetition(asked: EndTxn) -> None:
     aborted = fenced(known(S.ONGOING, version=2), NOW)
     assert decide(aborted, asked, None, NOW).error is FENCED
     assert decide(completed(aborted, NOW), asked, None, NOW).error is FENCED
@@ -148,7 +148,7 @@ def test_an_unknown_id_has_nothing_to_end() -> None:
 
 @pytest.mark.parametrize("state", [S.PREPARE_ABORT, S.COMPLETE_ABORT])
 @pytest.mark.parametrize("asked", [abort(LAST_USABLE_EPOCH, 2), commit(LAST_USABLE_EPOCH, 2)])
-def test_a_fence_in_the_last_epoch_is_no_repeated_end(state: S, asked: Ending) -> None:
+def test_a_fence_in_the_last_epoch_is_no_repeated_end(state: S, asked: EndTxn) -> None:
     """The fence has no number left to skip; the producer must not go on with an epoch that has no successor."""
     changed = fenced(known(S.ONGOING, LAST_USABLE_EPOCH, version=2), NOW)
     assert changed.producer_epoch == EPOCH_MAX

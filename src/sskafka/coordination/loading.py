@@ -1,15 +1,19 @@
-"""Replaying the log into a machine that is about to be in charge of it.
+"""Loading: replaying the log of an internal topic into a machine that is about to be in charge of it.
 
-A long log must not hold up the loop that serves everybody: batches are replayed for a few milliseconds a turn, and what
-is not in the page cache is read by a thread. Whoever asks meanwhile is told to come again.
+A long log must not hold up the event loop: batches are replayed for a few milliseconds a turn, and what is not in the
+page cache is read by a thread. A broker that starts, or takes over from another, comes to lead dozens of partitions at
+once; `LoadingTurns` lets one of them have each turn. Requests that come meanwhile get COORDINATOR_LOAD_IN_PROGRESS.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from sskafka.coordination.shard_log import ShardLog
 from sskafka.model.buffers import Buffer
 from sskafka.model.clock import Clock
 from sskafka.model.coordination import StateMachine, StateRecord, TransactionalProducer
+from sskafka.model.counters import Sample
 from sskafka.records.batch import HEADER_BYTES, BatchHeader, iter_headers, read_offset_and_size
 from sskafka.records.control import ControlType
 from sskafka.records.record import decode_records
@@ -27,7 +31,7 @@ class ShardLoader:
     def __init__(
         self,
         log: ShardLog,
-        machine: StateMachine,
+        machine: StateMachine[Any],
         clock: Clock,
         background: Background,
         done: Callable[[BaseException | None], None],
@@ -120,7 +124,7 @@ def _end_of_whole_batches(data: Buffer) -> int:
     return position
 
 
-def replay_batch(machine: StateMachine, data: Buffer, header: BatchHeader, position: int) -> None:
+def replay_batch(machine: StateMachine[Any], data: Buffer, header: BatchHeader, position: int) -> None:
     producer = TransactionalProducer(header.producer_id, header.producer_epoch) if header.is_transactional else None
     if header.is_control:
         marker = read_marker_if_any(data, header, position)
@@ -129,4 +133,49 @@ def replay_batch(machine: StateMachine, data: Buffer, header: BatchHeader, posit
         return
     for record in decode_records(data, header, position):
         if record.key is not None:
-            machine.replay(StateRecord(record.key, record.value), producer)
+            decoded = machine.decode(StateRecord(record.key, record.value))
+            if decoded is not None:
+                machine.replay(decoded, producer)
+
+
+class LoadingTurns:
+    """A Background for loaders."""
+
+    def __init__(self, background: Background) -> None:
+        self._background = background
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def soon(self, work: Callable[[], None]) -> None:
+        self._waiting.append(work)
+        if len(self._waiting) == 1:
+            self._background.soon(self._next)
+
+    def in_thread(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        self._background.in_thread(work, done)
+
+    def _next(self) -> None:
+        work = self._waiting.popleft()
+        if self._waiting:
+            self._background.soon(self._next)
+        work()
+
+
+class LoadCounters:
+    """How long the shards of a coordinator took to load."""
+
+    __slots__ = ("count", "longest_ms", "total_ms")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total_ms = 0.0
+        self.longest_ms = 0.0
+
+    def loaded(self, took_ms: float) -> None:
+        self.count += 1
+        self.total_ms += took_ms
+        self.longest_ms = max(self.longest_ms, took_ms)
+
+    def samples(self, prefix: str) -> Iterator[Sample]:
+        yield Sample(prefix + "partition_load_total", (), self.count)
+        yield Sample(prefix + "partition_load_time_avg", (), self.total_ms / self.count if self.count else 0)
+        yield Sample(prefix + "partition_load_time_max", (), self.longest_ms)

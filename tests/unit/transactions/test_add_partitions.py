@@ -4,9 +4,8 @@ import pytest
 
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
-from sskafka.transactions.enrolment import decide, verify
-from sskafka.transactions.metadata import EPOCH_MAX, ProducerIdentity, TransactionMetadata
-from sskafka.transactions.states import TransactionState
+from sskafka.transactions.add_partitions import decide, verify
+from sskafka.transactions.metadata import EPOCH_MAX, ProducerIdentity, TransactionMetadata, TransactionState
 
 S = TransactionState
 NOW = 1_000

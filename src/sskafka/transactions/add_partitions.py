@@ -9,9 +9,7 @@ from collections.abc import Collection
 
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
-from sskafka.transactions.metadata import ProducerIdentity, TransactionMetadata
-from sskafka.transactions.states import TransactionState
-from sskafka.transactions.verdict import Verdict
+from sskafka.transactions.metadata import ProducerIdentity, TransactionMetadata, TransactionState, Verdict
 
 
 def decide(

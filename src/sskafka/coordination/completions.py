@@ -1,4 +1,4 @@
-"""Who asks coordinators: somebody whose answer can be awaited, and nobody."""
+"""Completions of coordinator operations: one that can be awaited, and one that nobody waits for."""
 
 import asyncio
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from sskafka.model.errors import ErrorCode, KafkaError
 
 
-class FutureAsker:
+class FutureCompletion:
     __slots__ = ("future",)
 
     def __init__(self) -> None:
@@ -23,8 +23,6 @@ class FutureAsker:
 
 
 class _Nobody:
-    """Waits for no answer."""
-
     def answer(self, response: Any) -> None:
         pass
 
