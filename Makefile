@@ -52,3 +52,4 @@ include benchmarks/bench.mk
 include tests/interop/interop.mk
 include tests/chaos/chaos.mk
 include tests/spark/spark.mk
+include tests/faults/faults.mk

@@ -4,8 +4,8 @@
     broker 2 ── 10.213.2.0/24 ──┼── hub ── 10.213.0.0/24 ── the tests
     broker 3 ── 10.213.3.0/24 ──┘
 
-A cut makes the hub drop packets of one direction without a word, as a broken network does. It needs root, or the user
-namespace of `unshare -Urn`.
+A cut makes the hub drop packets of one direction without a word, as a broken network does. The tests, with the clients
+that they start, are node 0. It needs root, or the user namespace of `unshare -Urn`.
 """
 
 import os
@@ -18,6 +18,7 @@ from pathlib import Path
 from cluster_processes import ClusterProcesses
 
 NET = "10.213"
+TESTS = 0
 PORT = 9092
 STOP_TIMEOUT_S = 40
 
@@ -25,7 +26,8 @@ STOP_TIMEOUT_S = 40
 class Network:
     """Namespaces for brokers 1 to `count`; `close` removes them."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, net: str = NET) -> None:
+        self._net = net
         self._prefix = f"sskafka-{os.getpid()}"
         self._link = f"ssk{os.getpid() % 10_000_000}"
         self._node_ids = range(1, count + 1)
@@ -40,7 +42,7 @@ class Network:
         return f"{self._prefix}-{node_id}"
 
     def host(self, node_id: int) -> str:
-        return f"{NET}.{node_id}.2"
+        return f"{self._net}.{node_id}.2"
 
     def cut(self, senders: Iterable[int], receivers: Iterable[int]) -> None:
         """Nothing that `senders` send arrives at `receivers`."""
@@ -55,8 +57,9 @@ class Network:
             if side != other:
                 self.cut(side, other)
 
-    def heal(self) -> None:
-        for pair in list(self._cuts):
+    def heal(self, node_id: int | None = None) -> None:
+        """Mend all cuts, or those from and to one node."""
+        for pair in [pair for pair in self._cuts if node_id is None or node_id in pair]:
             self._rule("del", *pair)
             self._cuts.discard(pair)
 
@@ -73,11 +76,11 @@ class Network:
         ip("netns", "add", self._hub)
         ip("netns", "exec", self._hub, "sysctl", "-qw", "net.ipv4.ip_forward=1")
         ip("link", "add", self._link, "type", "veth", "peer", "name", "tests", "netns", self._hub)
-        ip("addr", "add", f"{NET}.0.2/24", "dev", self._link)
+        ip("addr", "add", f"{self._net}.0.2/24", "dev", self._link)
         ip("link", "set", self._link, "up")
-        ip("-n", self._hub, "addr", "add", f"{NET}.0.1/24", "dev", "tests")
+        ip("-n", self._hub, "addr", "add", f"{self._net}.0.1/24", "dev", "tests")
         ip("-n", self._hub, "link", "set", "tests", "up")
-        ip("route", "add", f"{NET}.0.0/16", "via", f"{NET}.0.1")
+        ip("route", "add", f"{self._net}.0.0/16", "via", f"{self._net}.0.1")
         for node_id in self._node_ids:
             self._add_broker(node_id)
 
@@ -85,15 +88,16 @@ class Network:
         name, link = self.namespace(node_id), f"broker{node_id}"
         ip("netns", "add", name)
         ip("link", "add", link, "netns", self._hub, "type", "veth", "peer", "name", "eth0", "netns", name)
-        ip("-n", self._hub, "addr", "add", f"{NET}.{node_id}.1/24", "dev", link)
+        ip("-n", self._hub, "addr", "add", f"{self._net}.{node_id}.1/24", "dev", link)
         ip("-n", self._hub, "link", "set", link, "up")
         ip("-n", name, "addr", "add", f"{self.host(node_id)}/24", "dev", "eth0")
         ip("-n", name, "link", "set", "eth0", "up")
         ip("-n", name, "link", "set", "lo", "up")
-        ip("-n", name, "route", "add", "default", "via", f"{NET}.{node_id}.1")
+        ip("-n", name, "route", "add", "default", "via", f"{self._net}.{node_id}.1")
 
     def _rule(self, verb: str, sender: int, receiver: int) -> None:
-        ip("-n", self._hub, "rule", verb, "iif", f"broker{sender}", "to", self.host(receiver), "blackhole")
+        link = "tests" if sender == TESTS else f"broker{sender}"
+        ip("-n", self._hub, "rule", verb, "iif", link, "to", self.host(receiver), "blackhole")
 
 
 def ip(*arguments: str) -> None:

@@ -43,8 +43,15 @@ class ProcessSession:
         self.process.wait()
 
     def kill_java(self) -> None:
-        (java,) = (pid for pid, name in self._names() if name == "java")
+        (java,) = self.java()
         os.kill(java, signal.SIGKILL)
+
+    def java(self) -> list[int]:
+        return [pid for pid, name in self._names() if name == "java"]
+
+    def workers(self) -> list[int]:
+        """The Python processes that Java has started: those that run tasks, and the one that forks them."""
+        return [pid for pid, name in self._names() if name.startswith("python") and pid != self.process.pid]
 
     def send(self, number: signal.Signals) -> None:
         """To every process of the session."""
