@@ -1,15 +1,16 @@
-"""How far one follower has come, as its leader sees it.
+"""Replication progress of one follower, as tracked by its leader.
 
-A follower's position is the offset that it asks for next: what it was merely sent may have been lost on the way.
-It counts as caught up at the time of a fetch that asks for the leader's end, or for what the end was at its fetch
-before: a follower that is always one fetch behind a busy leader is not lagging.
+A follower's position is the offset of its next fetch: records that were only sent to it may have been lost on the way.
+A follower is caught up at the time of a fetch at the leader's log end offset. It is also caught up if it fetches at
+what the log end offset was at its previous fetch; then the time of that previous fetch counts. So a follower that
+is always one fetch behind a busy leader does not count as lagging.
 
     leader's end   100        150        200
     fetches        at 1s: 90  at 2s: 100 at 3s: 150
     caught up      -          1s         2s
 
-A follower that has everything and keeps fetching need not be looked at each time: as long as nothing is appended, the
-time of its last fetch (its pulse, which it shares with all partitions of the same fetch) is when it was caught up.
+A follower at the log end that keeps fetching needs no update per fetch: while nothing is appended, its last caught-up
+time is the time of its last fetch, its pulse. All partitions of the same fetch session share one pulse.
 """
 
 UNKNOWN_OFFSET = -1
@@ -18,7 +19,7 @@ NEVER_MS = float("-inf")
 
 
 class Pulse:
-    """When a broker last fetched, for all partitions that it fetches together."""
+    """Time of a broker's last fetch, shared by all partitions that it fetches together."""
 
     __slots__ = ("last_fetch_ms",)
 
@@ -38,7 +39,7 @@ class FollowerProgress:
     )
 
     def __init__(self, last_caught_up_ms: float = NEVER_MS) -> None:
-        """Nothing is known of its position before its first fetch in this leader epoch."""
+        """The position is unknown before the first fetch in this leader epoch."""
         self.log_end_offset = UNKNOWN_OFFSET
         self.log_start_offset = UNKNOWN_OFFSET
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
@@ -60,9 +61,9 @@ class FollowerProgress:
         now_ms: float,
         pulse: Pulse | None = None,
     ) -> None:
-        """The follower asks for `fetch_offset`, so it has everything before.
+        """Record a fetch at `fetch_offset`, which means that the follower has all records before this offset.
 
-        `pulse` moves on with later fetches; a follower at the end now is taken to stay there until told otherwise."""
+        If the follower is at the log end, `pulse` stands for its later fetches until the next call."""
         if self._pulse is not None:
             self._caught_up_ms = self.last_caught_up_ms
             self._last_fetch_ms = self._pulse.last_fetch_ms
@@ -79,7 +80,7 @@ class FollowerProgress:
         self._last_fetch_ms = now_ms
 
     def left_isr(self) -> None:
-        """From now on only its fetches show that it is catching up, not that it was in sync a moment ago."""
+        """Forget that the follower was caught up: from now on only its fetches show that it catches up."""
         self._caught_up_ms = NEVER_MS
         self._last_fetch_ms = NEVER_MS
         self._pulse = None

@@ -1,12 +1,13 @@
-"""The in-sync replicas of a partition, as its leader knows them: agreed, and asked for.
+"""The in-sync replicas of a partition on its leader: the committed ISR and a pending change.
 
-    committed --propose--> pending --commit------> committed (the new set)
-                              |-----not applied--> committed (as it was)
-                              `-----superseded---> pending until the metadata tells what happened
+    committed --propose--> pending --commit------> committed (the new ISR)
+                              |-----not applied--> committed (the old ISR)
+                              `-----superseded---> pending until the metadata log shows the outcome
 
-A change holds only once the controller has written it; until then it may or may not come. So the high watermark is
-computed over the maximal set: members asked to join count already, members asked to leave count still. Every change
-names the partition epoch it was made from, and the controller refuses it if that is no longer the newest.
+A change is effective only once the controller has written it; until then its outcome is unknown. The high watermark is
+therefore computed over the maximal ISR: replicas that are being added already count, and replicas that are being
+removed still count. Every change names the partition epoch that it is based on, and the controller rejects it if that
+is no longer the latest epoch.
 """
 
 from enum import Enum, auto
@@ -17,24 +18,24 @@ from sskafka.model.values import value
 
 @value
 class IsrChange:
-    """What the leader asks the controller for."""
+    """A request of the leader to the controller (AlterPartition)."""
 
     leader_epoch: int
     partition_epoch: int
     isr: tuple[int, ...]
     broker_epochs: tuple[int, ...]
-    """Of each member when it last fetched, so that a broker that has restarted since does not get in; -1: unknown."""
+    """Broker epoch of each member at its last fetch, so that a broker restarted since then is not added; -1: unknown."""
 
 
 class Outcome(Enum):
-    """What an error says about the change that it answers."""
+    """What the error in a response says about the outcome of a change."""
 
     NOT_APPLIED = auto()
-    """The controller looked at the change in the current epoch and refused it: it cannot have been written."""
+    """The controller rejected the change in the current epoch: it has not been written."""
     SUPERSEDED = auto()
-    """The controller is ahead, perhaps by this very change: only the metadata can tell."""
+    """The controller has a later partition epoch, perhaps from this change: only the metadata log shows the outcome."""
     UNKNOWN = auto()
-    """Try again."""
+    """The outcome is unknown; retry."""
 
 
 _OUTCOMES = {
@@ -63,13 +64,13 @@ class InSyncReplicas:
         self.maximal = frozenset(committed)
 
     def propose(self, change: IsrChange) -> None:
-        assert self.pending is None, "one change at a time"
-        assert change.partition_epoch == self.partition_epoch, "a change is made from what is committed"
+        assert self.pending is None, "only one change may be pending"
+        assert change.partition_epoch == self.partition_epoch, "a change must be based on the committed ISR"
         self.pending = change
         self.maximal = frozenset(self.committed + change.isr)
 
     def commit(self, isr: tuple[int, ...], partition_epoch: int) -> bool:
-        """The controller wrote this, whoever asked for it; False when that is no news."""
+        """Apply an ISR that the controller has written; return False if this partition epoch is already known."""
         if partition_epoch <= self.partition_epoch:
             return False
         self.committed = isr

@@ -1,9 +1,9 @@
-"""What a replica knows as long as it leads one epoch: how far the others are, and who is in sync.
+"""State of a replica while it leads a partition in one leader epoch: the progress of the followers, and the ISR.
 
-The high watermark is the smallest position in the maximal in-sync set; the leader's own is what its log may
-acknowledge. It stands still while fewer replicas are in sync than min.insync.replicas asks for (KIP-966): what such
-a leader alone has is not promised to anybody. A replica outside that has nearly caught up holds it back too, for
-otherwise it would chase a busy leader for ever and never be in sync.
+The high watermark is the smallest log end offset in the maximal ISR; for the leader itself it is the offset up to which
+its log may acknowledge records. The high watermark does not advance while fewer than min.insync.replicas are in sync
+(KIP-966): records that only such a leader has are not committed. A replica outside the ISR that has nearly caught up
+also holds the high watermark back; otherwise it could chase a busy leader forever without getting into sync.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,10 +13,10 @@ from sskafka.partition.follower_progress import NEVER_MS, UNKNOWN_BROKER_EPOCH, 
 from sskafka.partition.in_sync_replicas import InSyncReplicas, IsrChange
 from sskafka.partition.leadership import Leadership
 
-REFUSED_PAUSE_MS = 100
+REJECTED_PAUSE_MS = 100
 
 RegisteredEpoch: TypeAlias = Callable[[int], int | None]
-"""The epoch with which a broker is registered; None when it is fenced, shutting down or unknown."""
+"""Returns the epoch of a broker's registration; None if the broker is fenced, shutting down or unknown."""
 
 
 class LeaderState:
@@ -34,7 +34,7 @@ class LeaderState:
     def __init__(
         self, leadership: Leadership, broker_id: int, epoch_start_offset: int, lag_max_ms: int, now_ms: float
     ) -> None:
-        """Members of the ISR count as caught up now: they get the whole time to find the new leader."""
+        """Members of the ISR start as caught up, so that they have the full lag time to find the new leader."""
         self.broker_id = broker_id
         self.leader_epoch = leadership.leader_epoch
         self.epoch_start_offset = epoch_start_offset
@@ -52,7 +52,7 @@ class LeaderState:
 
     @property
     def is_alone(self) -> bool:
-        """Nobody else has to have a record before it is committed."""
+        """Whether a record is committed as soon as this leader has it."""
         return len(self.isr.maximal) == 1
 
     def has_enough_in_sync(self, min_insync_replicas: int) -> bool:
@@ -63,7 +63,7 @@ class LeaderState:
     def high_watermark_candidate(
         self, own_offset: int, log_end_offset: int, registered_epoch: RegisteredEpoch, now_ms: float
     ) -> int:
-        """Where the high watermark may be if enough replicas are in sync; -1 while a member's position is unknown."""
+        """Return the high watermark for the case that enough replicas are in sync; -1 while a position is unknown."""
         maximal = self.isr.maximal
         candidate = own_offset
         for replica, progress in self.followers.items():
@@ -78,7 +78,7 @@ class LeaderState:
         return candidate
 
     def low_watermark(self, own_log_start_offset: int, registered_epoch: RegisteredEpoch) -> int:
-        """The earliest start of the logs on live brokers; -1 while one has not told where its begins."""
+        """Return the lowest log start offset of replicas on live brokers; -1 while one of them is unknown."""
         starts = [
             progress.log_start_offset
             for replica, progress in self.followers.items()
@@ -86,13 +86,14 @@ class LeaderState:
         ]
         return min([own_log_start_offset, *starts])
 
-    # -- changes of the ISR
+    # -- ISR changes
 
     def commit_isr(self, isr: tuple[int, ...], partition_epoch: int) -> bool:
-        """The controller wrote this; False when that is no news.
+        """Apply an ISR that the controller has written; return False if this partition epoch is already known.
 
-        A replica that it put out was fenced, say, because its network broke. Back again, it must not hold the high
-        watermark back before it fetches: producers would wait for a connection that may take seconds to recover."""
+        The controller may have removed a replica because its broker was fenced, e.g. after a network failure. When the
+        broker returns, the replica must not hold the high watermark back before its first fetch: producers would wait
+        for a connection that may take seconds to recover."""
         before = self.isr.committed
         if not self.isr.commit(isr, partition_epoch):
             return False
@@ -102,7 +103,7 @@ class LeaderState:
         return True
 
     def change_replicas(self, replicas: tuple[int, ...]) -> None:
-        """The assignment changed; replicas that stay keep their progress."""
+        """Apply a new replica assignment; replicas that remain keep their progress."""
         self.replicas = replicas
         self.followers = {
             replica: self.followers.get(replica) or FollowerProgress() for replica in self._others(replicas)
@@ -116,7 +117,7 @@ class LeaderState:
         own_broker_epoch: int,
         now_ms: float,
     ) -> IsrChange | None:
-        """The change that lets a follower in, once it has all that is committed and all that this epoch began with."""
+        """Return the change that adds a follower, if it has reached the high watermark and the start of this epoch."""
         if self.isr.pending is not None or replica_id in self.isr.committed or now_ms < self._quiet_until_ms:
             return None
         progress = self.followers[replica_id]
@@ -127,7 +128,7 @@ class LeaderState:
         return self._change([*self.isr.committed, replica_id], own_broker_epoch)
 
     def plan_shrink(self, log_end_offset: int, own_broker_epoch: int, now_ms: float) -> IsrChange | None:
-        """The change that puts out those who have not been caught up for too long."""
+        """Return the change that removes replicas that have not been caught up for too long, if there are any."""
         if self.isr.pending is not None or self.isr.committed == (self.broker_id,):
             return None
         staying = [
@@ -140,16 +141,16 @@ class LeaderState:
         return self._change(staying, own_broker_epoch)
 
     def not_applied(self, change: IsrChange, now_ms: float) -> None:
-        """The controller sees it otherwise; each fetch would ask it the same again, so let it rest for a moment."""
+        """Handle a change that the controller rejected; pause briefly, or each fetch would request the same change."""
         self.isr.not_applied(change)
-        self._quiet_until_ms = now_ms + REFUSED_PAUSE_MS
+        self._quiet_until_ms = now_ms + REJECTED_PAUSE_MS
 
     def _is_in_step(self, replica: int, log_end_offset: int, now_ms: float) -> bool:
         progress = self.followers.get(replica)
         return progress is not None and progress.is_caught_up(log_end_offset, now_ms, self.lag_max_ms)
 
     def _is_eligible(self, replica: int, registered_epoch: RegisteredEpoch) -> bool:
-        """KIP-903: the process that fetched must be the one that is registered, for a restart may have lost records."""
+        """KIP-903: the fetching process must be the registered one, because a restart may have lost records."""
         registered = registered_epoch(replica)
         if registered is None:
             return False

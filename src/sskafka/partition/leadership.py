@@ -1,4 +1,4 @@
-"""Who leads a partition and who is in sync, as the cluster's metadata has it."""
+"""Leader and in-sync replicas of a partition, according to the cluster metadata."""
 
 from sskafka.model.values import value
 

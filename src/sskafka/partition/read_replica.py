@@ -1,4 +1,4 @@
-"""Which replica a consumer should read from (KIP-392): one in its own rack, the most caught up of them."""
+"""Choose the replica that a consumer should read from (KIP-392): the most caught-up one in the consumer's rack."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -14,7 +14,7 @@ class ReadReplica(NamedTuple):
 def nearest_replica(
     leader: ReadReplica, in_sync: Iterable[ReadReplica], client_rack: str, fetch_offset: int
 ) -> int | None:
-    """None: the leader is as good as any. `in_sync` are the others that are in sync and alive."""
+    """Return the preferred read replica, or None for the leader. `in_sync` holds the other live in-sync replicas."""
     if not client_rack or leader.rack == client_rack:
         return None
     near = [

@@ -1,9 +1,9 @@
-"""The offsets of a replica that may only move together: log start <= last stable <= high watermark <= log end.
+"""Offsets of a replica, which always satisfy: log start <= last stable <= high watermark <= log end.
 
     log start           last stable        high watermark       log end
         |--- readable by all ---|-- read_uncommitted --|-- not replicated --|
 
-The high watermark moves through `advance` and `truncate_to` alone, and never backwards but by truncation.
+Only `advance`, `truncate_to` and `start_at` move the high watermark; only truncation moves it backwards.
 """
 
 
@@ -14,7 +14,7 @@ class Watermarks:
         self.high_watermark = high_watermark
 
     def advance(self, candidate: int, log_end_offset: int) -> bool:
-        """Move up to `candidate`; True when that was a move."""
+        """Advance the high watermark to `candidate`; return whether it moved."""
         assert candidate <= log_end_offset, f"high watermark {candidate} above the log end {log_end_offset}"
         if candidate <= self.high_watermark:
             return False
@@ -22,7 +22,7 @@ class Watermarks:
         return True
 
     def last_stable_offset(self, first_unstable_offset: int | None) -> int:
-        """Where read_committed readers stop: before the first transaction that is still open."""
+        """Return the end of what read_committed consumers see: the start of the first open transaction, if any."""
         if first_unstable_offset is None or first_unstable_offset > self.high_watermark:
             return self.high_watermark
         return first_unstable_offset
@@ -31,5 +31,5 @@ class Watermarks:
         self.high_watermark = min(self.high_watermark, log_end_offset)
 
     def start_at(self, log_start_offset: int) -> None:
-        """Records before the new start are gone, so they count as replicated."""
+        """Raise the high watermark to a new log start offset: records before it are gone and count as replicated."""
         self.high_watermark = max(self.high_watermark, log_start_offset)

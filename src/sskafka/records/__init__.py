@@ -1,5 +1,5 @@
-"""Record batches, the bytes that producers send, logs keep and consumers get.
+"""Record batches: the bytes that producers send, logs store and consumers fetch.
 
-`batch` is the header, read and patched in place; `record` decodes what is inside and `builder` makes batches.
-`compression` has the codecs, `control` the records that brokers write, `legacy` the formats before.
+`batch` reads and patches batch headers in place, `record` decodes records, `builder` builds batches, `compression` has
+the codecs, `control` the control records that brokers write, and `legacy` the message formats before format 2.
 """

@@ -16,7 +16,7 @@
         57     4  record count
         61     -  records
 
-Nothing here looks behind the header: produce and fetch move batches as bytes.
+This module never reads beyond the header: produce and fetch handle batches as opaque bytes.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from sskafka.model.buffers import Buffer
 from sskafka.records.crc import crc32c
 
 HEADER_BYTES = 61
-LOG_OVERHEAD_BYTES = 12  # base offset and length: what stands before the bytes that `length` counts
+LOG_OVERHEAD_BYTES = 12  # base offset and length, which `length` does not count
 MAGIC = 2
 NO_PRODUCER_ID = -1
 NO_SEQUENCE = -1
@@ -41,18 +41,18 @@ DELETE_HORIZON = 0x40
 
 _HEADER = Struct(">qiibIhiqqqhii")
 _unpack_header = _HEADER.unpack_from
-_new_tuple = tuple.__new__  # what BatchHeader._make comes to, without its check of the length
+_new_tuple = tuple.__new__  # same as BatchHeader._make, without its length check
 _OFFSET_AND_LENGTH = Struct(">qi")
 _INT64 = Struct(">q")
 _INT32 = Struct(">i")
 _UINT32 = Struct(">I")
 _INT16 = Struct(">h")
 _EPOCH_AT, _CRC_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 12, 17, 21, 35
-_FLAGS_AT = _ATTRIBUTES_AT + 1  # the lower byte of the attributes
+_FLAGS_AT = _ATTRIBUTES_AT + 1  # low byte of the attributes
 
 
 class CorruptBatchError(Exception):
-    """Bytes that cannot be a batch: wrong length, magic or checksum."""
+    """The bytes are not a valid batch: wrong length, magic or checksum."""
 
 
 class BatchHeader(NamedTuple):
@@ -84,7 +84,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Sequences are int32 and wrap to 0."""
+        """Sequence of the last record. Sequences are int32 and wrap around to 0."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
@@ -103,7 +103,7 @@ class BatchHeader(NamedTuple):
 
 
 def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
-    """The header at `position`; raises struct.error when fewer than 61 bytes are left."""
+    """Return the header at `position`; raise struct.error if fewer than 61 bytes are left."""
     return _new_tuple(BatchHeader, _unpack_header(buffer, position))
 
 
@@ -112,11 +112,11 @@ def write_header(buffer: bytearray | memoryview, header: BatchHeader, position: 
 
 
 def iter_headers(buffer: Buffer) -> Iterator[tuple[int, BatchHeader]]:
-    """Positions and headers of the batches in `buffer`; raises CorruptBatchError where they do not fill it exactly."""
+    """Yield position and header of each batch in `buffer`; raise CorruptBatchError unless batches fill it exactly."""
     position, end = 0, len(buffer)
     while position < end:
         if end - position < HEADER_BYTES:
-            raise CorruptBatchError(f"{end - position} bytes at the end are too few for a batch header")
+            raise CorruptBatchError(f"the last {end - position} bytes are too few for a batch header")
         header = read_header(buffer, position)
         check_structure(header, end - position)
         yield position, header
@@ -124,19 +124,19 @@ def iter_headers(buffer: Buffer) -> Iterator[tuple[int, BatchHeader]]:
 
 
 def check_structure(header: BatchHeader, available_bytes: int) -> None:
-    """What the CRC does not cover, or what it is needed for: magic, length, and counts that agree."""
+    """Check the magic and the length, which the CRC does not cover; raise CorruptBatchError if one is wrong."""
     if header.magic != MAGIC:
         raise CorruptBatchError(f"magic {header.magic} is not {MAGIC}")
     if header.length < HEADER_BYTES - LOG_OVERHEAD_BYTES:
         raise CorruptBatchError(f"batch length {header.length} is shorter than a batch header")
     if header.length + LOG_OVERHEAD_BYTES > available_bytes:
         raise CorruptBatchError(
-            f"batch of {header.length + LOG_OVERHEAD_BYTES} bytes, but only {available_bytes} are there"
+            f"the batch has {header.length + LOG_OVERHEAD_BYTES} bytes, but only {available_bytes} are available"
         )
 
 
 def is_transactional(batch: Buffer) -> bool:
-    """Whether the batch that begins here says that it belongs to a transaction; the rest of it is not looked at."""
+    """Return whether the batch at the start of `batch` is transactional, reading only its attributes."""
     return len(batch) > _FLAGS_AT and bool(batch[_FLAGS_AT] & TRANSACTIONAL)
 
 
@@ -146,13 +146,13 @@ def crc_matches(buffer: Buffer, header: BatchHeader, position: int = 0) -> bool:
 
 
 def assign_offset(buffer: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int) -> None:
-    """What the leader writes into a produced batch; neither field is under the CRC."""
+    """Set the base offset and leader epoch of a produced batch. The CRC covers neither field."""
     _INT64.pack_into(buffer, position, base_offset)
     _INT32.pack_into(buffer, position + _EPOCH_AT, leader_epoch)
 
 
 def set_append_time(buffer: bytearray | memoryview, position: int, header: BatchHeader, timestamp_ms: int) -> None:
-    """Stamp the batch with LogAppendTime; its CRC is made anew."""
+    """Set LogAppendTime and the max timestamp of the batch, and recompute its CRC."""
     _INT16.pack_into(buffer, position + _ATTRIBUTES_AT, header.attributes | LOG_APPEND_TIME)
     _INT64.pack_into(buffer, position + _MAX_TIMESTAMP_AT, timestamp_ms)
     write_crc(buffer, position, header.size_bytes)
@@ -164,13 +164,13 @@ def write_crc(buffer: bytearray | memoryview, position: int, size_bytes: int) ->
 
 
 def read_offset_and_size(buffer: Buffer, position: int = 0) -> tuple[int, int]:
-    """Base offset and whole size of the batch at `position`: enough to walk a segment."""
+    """Return base offset and total size of the batch at `position`, which is enough to iterate over a segment."""
     base_offset, length = _OFFSET_AND_LENGTH.unpack_from(buffer, position)
     return base_offset, length + LOG_OVERHEAD_BYTES
 
 
 def whole_batches(records: memoryview) -> memoryview:
-    """`records` without the batch at the end that is not all there."""
+    """Return `records` without an incomplete batch at the end."""
     position, end = 0, len(records)
     while end - position >= LOG_OVERHEAD_BYTES:
         _, size_bytes = read_offset_and_size(records, position)

@@ -1,7 +1,7 @@
-"""Building record batches: what producers send and what brokers write on their own account.
+"""Build record batches, for producers and for the records that brokers write themselves.
 
-`build_batch` makes a batch of records at hand; `BatchBuilder` collects them one by one and knows its size meanwhile,
-for a producer that fills batches up to a limit.
+`build_batch` makes a batch of a known set of records. `BatchBuilder` adds records one by one and knows its current
+size, for producers that fill batches up to a limit.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ from sskafka.records.varint import encode_varint
 NO_LEADER_EPOCH = -1
 NO_PRODUCER_EPOCH = -1
 
-# The most that the fields beside key, value and headers can take: length, attributes, deltas, two lengths, a count.
+# Upper bound for the fields other than key, value and headers: length, attributes, two deltas, two lengths, a count.
 RECORD_OVERHEAD_BYTES_MAX = 5 + 1 + 10 + 5 + 5 + 5 + 5
 
 _NULL = encode_varint(-1)
@@ -38,7 +38,7 @@ _NO_HEADERS = encode_varint(0)
 
 
 class NewRecord(NamedTuple):
-    """A record that has no offset yet."""
+    """A record without an offset."""
 
     key: bytes | None = None
     value: bytes | None = None
@@ -47,7 +47,7 @@ class NewRecord(NamedTuple):
 
 
 class BatchBuilder:
-    """Records encoded as they come; `build` frames them. May be built more than once, with other sequences."""
+    """Encodes records as they are appended; `build` adds the header and may be called again with other sequences."""
 
     __slots__ = ("_base_timestamp", "_count", "_max_timestamp", "_payload")
 
@@ -66,14 +66,14 @@ class BatchBuilder:
         return HEADER_BYTES + len(self._payload)
 
     def append(self, key: bytes | None, value: bytes | None, headers: Headers, timestamp: int) -> int:
-        """Adds a record and returns its place in the batch."""
-        place = self._count
-        if place == 0:
+        """Add a record and return its offset delta."""
+        offset_delta = self._count
+        if offset_delta == 0:
             self._base_timestamp = timestamp
         self._max_timestamp = max(self._max_timestamp, timestamp)
-        self._payload += encode_record(place, timestamp - self._base_timestamp, key, value, headers)
-        self._count = place + 1
-        return place
+        self._payload += encode_record(offset_delta, timestamp - self._base_timestamp, key, value, headers)
+        self._count = offset_delta + 1
+        return offset_delta
 
     def build(
         self,
@@ -120,7 +120,7 @@ def build_batch(
     control: bool = False,
     append_time: bool = False,
 ) -> bytearray:
-    """One batch of `records`, whose offsets count from `base_offset`."""
+    """Build one batch of `records`, with consecutive offsets from `base_offset` on."""
     builder = BatchBuilder()
     for record in records:
         builder.append(record.key, record.value, record.headers, record.timestamp)
@@ -145,14 +145,14 @@ def recompress(
     max_bytes: int = DECOMPRESSED_BYTES_MAX,
     level: int | None = None,
 ) -> bytearray:
-    """The batch at `position` with its records compressed by `codec`; everything else in it stays."""
+    """Return the batch at `position` with its records compressed by `codec` and otherwise unchanged."""
     records = compress(codec, payload(batch, header, position, max_bytes), level)
     attributes = (header.attributes & ~COMPRESSION_MASK) | codec
     return frame(header._replace(attributes=attributes), records)
 
 
 def frame(header: BatchHeader, records: Buffer) -> bytearray:
-    """A batch of `header` and encoded `records`, with length and CRC made to fit."""
+    """Build a batch from `header` and encoded `records`, setting its length and CRC."""
     size_bytes = HEADER_BYTES + len(records)
     batch = bytearray(size_bytes)
     write_header(batch, header._replace(length=size_bytes - LOG_OVERHEAD_BYTES))
@@ -164,7 +164,7 @@ def frame(header: BatchHeader, records: Buffer) -> bytearray:
 def encode_record(
     offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: Headers = ()
 ) -> bytes:
-    """One record as it stands in a batch; record.py draws the layout."""
+    """Encode one record; see record.py for the layout."""
     body = b"".join(
         (
             b"\x00",
@@ -181,7 +181,7 @@ def encode_record(
 
 
 def encoded_size_max(key: bytes | None, value: bytes | None, headers: Headers) -> int:
-    """An upper bound of what a record takes in a batch, for deciding whether it still fits."""
+    """Return an upper bound for the encoded size of a record, to decide whether it still fits into a batch."""
     size = RECORD_OVERHEAD_BYTES_MAX + len(key or b"") + len(value or b"")
     for name, content in headers:
         size += 2 * 5 + 4 * len(name) + len(content or b"")  # a character takes up to 4 bytes in UTF-8

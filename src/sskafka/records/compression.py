@@ -1,14 +1,14 @@
-"""The five codecs of record batches.
+"""The codecs of record batches.
 
-Kafka's frames differ a little from what the codecs' own libraries write by default:
+Kafka's framing differs slightly from the defaults of the codec libraries:
 
     gzip    a gzip stream
     snappy  xerial framing: [82 'SNAPPY' 0][version 1][compatible 1] then ([int32 size][raw snappy block])...
-            librdkafka also sends one bare raw block; both are read, xerial is written
+            librdkafka sends one raw block without framing; both are read, xerial is written
     lz4     an LZ4 frame (lz4_frame.py)
     zstd    a zstd frame
 
-What comes out is bounded by the caller: a small batch may unfold to gigabytes.
+The caller bounds the decompressed size, because a small batch may decompress to gigabytes.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,13 +19,13 @@ import cramjam
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import CorruptBatchError
-from sskafka.records.lz4_frame import dense_frame, frame_pieces, plain_blocks, read_frame_header
+from sskafka.records.lz4_frame import decompressed_blocks, frame_pieces, high_compression_frame, read_frame_header
 
 DECOMPRESSED_BYTES_MAX = 256 * 1024 * 1024
 
 GZIP_LEVEL_DEFAULT = -1
 LZ4_LEVEL_DEFAULT = 9
-"""The fast compressor, as in Apache Kafka; every other level is one of the slower, denser one."""
+"""Selects the fast compressor, as in Apache Kafka; all other levels use the slower compressor with the better ratio."""
 ZSTD_LEVEL_DEFAULT = 3
 
 _INT32 = Struct(">i")
@@ -47,7 +47,7 @@ class Compression(IntEnum):
 
     @classmethod
     def named(cls, name: str) -> "Compression":
-        """The codec that settings call `name`; 'uncompressed' is the topic setting's word for none."""
+        """Return the codec with this config name; the topic config `compression.type` calls none "uncompressed"."""
         try:
             return cls.NONE if name.lower() == "uncompressed" else cls[name.upper()]
         except KeyError:
@@ -56,22 +56,22 @@ class Compression(IntEnum):
 
 
 class DecompressedTooLargeError(CorruptBatchError):
-    """The compressed bytes unfold to more than the caller allows."""
+    """The data decompresses to more bytes than the caller allows."""
 
     def __init__(self, codec: Compression, max_bytes: int) -> None:
-        super().__init__(f"{codec.name.lower()} data unfolds to more than the {max_bytes} bytes allowed")
+        super().__init__(f"{codec.name.lower()} data decompresses to more than the {max_bytes} bytes allowed")
 
 
 def codec_of(attributes_compression: int) -> Compression:
-    """The codec a batch names in its attributes."""
+    """Return the codec in the attributes of a batch."""
     try:
         return Compression(attributes_compression)
     except ValueError:
-        raise CorruptBatchError(f"compression type {attributes_compression} is unknown") from None
+        raise CorruptBatchError(f"unknown compression type {attributes_compression}") from None
 
 
 def compress(codec: Compression, data: Buffer, level: int | None = None) -> Buffer:
-    """`level` is what Kafka's compression.CODEC.level takes; None is the codec's default."""
+    """Compress `data`. `level` has the meaning of Kafka's compression.CODEC.level; None is the codec's default."""
     match codec:
         case Compression.NONE:
             return data
@@ -81,13 +81,15 @@ def compress(codec: Compression, data: Buffer, level: int | None = None) -> Buff
             return b"".join(_snappy_pieces(data))
         case Compression.LZ4:
             is_default = level is None or level == LZ4_LEVEL_DEFAULT
-            return b"".join(frame_pieces(data)) if is_default else dense_frame(data, level or LZ4_LEVEL_DEFAULT)
+            return (
+                b"".join(frame_pieces(data)) if is_default else high_compression_frame(data, level or LZ4_LEVEL_DEFAULT)
+            )
         case Compression.ZSTD:
             return memoryview(cramjam.zstd.compress(data, level=ZSTD_LEVEL_DEFAULT if level is None else level))
 
 
 def decompress(codec: Compression, data: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> Buffer:
-    """Raises CorruptBatchError for bytes that the codec did not write, DecompressedTooLargeError above `max_bytes`."""
+    """Decompress `data`; raise CorruptBatchError for invalid data, DecompressedTooLargeError above `max_bytes`."""
     try:
         match codec:
             case Compression.NONE:
@@ -101,20 +103,20 @@ def decompress(codec: Compression, data: Buffer, max_bytes: int = DECOMPRESSED_B
             case Compression.ZSTD:
                 return _decompress_growing(cramjam.zstd.decompress_into, codec, data, max_bytes)
     except cramjam.DecompressionError as error:
-        raise CorruptBatchError(f"the {codec.name.lower()} data cannot be read: {error}") from error
+        raise CorruptBatchError(f"cannot decompress the {codec.name.lower()} data: {error}") from error
 
 
 def _decompress_growing(
     decompress_into: Callable[[Buffer, bytearray], int], codec: Compression, data: Buffer, max_bytes: int
 ) -> memoryview:
-    """Streams do not say how long they get, so the room grows until they fit or the bound is reached."""
+    """Decompress with a growing output buffer, up to `max_bytes`: the streams do not state their decompressed size."""
     capacity = min(max(len(data) * _CAPACITY_GROWTH, _CAPACITY_MIN), max_bytes)
     while True:
-        room = bytearray(capacity)
+        output = bytearray(capacity)
         try:
-            return memoryview(room)[: decompress_into(data, room)]
+            return memoryview(output)[: decompress_into(data, output)]
         except cramjam.DecompressionError as error:
-            if "whole buffer" not in str(error):  # the stream itself is bad; room would not help
+            if "whole buffer" not in str(error):  # the data is invalid: a larger buffer would not help
                 raise
         if capacity == max_bytes:
             raise DecompressedTooLargeError(codec, max_bytes)
@@ -124,14 +126,14 @@ def _decompress_growing(
 def _decompress_lz4(data: Buffer, max_bytes: int) -> Buffer:
     view = memoryview(data)
     header = read_frame_header(view)
-    if not header.has_own_blocks:
+    if not header.has_independent_blocks:
         return _decompress_growing(cramjam.lz4.decompress_into, Compression.LZ4, data, max_bytes)
-    unfolded = bytearray()
-    for block in plain_blocks(view, header):
-        if len(unfolded) + len(block) > max_bytes:
+    output = bytearray()
+    for block in decompressed_blocks(view, header):
+        if len(output) + len(block) > max_bytes:
             raise DecompressedTooLargeError(Compression.LZ4, max_bytes)
-        unfolded += block
-    return unfolded
+        output += block
+    return output
 
 
 def _snappy_pieces(data: Buffer) -> Iterator[Buffer]:
@@ -147,21 +149,21 @@ def _decompress_snappy(data: Buffer, max_bytes: int) -> Buffer:
     view = memoryview(data)
     if view[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
         return _decompress_snappy_block(view, max_bytes)
-    unfolded = bytearray()
+    output = bytearray()
     for block in _xerial_blocks(view):
-        unfolded += _decompress_snappy_block(block, max_bytes - len(unfolded))
-    return unfolded
+        output += _decompress_snappy_block(block, max_bytes - len(output))
+    return output
 
 
 def _xerial_blocks(view: memoryview) -> Iterator[memoryview]:
     position = len(_XERIAL_HEADER)
     while position < len(view):
         if len(view) - position < _INT32.size:
-            raise CorruptBatchError("the snappy data ends inside a block size")
+            raise CorruptBatchError("the snappy data ends within a block size")
         (size,) = _INT32.unpack_from(view, position)
         position += _INT32.size
         if not 0 <= size <= len(view) - position:
-            raise CorruptBatchError(f"a snappy block of {size} bytes, but only {len(view) - position} are left")
+            raise CorruptBatchError(f"the snappy block has {size} bytes, but only {len(view) - position} are left")
         yield view[position : position + size]
         position += size
 

@@ -1,7 +1,7 @@
-"""Control records: what brokers write between the data, invisible to consumers.
+"""Control records: written by brokers between data records, and never returned to consumers.
 
 key     int16 version, int16 type
-value   by type; of an end-of-transaction marker: int16 version, int32 coordinator epoch
+value   depends on the type; for an end-of-transaction marker: int16 version, int32 coordinator epoch
 """
 
 from enum import IntEnum
@@ -25,7 +25,7 @@ class ControlType(IntEnum):
 
 
 class EndTransactionMarker(NamedTuple):
-    """The last record of a transaction in a partition: its fate and the coordinator that decided it."""
+    """The last record of a transaction in a partition: commit or abort, and the epoch of its coordinator."""
 
     type: ControlType
     coordinator_epoch: int
@@ -39,16 +39,16 @@ def control_key(control_type: ControlType, version: int = 0) -> bytes:
 
 
 def read_control_type(key: bytes | None) -> int:
-    """The type in a control record's key: a plain number, because newer brokers may know more types."""
+    """Return the type in the key of a control record, as a plain number because newer brokers may add types."""
     if key is None or len(key) < _KEY.size:
-        raise CorruptBatchError(f"a control record's key {key!r} is too short")
+        raise CorruptBatchError(f"the key {key!r} of a control record is too short")
     return int(_KEY.unpack_from(key)[1])
 
 
 def read_end_transaction_marker(key: bytes | None, value: bytes | None) -> EndTransactionMarker:
     control_type = read_control_type(key)
     if control_type not in {ControlType.ABORT, ControlType.COMMIT}:
-        raise CorruptBatchError(f"control type {control_type} does not end a transaction")
+        raise CorruptBatchError(f"control record type {control_type} is not an end-of-transaction marker")
     if value is None or len(value) < _END_TRANSACTION.size:
-        raise CorruptBatchError(f"an end-of-transaction marker's value {value!r} is too short")
+        raise CorruptBatchError(f"the value {value!r} of an end-of-transaction marker is too short")
     return EndTransactionMarker(ControlType(control_type), _END_TRANSACTION.unpack_from(value)[1])

@@ -1,7 +1,7 @@
-"""CRC-32C, by the C extension of the package crc32c.
+"""CRC-32C, from the C extension of the package crc32c.
 
-The package finds out its own version when it is imported, and for that loads what takes a twentieth of a broker's
-start. So the extension is loaded without it; where it is not found, the package has to do.
+On import, the package looks up its own version, which loads modules that take 5% of a broker's start time. The
+extension is therefore loaded directly; the package is imported only if the extension is not found.
 """
 
 import sys
@@ -24,14 +24,14 @@ def _extension() -> ModuleSpec | None:
 def _load() -> Callable[[Buffer], int]:
     spec = _extension()
     if spec is None or spec.loader is None:
-        from crc32c import crc32c as of_package  # noqa: PLC0415
+        from crc32c import crc32c as package_crc32c  # noqa: PLC0415
 
-        return of_package
+        return package_crc32c
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    sys.modules[EXTENSION] = module  # the package itself, when somebody else imports it, finds it here
-    of_extension: Callable[[Buffer], int] = module.crc32c
-    return of_extension
+    sys.modules[EXTENSION] = module  # reused if other code imports the package
+    extension_crc32c: Callable[[Buffer], int] = module.crc32c
+    return extension_crc32c
 
 
 crc32c = _load()

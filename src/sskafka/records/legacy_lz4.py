@@ -1,12 +1,12 @@
-"""LZ4 frames of message format 0, whose header checksum is wrong by an old mistake: it also covers the magic number.
+"""LZ4 frames of message format 0. Their header checksum is wrong, due to an old bug: it also covers the magic number.
 
-    4  magic        not part of what the checksum is meant for
+    4  magic        must not be covered by the checksum
     1  flags        bit 3: the content size follows
     1  block size
    (8  content size)
     1  checksum     second byte of the xxHash32 of flags, block size and content size
 
-Decoders refuse such frames, so the checksum is put right before they see them.
+Decoders reject such frames, so the checksum is corrected before decoding.
 """
 
 from struct import Struct
@@ -21,7 +21,7 @@ _PRIME_1, _PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = 2654435761, 2246822519, 32664
 _STRIPE_BYTES = 16
 
 
-def with_right_checksum(frame: bytes) -> bytes:
+def with_correct_checksum(frame: bytes) -> bytes:
     if len(frame) <= _DESCRIPTOR_AT + _SHORT_DESCRIPTOR_BYTES:
         return frame
     size = _SHORT_DESCRIPTOR_BYTES + (_CONTENT_SIZE_BYTES if frame[_DESCRIPTOR_AT] & _HAS_CONTENT_SIZE else 0)
@@ -31,7 +31,7 @@ def with_right_checksum(frame: bytes) -> bytes:
 
 
 def xxhash32_short(data: bytes) -> int:
-    """xxHash32 with seed 0 of fewer than 16 bytes, which saves the loop over stripes."""
+    """Return the xxHash32, with seed 0, of fewer than 16 bytes, for which the loop over stripes is not needed."""
     assert len(data) < _STRIPE_BYTES, "a frame descriptor has at most 14 bytes"
     value = _PRIME_5 + len(data)
     words = len(data) // _WORD.size * _WORD.size

@@ -1,8 +1,7 @@
-"""Which partition a keyed record belongs to: the hash of the key's bytes, made positive, modulo the partitions.
+"""The partition of a keyed record: the hash of the key, made positive, modulo the number of partitions.
 
-murmur2    MurmurHash2 with Kafka's seed, the choice of Kafka's own clients: a key lands in the same partition whoever
-           sends it
-murmur3    MurmurHash3 (x86, 32 bits) with seed 0, as ADR-0011 has it by its letter
+murmur2    MurmurHash2 with Kafka's seed, as in Kafka's own clients: all of them map a key to the same partition
+murmur3    MurmurHash3 (x86, 32 bits) with seed 0, as ADR-0011 specifies
 """
 
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from struct import unpack_from
 from typing import TypeAlias
 
 KeyHash: TypeAlias = Callable[[bytes], int]
-"""From the bytes of a key to an unsigned number of 32 bits."""
+"""Maps the bytes of a key to an unsigned 32-bit number."""
 
 _MASK = 0xFFFFFFFF
 
@@ -59,7 +58,7 @@ def _rotated(word: int, bits: int) -> int:
 
 
 KEY_HASHES: dict[str, KeyHash] = {"murmur2": murmur2, "murmur3": murmur3}
-"""By the names that `partitioner.hash` takes."""
+"""Hash functions by the values of `partitioner.hash`."""
 
 
 def partition_for_key(key: bytes, partition_count: int, key_hash: KeyHash = murmur2) -> int:

@@ -1,4 +1,4 @@
-"""Records inside a batch, decoded.
+"""Decode the records in a batch.
 
     size     field
     varint   length of the rest
@@ -9,7 +9,7 @@
     varint   value length (-1: no value), then the value
     varint   header count, then per header: key length, key (UTF-8), value length (-1: none), value
 
-Every length is compared with the bytes left before it is believed; whatever is wrong, CorruptBatchError says so.
+Every length is checked against the remaining bytes before it is used. Invalid data raises CorruptBatchError.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from sskafka.records.varint import INT64_BYTES_MAX, read_varint
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 
-# Header keys need not be UTF-8 on the wire; this keeps foreign bytes so that they can be written back unchanged.
+# Header keys may contain bytes that are not UTF-8; this error handler preserves them, so they encode back unchanged.
 HEADER_KEY_ERRORS = "surrogateescape"
 
 
@@ -37,10 +37,10 @@ class Record(NamedTuple):
 def decode_records(
     batch: Buffer, header: BatchHeader, position: int = 0, max_bytes: int = DECOMPRESSED_BYTES_MAX
 ) -> Iterator[Record]:
-    """The records of the batch at `position`, whose `header` has been read; lazily, so an error may follow records."""
+    """Decode the records of the batch at `position` lazily, so an error may be raised after some records."""
     data = payload(batch, header, position, max_bytes)
     if header.record_count < 0:
-        raise CorruptBatchError(f"the batch says that it has {header.record_count} records")
+        raise CorruptBatchError(f"invalid record count {header.record_count}")
     append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME else None
     at = 0
     for _ in range(header.record_count):
@@ -51,19 +51,19 @@ def decode_records(
 
 
 def payload(batch: Buffer, header: BatchHeader, position: int = 0, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> bytes:
-    """The records of a batch as one uncompressed run of bytes."""
+    """Return the encoded records of a batch, decompressed."""
     records = memoryview(batch)[position + HEADER_BYTES : position + header.size_bytes]
     if len(records) != header.size_bytes - HEADER_BYTES:
-        raise CorruptBatchError(f"the batch ends {header.size_bytes - HEADER_BYTES - len(records)} bytes too early")
+        raise CorruptBatchError(f"the batch is {header.size_bytes - HEADER_BYTES - len(records)} bytes too short")
     return bytes(decompress(codec_of(header.compression), records, max_bytes))
 
 
 def _decode_record(data: bytes, at: int, base_offset: int, base_timestamp: int) -> tuple[Record, int]:
-    """One record and the position behind it."""
+    """Return one record and the position after it."""
     length, at = read_varint(data, at)
     end = at + length
     if length < 0 or end > len(data):
-        raise CorruptBatchError(f"a record of {length} bytes, but only {len(data) - at} are left")
+        raise CorruptBatchError(f"the record has {length} bytes, but only {len(data) - at} are left")
     timestamp_delta, at = read_varint(data, at + 1, INT64_BYTES_MAX)
     offset_delta, at = read_varint(data, at)
     key, at = _read_nullable(data, at, end)
@@ -73,7 +73,7 @@ def _decode_record(data: bytes, at: int, base_offset: int, base_timestamp: int) 
     if count > 0:
         headers, at = _read_headers(data, at, end, count)
     if at != end:
-        raise CorruptBatchError(f"a record's fields end at byte {at}, its length says {end}")
+        raise CorruptBatchError(f"the fields of a record end at byte {at}, but its length says {end}")
     return Record(base_offset + offset_delta, base_timestamp + timestamp_delta, key, value, headers), end
 
 
@@ -82,7 +82,7 @@ def _read_nullable(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
     if length < 0:
         return None, at
     if at + length > end:
-        raise CorruptBatchError(f"a field of {length} bytes, but only {end - at} are left in the record")
+        raise CorruptBatchError(f"a field has {length} bytes, but only {end - at} are left in the record")
     return data[at : at + length], at + length
 
 

@@ -1,7 +1,8 @@
-"""Zigzag varints, the number format inside record batches.
+"""Zigzag varints, the integer encoding in record batches.
 
-A signed number is folded so that small magnitudes stay small (0, -1, 1, -2 -> 0, 1, 2, 3) and then written seven bits
-a byte, lowest first, with the top bit set on every byte but the last: at most 5 bytes for int32, 10 for int64.
+Zigzag maps signed numbers to unsigned ones so that small magnitudes stay small (0, -1, 1, -2 -> 0, 1, 2, 3). The result
+is written 7 bits per byte, lowest bits first, with the top bit set on all bytes but the last: at most 5 bytes for
+int32 and 10 for int64.
 """
 
 from sskafka.records.batch import CorruptBatchError
@@ -23,25 +24,25 @@ def _encode_folded(folded: int) -> bytes:
     return bytes(encoded)
 
 
-# Deltas and lengths are nearly always small: a look-up beats the loop five times over.
+# Deltas and lengths are nearly always small; for them a lookup is five times as fast as the loop.
 _SMALL_MIN, _SMALL_MAX = -64, 2048
 _SMALL = {value: _encode_folded(zigzag(value)) for value in range(_SMALL_MIN, _SMALL_MAX)}
 
 
 def encode_varint(value: int) -> bytes:
-    """`value`, an int64 at most, as a zigzag varint."""
+    """Encode `value`, at most an int64, as a zigzag varint."""
     return _SMALL.get(value) or _encode_folded(zigzag(value))
 
 
 def read_varint(data: bytes, position: int, bytes_max: int = INT32_BYTES_MAX) -> tuple[int, int]:
-    """The number at `position` and the position behind it. Nearly all have one or two bytes: the short way."""
+    """Return the number at `position` and the position after it; one or two bytes, the usual case, are fastest."""
     try:
         low = data[position]
         if low < 0x80:
             return (low >> 1) ^ -(low & 1), position + 1
         high = data[position + 1]
     except IndexError:
-        raise CorruptBatchError(f"the data ends inside the varint at byte {position}") from None
+        raise CorruptBatchError(f"the data ends within the varint at byte {position}") from None
     if high < 0x80:
         folded = (low & 0x7F) | (high << 7)
         return (folded >> 1) ^ -(folded & 1), position + 2
@@ -56,4 +57,4 @@ def _read_long(data: bytes, position: int, bytes_max: int) -> tuple[int, int]:
         if byte < 0x80:
             return (folded >> 1) ^ -(folded & 1), at + 1
         shift += 7
-    raise CorruptBatchError(f"the varint at byte {position} has no end within {bytes_max} bytes")
+    raise CorruptBatchError(f"the varint at byte {position} is longer than {bytes_max} bytes")

@@ -1,6 +1,6 @@
 import pytest
 
-from sskafka.partition.leader_state import REFUSED_PAUSE_MS, LeaderState
+from sskafka.partition.leader_state import REJECTED_PAUSE_MS, LeaderState
 from sskafka.partition.leadership import Leadership
 
 LAG_MAX_MS = 10_000
@@ -144,8 +144,8 @@ def test_a_refused_follower_is_not_asked_for_at_every_fetch() -> None:
     assert change is not None
     state.isr.propose(change)
     state.not_applied(change, now_ms=0)
-    assert expansion(state, 3, now_ms=REFUSED_PAUSE_MS - 1) is None
-    assert expansion(state, 3, now_ms=REFUSED_PAUSE_MS) == (1, 2, 3)
+    assert expansion(state, 3, now_ms=REJECTED_PAUSE_MS - 1) is None
+    assert expansion(state, 3, now_ms=REJECTED_PAUSE_MS) == (1, 2, 3)
 
 
 # -- shrinking

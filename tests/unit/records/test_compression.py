@@ -59,7 +59,7 @@ def test_linked_lz4_blocks_are_read() -> None:
 def test_the_bound_holds_to_the_byte(codec: Compression) -> None:
     packed = bytes(compress(codec, bytes(1_000_000)))
     assert len(decompress(codec, packed, 1_000_000)) == 1_000_000
-    with pytest.raises(DecompressedTooLargeError, match=f"{codec.name.lower()} data unfolds to more than"):
+    with pytest.raises(DecompressedTooLargeError, match=f"{codec.name.lower()} data decompresses to more than"):
         decompress(codec, packed, 999_999)
 
 

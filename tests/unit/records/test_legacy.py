@@ -5,7 +5,7 @@ from legacy_messages import compressed, message
 from sskafka.records.batch import CorruptBatchError
 from sskafka.records.compression import Compression
 from sskafka.records.legacy import LegacyMessage, messages_inside, read_message
-from sskafka.records.legacy_lz4 import with_right_checksum, xxhash32_short
+from sskafka.records.legacy_lz4 import with_correct_checksum, xxhash32_short
 
 CODECS = (Compression.GZIP, Compression.SNAPPY, Compression.LZ4)
 
@@ -62,12 +62,12 @@ def test_every_cut_is_refused(size: int) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (message(0, None, b"v", magic=0)[:16] + b"\x02" + bytes(20), "no legacy"),
-        (bytes(11) + b"\x05" + bytes(30), "shorter than its own fields"),
+        (message(0, None, b"v", magic=0)[:16] + b"\x02" + bytes(20), "not that of a legacy"),
+        (bytes(11) + b"\x05" + bytes(30), "shorter than its fixed fields"),
         (compressed(Compression.GZIP, 0, []), "is empty"),
-        (compressed(Compression.GZIP, 0, [message(0, None, b"v", magic=0)]), "format 0 inside of one of format 1"),
+        (compressed(Compression.GZIP, 0, [message(0, None, b"v", magic=0)]), "format 0 is nested in one of format 1"),
         (compressed(Compression.GZIP, 0, [compressed(Compression.GZIP, 0, [message(0, None, b"v")])]), "compressed"),
-        (message(0, None, b"not gzip", attributes=1), "cannot be read"),
+        (message(0, None, b"not gzip", attributes=1), "cannot decompress"),
         (message(0, None, b"", attributes=7), "compression type 7"),
     ],
 )
@@ -82,8 +82,8 @@ def test_checksums_of_lz4_frames(content_size: bool) -> None:
     right = lz4.frame.compress(b"some data" * 100, store_size=content_size)
     at = 14 if content_size else 6
     wrong = right[:at] + bytes([right[at] ^ 0xFF]) + right[at + 1 :]
-    assert with_right_checksum(wrong) == right
-    assert with_right_checksum(b"short") == b"short"
+    assert with_correct_checksum(wrong) == right
+    assert with_correct_checksum(b"short") == b"short"
 
 
 def test_published_values_of_xxhash32() -> None:

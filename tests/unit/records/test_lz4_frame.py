@@ -24,8 +24,8 @@ def test_frames_of_all_kinds_are_read(data: bytes, size: int, linked: bool, chec
 
 
 def test_only_blocks_that_stand_alone_are_read_one_by_one() -> None:
-    assert read_frame_header(memoryview(lz4.frame.compress(DATA, block_linked=False))).has_own_blocks
-    assert not read_frame_header(memoryview(lz4.frame.compress(DATA, block_linked=True))).has_own_blocks
+    assert read_frame_header(memoryview(lz4.frame.compress(DATA, block_linked=False))).has_independent_blocks
+    assert not read_frame_header(memoryview(lz4.frame.compress(DATA, block_linked=True))).has_independent_blocks
 
 
 @pytest.mark.parametrize("position", [0, 4, 5])

@@ -94,16 +94,16 @@ def test_header_keys_that_are_no_utf8_survive_a_round_trip() -> None:
 @pytest.mark.parametrize(
     ("records", "count", "words"),
     [
-        (b"", 1, "ends inside the varint"),
-        (b"\x80\x80\x80\x80\x80\x80", 1, "has no end within 5 bytes"),
-        (b"\x01", 1, "a record of -1 bytes"),
-        (b"\x7e\x00\x00\x00", 1, "a record of 63 bytes"),
-        (b"\x0c\x00\x00\x00\x20\x61\x01", 1, "a field of 16 bytes"),
-        (b"\x0c\x00\x00\x00\x01\x01\x02", 1, "ends inside the varint"),
+        (b"", 1, "ends within the varint"),
+        (b"\x80\x80\x80\x80\x80\x80", 1, "is longer than 5 bytes"),
+        (b"\x01", 1, "the record has -1 bytes"),
+        (b"\x7e\x00\x00\x00", 1, "the record has 63 bytes"),
+        (b"\x0c\x00\x00\x00\x20\x61\x01", 1, "a field has 16 bytes"),
+        (b"\x0c\x00\x00\x00\x01\x01\x02", 1, "ends within the varint"),
         (b"\x10\x00\x00\x00\x01\x01\x02\x01\x01", 1, "header has no key"),
         (b"\x0e\x00\x00\x00\x01\x01\x00\x00", 1, "its length says"),
         (b"\x0c\x00\x00\x00\x01\x01\x00\xff", 1, "1 bytes follow the last of 1 records"),
-        (b"", -1, "-1 records"),
+        (b"", -1, "record count -1"),
     ],
 )
 def test_hostile_records_are_named_corrupt(records: bytes, count: int, words: str) -> None:
@@ -114,7 +114,7 @@ def test_hostile_records_are_named_corrupt(records: bytes, count: int, words: st
 
 def test_a_batch_cut_short_is_corrupt() -> None:
     batch = build_batch(RECORDS)
-    with pytest.raises(CorruptBatchError, match="ends 3 bytes too early"):
+    with pytest.raises(CorruptBatchError, match="is 3 bytes too short"):
         list(decode_records(batch[:-3], read_header(batch)))
 
 
