@@ -15,7 +15,7 @@ from raft_invariants import History
 from raft_member import Member, NodeDiedError
 
 from sskafka.raft.messages import FetchRequest, FetchSnapshotRequest, PeerRequest, Request, Response
-from sskafka.raft.node import Answered, Asked, Event, PeerDown, Unanswered
+from sskafka.raft.node import Event, PeerDown, RequestFailed, RequestReceived, ResponseReceived
 from sskafka.raft.ready import FlushPoint, Ready, Send
 from sskafka.raft.roles import Leader
 from sskafka.raft.timing import Timing
@@ -180,7 +180,7 @@ class Cluster:
         if self._is_paused(member, lambda: self.receive(member, event, incarnation)):
             return
         self.note(f"-> {member.node_id}", event)
-        if isinstance(event, Asked) and isinstance(event.request, FetchRequest | FetchSnapshotRequest):
+        if isinstance(event, RequestReceived) and isinstance(event.request, FetchRequest | FetchSnapshotRequest):
             member.hears_fetch(event.request)
         self.act(member, lambda: member.node.receive(event, self.now_ms))
 
@@ -191,7 +191,7 @@ class Cluster:
         call = Call(self._number, member.node_id, member.incarnation, send.request)
         target = self.members[send.to]
         delivered = self._transmit(
-            member.node_id, send.to, lambda: self.receive(target, Asked(send.request, call)), target
+            member.node_id, send.to, lambda: self.receive(target, RequestReceived(send.request, call)), target
         )
         if not delivered and not self._fails_silently():
             self._report_failure(member, send.to, send.request)
@@ -202,7 +202,7 @@ class Cluster:
     def _report_failure(self, member: Member, node_id: int, request: PeerRequest) -> None:
         """Connections that fail are mostly noticed, some only by their silence."""
         incarnation = member.incarnation
-        failure = Unanswered(node_id, request)
+        failure = RequestFailed(node_id, request)
         self.at(1 + self.random.randrange(30), lambda: self.receive(member, failure, incarnation))
         is_cut = not self.cut.isdisjoint({(member.node_id, node_id), (node_id, member.node_id)})
         if not self.members[node_id].is_up and not is_cut:
@@ -216,11 +216,11 @@ class Cluster:
     def answer(self, member: Member, reply_to: object, response: Response) -> None:
         if not isinstance(reply_to, Call):
             return
-        completion = self.members[reply_to.source]
-        event = Answered(member.node_id, reply_to.request, response)
-        delivery = lambda: self.receive(completion, event, reply_to.incarnation)  # noqa: E731
-        if not self._transmit(member.node_id, reply_to.source, delivery, completion) and completion.is_up:
-            self._report_failure(completion, member.node_id, reply_to.request)
+        sender = self.members[reply_to.source]
+        event = ResponseReceived(member.node_id, reply_to.request, response)
+        delivery = lambda: self.receive(sender, event, reply_to.incarnation)  # noqa: E731
+        if not self._transmit(member.node_id, reply_to.source, delivery, sender) and sender.is_up:
+            self._report_failure(sender, member.node_id, reply_to.request)
 
     def _transmit(self, source: int, target: int, delivery: Callable[[], None], receiver: Member) -> bool:
         weather, random = self.weather, self.random

@@ -10,12 +10,12 @@ from raft_invariants import History, next_state, require
 
 from sskafka.raft.log_view import Batch, SnapshotId
 from sskafka.raft.messages import (
-    DoorVoteRequest,
-    DoorVoteResponse,
     FetchRequest,
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
+    LabVoteRequest,
+    LabVoteResponse,
     PeerRequest,
     Response,
     VoteRequest,
@@ -209,9 +209,9 @@ class Member:
         match getattr(reply_to, "request", None), response:
             case VoteRequest(pre_vote=False) as request, VoteResponse(vote_granted=True):
                 history.voted(self.node_id, request.epoch, request.candidate_id)
-            case DoorVoteRequest() as request, DoorVoteResponse(granted=True):
+            case LabVoteRequest() as request, LabVoteResponse(granted=True):
                 history.voted(self.node_id, request.epoch, request.candidate_id)
-        if not isinstance(response, DoorVoteResponse) and hasattr(response, "error"):
+        if not isinstance(response, LabVoteResponse) and hasattr(response, "error"):
             history.told_epoch(self.node_id, response.leader_epoch)
 
     def _send(self, send: Send) -> None:

@@ -8,8 +8,8 @@ from raft_cluster import Cluster, Weather
 from raft_invariants import InvariantError, require
 from raft_member import Member
 
-from sskafka.raft.messages import DoorLeaderRequest, DoorVoteRequest
-from sskafka.raft.node import Asked
+from sskafka.raft.messages import LabLeaderRequest, LabVoteRequest
+from sskafka.raft.node import RequestReceived
 from sskafka.raft.timing import Timing
 
 HEALING_MS = 40_000
@@ -56,7 +56,7 @@ class Run:
         observers = self.random.randrange(3)
         weather = _WEATHERS[self.random.randrange(len(_WEATHERS))]
         self.pace = _PACES[self.random.randrange(len(_PACES))]
-        self.has_door = self.random.randrange(6) == 0
+        self.has_lab = self.random.randrange(6) == 0
         self.has_liar = self.random.randrange(3) == 0
         self.cluster = Cluster(seed, voters, observers, weather, self.pace.timing, member_class)
 
@@ -85,8 +85,8 @@ class Run:
     def _plan_faults(self) -> None:
         faults = [self._crash, self._crash, self._crash_halfway, self._partition, self._cut_one_way, self._heal_network]
         faults += [self._isolate_leader, self._pause, self._shut_down, self._resign, self._crash_all]
-        if self.has_door:
-            faults += [self._vote_at_door, self._name_leader_at_door] * 2
+        if self.has_lab:
+            faults += [self._vote_from_lab, self._report_leader_from_lab] * 2
         if self.has_liar:
             faults += [self._tell_falsehoods] * 8
         for at_ms in self._times(self.pace.fault_gap_ms):
@@ -186,22 +186,22 @@ class Run:
                 node_id = self.random.choice(list(self.cluster.members))
                 self.cluster.hint(member, node_id, self.random.randrange(60))
 
-    # --- the lab's door -----------------------------------------------------------------------------------
+    # --- lab API -----------------------------------------------------------------------------------
 
-    def _vote_at_door(self) -> None:
+    def _vote_from_lab(self) -> None:
         member = self._some_up_member()
         if member is not None:
             epoch = max(0, member.node.epoch + self.random.randrange(-1, 4))
             candidate_id = 1 + self.random.randrange(6)
-            request = DoorVoteRequest(candidate_id, epoch, log_is_up_to_date=self.random.randrange(4) > 0)
-            self.cluster.receive(member, Asked(request, DoorHandle(request)))
+            request = LabVoteRequest(candidate_id, epoch, log_is_up_to_date=self.random.randrange(4) > 0)
+            self.cluster.receive(member, RequestReceived(request, LabHandle(request)))
 
-    def _name_leader_at_door(self) -> None:
+    def _report_leader_from_lab(self) -> None:
         member = self._some_up_member()
         if member is not None:
             epoch = max(0, member.node.epoch + self.random.randrange(-1, 4))
-            request = DoorLeaderRequest(1 + self.random.randrange(6), epoch)
-            self.cluster.receive(member, Asked(request, DoorHandle(request)))
+            request = LabLeaderRequest(1 + self.random.randrange(6), epoch)
+            self.cluster.receive(member, RequestReceived(request, LabHandle(request)))
 
     # --- afterwards -----------------------------------------------------------------------------------------
 
@@ -251,10 +251,10 @@ class Run:
         )
 
 
-class DoorHandle:
-    """Where an answer at the lab's door goes: nobody needs it here, but the vote counts."""
+class LabHandle:
+    """Receives responses to lab requests. They are not needed here, but the vote counts."""
 
-    def __init__(self, request: DoorVoteRequest | DoorLeaderRequest) -> None:
+    def __init__(self, request: LabVoteRequest | LabLeaderRequest) -> None:
         self.request = request
 
 

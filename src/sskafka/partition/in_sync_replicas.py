@@ -24,7 +24,7 @@ class IsrChange:
     partition_epoch: int
     isr: tuple[int, ...]
     broker_epochs: tuple[int, ...]
-    """Broker epoch of each member at its last fetch, so that a broker restarted since then is not added; -1: unknown."""
+    """Broker epoch of each member at its last fetch, so that a broker restarted since is not added; -1: unknown."""
 
 
 class Outcome(Enum):

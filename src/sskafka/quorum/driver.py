@@ -30,7 +30,7 @@ from sskafka.raft.messages import (
     Request,
     Response,
 )
-from sskafka.raft.node import Answered, Asked, PeerDown, RaftNode, Unanswered
+from sskafka.raft.node import PeerDown, RaftNode, RequestFailed, RequestReceived, ResponseReceived
 from sskafka.raft.ready import (
     Answer,
     FlushPoint,
@@ -118,7 +118,7 @@ class QuorumDriver:
 
     def ask(self, request: Request, reply: Reply) -> None:
         """A request from another node; `reply` must be told apart from every other one."""
-        self._take(lambda now_ms: self.node.receive(Asked(request, reply), now_ms))
+        self._take(lambda now_ms: self.node.receive(RequestReceived(request, reply), now_ms))
 
     def propose(self, batches: Buffer, record_count: int, epoch: int) -> int:
         """Appends records that were decided in `epoch`; gives the offset behind them.
@@ -259,9 +259,9 @@ class QuorumDriver:
     def _send(self, to: int, request: PeerRequest) -> None:
         def done(response: PeerResponse | NoAnswer) -> None:
             if not isinstance(response, NoAnswer):
-                self._take(lambda now_ms: self.node.receive(Answered(to, request, response), now_ms))
+                self._take(lambda now_ms: self.node.receive(ResponseReceived(to, request, response), now_ms))
                 return
-            self._take(lambda now_ms: self.node.receive(Unanswered(to, request), now_ms))
+            self._take(lambda now_ms: self.node.receive(RequestFailed(to, request), now_ms))
             if response is NoAnswer.REFUSED:
                 self._take(lambda now_ms: self.node.receive(PeerDown(to), now_ms))
 

@@ -22,7 +22,7 @@ from sskafka.quorum.control_client import ControlClient, DirectControl
 from sskafka.quorum.control_plane import ControlPlane
 from sskafka.quorum.control_thread import ControlThread, LoopPulse
 from sskafka.quorum.metadata_feed import MetadataFeed
-from sskafka.raft.messages import DoorLeaderRequest, DoorVoteRequest, Response
+from sskafka.raft.messages import LabLeaderRequest, LabVoteRequest, Response
 from sskafka.raft.voters import NO_NODE
 from sskafka.storage.disk import Disk
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
@@ -100,8 +100,8 @@ class NodeControl:
             await self._plane.leader_changed(LEADER_PATIENCE_S)
         return self._plane.leader_id
 
-    async def ask_at_door(self, request: DoorVoteRequest | DoorLeaderRequest) -> Response:
-        """What this node's part of the quorum says to somebody at the lab's door."""
+    async def lab_request(self, request: LabVoteRequest | LabLeaderRequest) -> Response:
+        """Return the response of this node's Raft state machine to a request of the lab API."""
         assert self._plane is not None
         return await self.thread.call(self._plane.ask_raft(request))
 

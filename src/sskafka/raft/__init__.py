@@ -1,7 +1,7 @@
-"""Consensus on the metadata log (KRaft) as a pure state machine: no I/O, no clock, no randomness of its own.
+"""KRaft, the consensus on the metadata log, as a pure state machine: no I/O, and time and randomness are arguments.
 
-Start reading at `roles` (what a node can be and how it changes), then `ready` (what the machine asks of its driver),
-then `node` (the events that go in). Replication is by pull: followers send Fetch, and the offset they ask for tells the
-leader how far they have got (KIP-595). A pre-vote comes before every election (KIP-996), snapshots replace the log's
-beginning (KIP-630).
+Start with `roles` (the roles of a node and their transitions), then read `ready` (what the state machine asks of its
+driver), then `node` (the events). Replication is pull-based: followers send Fetch, and the fetch offset tells the
+leader what they have (KIP-595). A pre-vote precedes every election (KIP-996). Snapshots replace the start of the log
+(KIP-630).
 """

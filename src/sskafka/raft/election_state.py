@@ -1,4 +1,4 @@
-"""What a node must never forget about elections: Kafka's `quorum-state`, as a value."""
+"""Election state that must survive a restart: the content of Kafka's `quorum-state` file."""
 
 from dataclasses import dataclass, replace
 
@@ -7,10 +7,10 @@ from sskafka.raft.voters import NO_NODE
 
 @dataclass(frozen=True, slots=True)
 class ElectionState:
-    """The current epoch, its leader and this node's vote in it, where known.
+    """The current epoch, its leader and this node's vote in it, if known.
 
-    `last_leader_id` led, or was said to lead, `last_leader_epoch`: the newest epoch whose leader this node accepted.
-    No election depends on it.
+    `last_leader_id` led, or was reported to lead, `last_leader_epoch`: the latest epoch whose leader this node
+    accepted. Elections do not depend on it.
     """
 
     epoch: int = 0
@@ -28,7 +28,7 @@ class ElectionState:
         return self.voted_id != NO_NODE
 
     def in_epoch(self, epoch: int) -> "ElectionState":
-        """The same in its own epoch, blank in a newer one."""
+        """Return this state if `epoch` is its own, else an empty state for the later epoch."""
         if epoch == self.epoch:
             return self
         return replace(self, epoch=epoch, leader_id=NO_NODE, voted_id=NO_NODE)
@@ -42,8 +42,8 @@ class ElectionState:
     def without_leader(self) -> "ElectionState":
         return replace(self, leader_id=NO_NODE)
 
-    def with_named_leader(self, leader_id: int) -> "ElectionState":
-        """Remember whom somebody called the leader, without following it."""
+    def with_reported_leader(self, leader_id: int) -> "ElectionState":
+        """Record a reported leader without following it."""
         return replace(self, last_leader_id=leader_id, last_leader_epoch=self.epoch)
 
     def names(self, leader_id: int, epoch: int) -> bool:

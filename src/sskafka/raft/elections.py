@@ -1,20 +1,21 @@
-"""Votes: who gets one, and what a node does with those it got.
+"""Elections: grant votes, and count the votes of other nodes.
 
-A vote is given once an epoch, to a candidate whose log is not behind, and is on the disk before anybody hears of it.
-A pre-vote binds nobody; it is refused while the leader answers, so that a node which was cut off comes back quietly.
-The lab's HTTP door asks the same state for real votes and names leaders; it can move epochs, never the log.
+A node grants at most one vote per epoch, to a candidate whose log is at least as up to date as its own. The vote is on
+disk before the response is sent. A pre-vote does not bind the voter. It is rejected while the voter hears from its
+leader, so that a node that returns from a network partition does not disturb the quorum.
+The lab's HTTP API requests real votes and reports leaders on the same state; it can change epochs, but never the log.
 """
 
 from sskafka.model.errors import ErrorCode
 from sskafka.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
-    DoorLeaderRequest,
-    DoorLeaderResponse,
-    DoorVoteRequest,
-    DoorVoteResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
+    LabLeaderRequest,
+    LabLeaderResponse,
+    LabVoteRequest,
+    LabVoteResponse,
     VoteRequest,
     VoteResponse,
 )
@@ -22,8 +23,8 @@ from sskafka.raft.node_state import NodeState
 from sskafka.raft.ready import Leadership
 from sskafka.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 
-DOOR_EPOCH_MAX = 2**30
-"""Epochs are int32 on the wire: a stranger at the door must not use them up."""
+LAB_EPOCH_MAX = 2**30
+"""Epochs are int32 on the wire: requests through the lab API must not be able to exhaust them."""
 
 
 class Elections:
@@ -32,13 +33,13 @@ class Elections:
     def __init__(self, state: NodeState) -> None:
         self.state = state
 
-    # --- being asked ------------------------------------------------------------------------------
+    # --- requests of other voters ------------------------------------------------------------------
 
     def vote(self, request: VoteRequest, now_ms: int) -> VoteResponse:
         error = self._vote_error(request)
         granted = error is ErrorCode.NONE and self.grants(request)
         if granted and not request.pre_vote:
-            self._give_vote(request.candidate_id, request.epoch, now_ms)
+            self._cast_vote(request.candidate_id, request.epoch, now_ms)
         elif error is ErrorCode.NONE and request.epoch > self.state.epoch:
             self.state.become_unattached(request.epoch, now_ms)
         return VoteResponse(error, self.state.leader_hint, self.state.epoch, granted)
@@ -54,11 +55,11 @@ class Elections:
         if request.epoch > self.state.epoch:
             return True
         if request.pre_vote:
-            return not self._is_loyal_against(request.candidate_id)
+            return not self._hears_other_leader_than(request.candidate_id)
         return self._may_vote_for(request.candidate_id)
 
-    def _is_loyal_against(self, candidate_id: int) -> bool:
-        """Whether this node knows the leader to be alive; who leads and asks for pre-votes leads no longer."""
+    def _hears_other_leader_than(self, candidate_id: int) -> bool:
+        """Return whether this node knows that its leader is alive. A leader that requests pre-votes leads no longer."""
         match self.state.role:
             case Leader():
                 return True
@@ -68,20 +69,20 @@ class Elections:
                 return False
 
     def _may_vote_for(self, candidate_id: int) -> bool:
-        """In the current epoch: the vote is still free, or is already this candidate's."""
+        """Return whether the vote in the current epoch is not cast yet, or was cast for this candidate."""
         election = self.state.election
         if election.has_voted:
             return election.voted_id == candidate_id
         return not election.has_leader
 
-    def _give_vote(self, candidate_id: int, epoch: int, now_ms: int) -> None:
+    def _cast_vote(self, candidate_id: int, epoch: int, now_ms: int) -> None:
         if (epoch, candidate_id) != (self.state.epoch, self.state.election.voted_id):
             self.state.become_voted(epoch, candidate_id, now_ms)
 
     def begin_epoch(self, request: BeginQuorumEpochRequest, now_ms: int) -> BeginQuorumEpochResponse:
         error = self._begin_error(request)
-        is_news = request.leader_epoch > self.state.epoch or not isinstance(self.state.role, Follower)
-        if error is ErrorCode.NONE and is_news:
+        is_change = request.leader_epoch > self.state.epoch or not isinstance(self.state.role, Follower)
+        if error is ErrorCode.NONE and is_change:
             self.state.become_follower(request.leader_id, request.leader_epoch, now_ms)
         return BeginQuorumEpochResponse(error, self.state.leader_hint, self.state.epoch)
 
@@ -95,7 +96,7 @@ class Elections:
         return ErrorCode.NONE
 
     def _contradicts(self, leader_id: int) -> bool:
-        """Whether this node knows for sure, or follows, another leader of its epoch."""
+        """Return whether this node leads or led its epoch itself, or follows another leader in it."""
         match self.state.role:
             case Leader() | Resigned():
                 return True
@@ -110,7 +111,7 @@ class Elections:
             if request.leader_epoch > self.state.epoch:
                 self.state.become_unattached(request.leader_epoch, now_ms)
             self.state.ended = Leadership(request.leader_id, request.leader_epoch)
-            self._hurry_election(request, now_ms)
+            self._advance_election_deadline(request, now_ms)
         return EndQuorumEpochResponse(error, self.state.leader_hint, self.state.epoch)
 
     def _end_error(self, request: EndQuorumEpochRequest) -> ErrorCode:
@@ -120,7 +121,7 @@ class Elections:
             return ErrorCode.FENCED_LEADER_EPOCH
         return ErrorCode.NONE
 
-    def _hurry_election(self, request: EndQuorumEpochRequest, now_ms: int) -> None:
+    def _advance_election_deadline(self, request: EndQuorumEpochRequest, now_ms: int) -> None:
         deadline_ms = self._successor_deadline(request.preferred_successors, now_ms)
         match self.state.role:
             case Follower(leader_id) if leader_id == request.leader_id:
@@ -136,51 +137,51 @@ class Elections:
         position = successors.index(self.state.node_id)
         return now_ms + self.state.timing.successor_backoff(position, len(successors))
 
-    # --- the lab's door ---------------------------------------------------------------------------
+    # --- lab API ----------------------------------------------------------------------------------
 
-    def door_vote(self, request: DoorVoteRequest, now_ms: int) -> DoorVoteResponse:
-        if self._grants_at_door(request):
-            self._give_vote(request.candidate_id, request.epoch, now_ms)
-            return DoorVoteResponse(granted=True)
+    def lab_vote(self, request: LabVoteRequest, now_ms: int) -> LabVoteResponse:
+        if self._grants_lab_vote(request):
+            self._cast_vote(request.candidate_id, request.epoch, now_ms)
+            return LabVoteResponse(granted=True)
         election = self.state.election
-        return DoorVoteResponse(False, election.last_leader_id, election.last_leader_epoch)
+        return LabVoteResponse(False, election.last_leader_id, election.last_leader_epoch)
 
-    def _grants_at_door(self, request: DoorVoteRequest) -> bool:
-        """A refusal leaves the epoch alone: nobody behind the door waits for this node to catch up with it."""
-        if not self.state.is_voter or not request.log_is_up_to_date or request.epoch > DOOR_EPOCH_MAX:
+    def _grants_lab_vote(self, request: LabVoteRequest) -> bool:
+        """A rejected request does not change the epoch: its sender does not wait for this node to catch up."""
+        if not self.state.is_voter or not request.log_is_up_to_date or request.epoch > LAB_EPOCH_MAX:
             return False
         if request.epoch == self.state.epoch:
             return self._may_vote_for(request.candidate_id)
         return request.epoch > self.state.epoch
 
-    def door_leader(self, request: DoorLeaderRequest, now_ms: int) -> DoorLeaderResponse:
-        if not self._accepts_at_door(request):
+    def lab_leader(self, request: LabLeaderRequest, now_ms: int) -> LabLeaderResponse:
+        if not self._accepts_lab_leader(request):
             election = self.state.election
-            return DoorLeaderResponse(False, election.last_leader_id, election.last_leader_epoch)
+            return LabLeaderResponse(False, election.last_leader_id, election.last_leader_epoch)
         if not self.state.election.names(request.leader_id, request.leader_epoch):
-            self._take_named_leader(request, now_ms)
-        return DoorLeaderResponse(accepted=True)
+            self._follow_reported_leader(request, now_ms)
+        return LabLeaderResponse(accepted=True)
 
-    def _accepts_at_door(self, request: DoorLeaderRequest) -> bool:
-        """Observers refuse: one in an epoch of its own would wait for an election that no voter has reason to hold."""
+    def _accepts_lab_leader(self, request: LabLeaderRequest) -> bool:
+        """Observers reject: in an epoch of its own, an observer would wait for an election that no voter starts."""
         state = self.state
-        if not state.is_voter or not state.epoch <= request.leader_epoch <= DOOR_EPOCH_MAX:
+        if not state.is_voter or not state.epoch <= request.leader_epoch <= LAB_EPOCH_MAX:
             return False
         if state.election.names(request.leader_id, request.leader_epoch):
             return True
         return request.leader_epoch > state.election.last_leader_epoch
 
-    def _take_named_leader(self, request: DoorLeaderRequest, now_ms: int) -> None:
-        """Follow another voter; a node that is named itself, or hears of a stranger, only awaits the next election."""
+    def _follow_reported_leader(self, request: LabLeaderRequest, now_ms: int) -> None:
+        """Follow another voter. If this node itself or an unknown node is reported, only wait for the next election."""
         state = self.state
         if state.is_other_voter(request.leader_id):
             state.become_follower(request.leader_id, request.leader_epoch, now_ms)
             return
         if request.leader_epoch > state.epoch:
             state.become_unattached(request.leader_epoch, now_ms)
-        state.remember(state.election.with_named_leader(request.leader_id))
+        state.remember(state.election.with_reported_leader(request.leader_id))
 
-    # --- standing for election --------------------------------------------------------------------
+    # --- own candidacy ----------------------------------------------------------------------------
 
     def vote_request(self) -> VoteRequest:
         state = self.state

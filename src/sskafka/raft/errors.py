@@ -1,8 +1,8 @@
-"""What can go wrong in the machine itself; what other nodes get wrong is answered with Kafka's error codes."""
+"""Errors of the state machine itself; invalid requests of other nodes are answered with Kafka's error codes."""
 
 
 class NotLeaderError(Exception):
-    """A proposal came to a node that does not lead the epoch in which it was decided."""
+    """Records were proposed on a node that does not lead the epoch in which they were decided."""
 
     def __init__(self, leader_id: int, epoch: int) -> None:
         super().__init__(f"the leader of epoch {epoch} is {leader_id}")
@@ -11,5 +11,5 @@ class NotLeaderError(Exception):
 
 
 class CommittedRecordsLostError(Exception):
-    """The elected leader lacks records that this node knows to be committed. A majority has lost its disks, or lied:
-    this node must not follow and throw away what may be the last copy."""
+    """The elected leader lacks records that this node knows to be committed, so a majority has lost its disks or is
+    faulty. This node must not follow it, because that would delete what may be the last copy."""

@@ -1,8 +1,8 @@
-"""Following: fetch from the leader, append what it sends, go back where the logs part, and take a snapshot where the
-leader's log begins after ours ends.
+"""The follower role: fetch from the leader, append its batches, truncate where the logs diverge, and download a
+snapshot if the leader's log starts after the end of the follower's log.
 
-One fetch is on its way at a time, and none while this node's own log is not flushed: the offset in a fetch vouches for
-everything before it.
+At most one fetch is in flight, and none while this node's own log has unflushed records: the fetch offset tells the
+leader that everything before it is on disk.
 """
 
 from sskafka.model.errors import ErrorCode
@@ -20,7 +20,7 @@ class Following:
     def __init__(self, state: NodeState) -> None:
         self.state = state
 
-    # --- asking -----------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
     def next_request(self) -> FetchRequest | FetchSnapshotRequest:
         match self.state.role:
@@ -50,22 +50,22 @@ class Following:
     # --- records ----------------------------------------------------------------------------------
 
     def take_fetch_response(self, role: Follower, response: FetchResponse, now_ms: int) -> None:
-        """An answer of the leader this node follows, to the fetch that is on its way, in the epoch it is in."""
+        """Handle the response to the current fetch, from the leader that this node follows in its current epoch."""
         if response.error is not ErrorCode.NONE:
-            self._take_error(role, response, now_ms)
+            self._handle_error(role, response, now_ms)
         elif response.diverging is not None:
-            self._in_touch(role, now_ms)
+            self._leader_answered(role, now_ms)
             self._truncate(response.diverging)
         elif response.snapshot_id is not None:
-            self._in_touch(role, now_ms)
+            self._leader_answered(role, now_ms)
             self._start_download(role, response.snapshot_id)
         elif self._continue_log(response.batches):
-            self._in_touch(role, now_ms)
-            self._take_batches(response)
+            self._leader_answered(role, now_ms)
+            self._append_batches(response)
         else:
             self.state.peers.failed(role.leader_id, now_ms)
 
-    def _take_error(self, role: Follower, response: FetchResponse | FetchSnapshotResponse, now_ms: int) -> None:
+    def _handle_error(self, role: Follower, response: FetchResponse | FetchSnapshotResponse, now_ms: int) -> None:
         state = self.state
         if response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and response.leader_epoch == state.epoch:
             state.ended = Leadership(role.leader_id, state.epoch)
@@ -74,28 +74,28 @@ class Following:
         else:
             state.peers.failed(role.leader_id, now_ms)
 
-    def _in_touch(self, role: Follower, now_ms: int) -> None:
+    def _leader_answered(self, role: Follower, now_ms: int) -> None:
         role.has_fetched = True
         role.fetch_deadline_ms = now_ms + self.state.timing.fetch_timeout_ms
         self.state.peers.succeeded(role.leader_id)
 
     def leader_is_down(self, role: Follower, now_ms: int) -> None:
-        """Give the leader up soon. Until it answers again, nobody is refused a pre-vote for its sake."""
+        """Start an election soon. Until the leader answers again, do not reject pre-votes because of it."""
         state = self.state
         role.has_fetched = False
-        deadline_ms = now_ms + state.timing.succession_delay(state.random_below)
+        deadline_ms = now_ms + state.timing.failover_delay(state.random_below)
         role.fetch_deadline_ms = min(role.fetch_deadline_ms, deadline_ms)
 
     def _truncate(self, diverging: OffsetAndEpoch) -> None:
         target = self.state.log_view.truncation_target(diverging)
         if target is None or target < self.state.high_watermark:
             raise CommittedRecordsLostError(
-                f"told to truncate to {diverging}, but {self.state.high_watermark} is committed"
+                f"the leader requests truncation to {diverging}, but {self.state.high_watermark} is committed"
             )
         self.state.truncate_to(target)
 
     def _continue_log(self, batches: tuple[Batch, ...]) -> bool:
-        """Whether the batches follow on this node's log, and on each other, in offset and epoch."""
+        """Return whether the batches continue this node's log, and each other, in offset and epoch."""
         offset, epoch = self.state.log_view.end
         for batch in batches:
             if (
@@ -107,7 +107,7 @@ class Following:
             offset, epoch = batch.end_offset, batch.epoch
         return True
 
-    def _take_batches(self, response: FetchResponse) -> None:
+    def _append_batches(self, response: FetchResponse) -> None:
         end_offset = self.state.log_view.end.offset
         if response.batches:
             append = FollowerAppend(response.batches)
@@ -120,7 +120,7 @@ class Following:
     def _start_download(self, role: Follower, snapshot_id: SnapshotId) -> None:
         if snapshot_id.offset < self.state.high_watermark:
             raise CommittedRecordsLostError(
-                f"offered snapshot {snapshot_id}, but {self.state.high_watermark} is committed"
+                f"the leader offers snapshot {snapshot_id}, but {self.state.high_watermark} is committed"
             )
         role.download = SnapshotDownload(snapshot_id)
 
@@ -129,10 +129,10 @@ class Following:
             role.download = None
             self.state.peers.failed(role.leader_id, now_ms)
         elif response.error is not ErrorCode.NONE:
-            self._take_error(role, response, now_ms)
+            self._handle_error(role, response, now_ms)
         elif role.download is not None and self._continue_download(role.download, response):
-            self._in_touch(role, now_ms)
-            self._take_chunk(role, role.download, response)
+            self._leader_answered(role, now_ms)
+            self._write_chunk(role, role.download, response)
         else:
             self.state.peers.failed(role.leader_id, now_ms)
 
@@ -144,7 +144,7 @@ class Following:
             and response.position == download.position < position_after <= response.size
         )
 
-    def _take_chunk(self, role: Follower, download: SnapshotDownload, response: FetchSnapshotResponse) -> None:
+    def _write_chunk(self, role: Follower, download: SnapshotDownload, response: FetchSnapshotResponse) -> None:
         state = self.state
         state.ready.snapshot_chunk = SnapshotChunk(download.snapshot_id, download.position, response.data)
         download.position += len(response.data)

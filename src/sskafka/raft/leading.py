@@ -1,4 +1,4 @@
-"""Leading: answer fetches, move the high watermark, tell voters who leads, and resign when they are out of reach."""
+"""The leader role: answer fetches, advance the high watermark, announce itself, and resign without a majority."""
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.errors import ErrorCode
@@ -62,7 +62,7 @@ class Leading:
 
     def _answer_with_snapshot(self, reply_to: ReplyTo) -> None:
         snapshot_id = self.state.log_view.log.latest_snapshot_id()
-        assert snapshot_id is not None, "the log lost its beginning and has no snapshot instead"
+        assert snapshot_id is not None, "the log does not start at 0 and has no snapshot"
         self._answer(reply_to, self._fetch_response(snapshot_id=snapshot_id))
 
     def _answer_valid_fetch(self, role: Leader, request: FetchRequest, reply_to: ReplyTo, now_ms: int) -> None:
@@ -143,13 +143,13 @@ class Leading:
             return ErrorCode.SNAPSHOT_NOT_FOUND
         return ErrorCode.NONE if 0 <= request.position < size else ErrorCode.POSITION_OUT_OF_RANGE
 
-    # --- committing -------------------------------------------------------------------------------
+    # --- commit -----------------------------------------------------------------------------------
 
     def propose(self, records: Buffer, record_count: int, epoch: int) -> None:
         role = self.state.role
         if not isinstance(role, Leader) or epoch != self.state.epoch:
             raise NotLeaderError(self.state.leader_hint, self.state.epoch)
-        assert record_count > 0, "a proposal has records"
+        assert record_count > 0, "a proposal must have records"
         self.state.append(LeaderAppend(self.state.log_view.end.offset, epoch, record_count, records))
         self._release_for_records(role)
 
@@ -161,7 +161,7 @@ class Leading:
     def committed_offset(self, role: Leader) -> int:
         return role.progress.majority_offset(self.state.flushed_offset)
 
-    # --- the epoch's beginning and end ------------------------------------------------------------
+    # --- start and end of the epoch ---------------------------------------------------------------
 
     def begin_request(self) -> BeginQuorumEpochRequest:
         return BeginQuorumEpochRequest(self.state.node_id, self.state.epoch)

@@ -1,10 +1,10 @@
-"""What the machine knows of the log: offsets and epochs. It reads no record and writes none.
+"""The state machine's view of the log: offsets and epochs only. It neither reads nor writes records.
 
  start_offset                       end_offset
      v                                  v
      | epoch 3 | epoch 5   | epoch 6    |
 ^^^^^
-replaced by a snapshot, whose id is (end offset, epoch of the last record in it)
+replaced by a snapshot with the id (end offset, epoch of its last record)
 """
 
 from typing import NamedTuple, Protocol, TypeAlias
@@ -14,13 +14,13 @@ from sskafka.model.values import value
 
 
 class OffsetAndEpoch(NamedTuple):
-    """A place in the log: the offset behind a record and the epoch of that record."""
+    """A position in the log: the offset after a record, and the epoch of that record."""
 
     offset: int
     epoch: int
 
     def is_at_least(self, other: "OffsetAndEpoch") -> bool:
-        """Raft's "at least as up to date": the later epoch wins, then the longer log."""
+        """Raft's "at least as up to date": the later last epoch wins, then the longer log."""
         return (self.epoch, self.offset) >= (other.epoch, other.offset)
 
 
@@ -31,7 +31,7 @@ LOG_BEGINNING = OffsetAndEpoch(0, 0)
 
 @value
 class Batch:
-    """A record batch as a leader sent it: `data` is the driver's business, the rest says where it belongs."""
+    """A record batch from the leader. Only the driver interprets `data`; the other fields are its position."""
 
     base_offset: int
     end_offset: int
@@ -40,7 +40,7 @@ class Batch:
 
 
 class RaftLog(Protocol):
-    """Questions only. The answers show every truncation and append of earlier `Ready`s, flushed or not."""
+    """Read-only queries. The results include the truncations and appends of all earlier `Ready`s, flushed or not."""
 
     @property
     def start_offset(self) -> int: ...
@@ -50,38 +50,40 @@ class RaftLog(Protocol):
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of the last record, else of the snapshot in front of an empty log, else 0."""
+        """Epoch of the last record; of an empty log, the epoch of its snapshot; otherwise 0."""
         ...
 
     def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch | None:
-        """The largest known epoch that is not above `epoch`, and the offset at which it ends.
+        """Return the largest known epoch that is not above `epoch`, and its end offset.
 
-        A log that starts at 0 knows epoch 0, which ends at 0; one that starts at a snapshot knows the snapshot's
-        epoch. None when everything it knows is newer.
+        A log that starts at 0 knows epoch 0, which ends at 0; a log that starts at a snapshot knows the epoch of the
+        snapshot. Return None if all known epochs are later.
         """
         ...
 
     def latest_snapshot_id(self) -> SnapshotId | None:
-        """Its end is never below `start_offset`: a log loses its beginning only to a snapshot that is on the disk."""
+        """Return the id of the latest snapshot on disk.
+
+        Its end offset is never below `start_offset`: records are deleted only after a snapshot replaces them."""
         ...
 
     def snapshot_size(self, snapshot_id: SnapshotId) -> int | None:
-        """Bytes of that snapshot, None when it is not (or no longer) there."""
+        """Return the size of the snapshot in bytes, or None if it does not exist (any more)."""
         ...
 
 
-def log_contains(log: RaftLog, place: OffsetAndEpoch) -> bool:
-    """Whether the log goes through `place`.
+def log_contains(log: RaftLog, position: OffsetAndEpoch) -> bool:
+    """Return whether the log contains `position`.
 
-    One that does not go through the end of its own latest snapshot was left so by a crash between snapshot and log;
-    its driver restarts it there before anybody uses it.
+    A log that does not contain the end of its latest snapshot results from a crash between writing the snapshot and
+    truncating the log; its driver restarts the log at the snapshot before it is used.
     """
-    known = log.end_offset_for_epoch(place.epoch)
-    return known is not None and known.epoch == place.epoch and place.offset <= known.offset
+    known = log.end_offset_for_epoch(position.epoch)
+    return known is not None and known.epoch == position.epoch and position.offset <= known.offset
 
 
 class LogView:
-    """The log as one event sees it. A change that this event asks for is not in the answers yet: asking then fails."""
+    """The log during one event. Queries fail after the event requested a change, which the driver has not made yet."""
 
     __slots__ = ("_log", "_outdated")
 
@@ -90,7 +92,7 @@ class LogView:
         self._outdated = False
 
     def refresh(self) -> None:
-        """At the start of each event: the driver has carried out what the events before it asked for."""
+        """Allow queries again: at the start of an event the driver has applied all earlier changes."""
         self._outdated = False
 
     def outdate(self) -> None:
@@ -98,21 +100,21 @@ class LogView:
 
     @property
     def log(self) -> RaftLog:
-        assert not self._outdated, "the log was asked after a change that the driver has not made yet"
+        assert not self._outdated, "the log was queried after a change that the driver has not made yet"
         return self._log
 
     @property
     def end(self) -> OffsetAndEpoch:
         return OffsetAndEpoch(self.log.end_offset, self.log.last_epoch)
 
-    def contains(self, place: OffsetAndEpoch) -> bool:
-        """Whether a log that ends at `place` is a prefix of this one."""
-        return log_contains(self.log, place)
+    def contains(self, position: OffsetAndEpoch) -> bool:
+        """Return whether a log that ends at `position` is a prefix of this one."""
+        return log_contains(self.log, position)
 
     def truncation_target(self, diverging: OffsetAndEpoch) -> int | None:
-        """How far back a follower goes, whose leader ends epoch `diverging.epoch` at `diverging.offset`.
+        """Return the offset to which a follower truncates if the leader's epoch `diverging.epoch` ends at `.offset`.
 
-        Where the follower lacks that epoch it drops all newer ones, and the next fetch finds the next step (KIP-279).
+        A follower without that epoch truncates all later epochs; its next fetch finds the next step (KIP-279).
         """
         known = self.log.end_offset_for_epoch(diverging.epoch)
         if known is None:

@@ -1,8 +1,8 @@
-"""What nodes say to each other: Kafka's quorum RPCs, for the one partition of the metadata log.
+"""Messages between nodes: Kafka's quorum RPCs, for the single partition of the metadata log.
 
-Fields keep the meaning of Kafka's own, so that a driver translates each message one to one. Topic, partition, cluster
-id, directory ids and endpoints are the driver's: it fills them in and checks them.
-Every response names the leader and epoch that its sender knows, whatever it says otherwise.
+Fields have the meaning of Kafka's own, so that a driver translates each message one to one. The driver fills in and
+checks topic, partition, cluster id, directory ids and endpoints.
+Every response, also an error, names the leader and epoch that its sender knows.
 """
 
 from typing import TypeAlias
@@ -16,7 +16,7 @@ from sskafka.raft.voters import NO_NODE
 
 @value
 class VoteRequest:
-    """`epoch` is the one the candidate stands for; in a pre-vote the one it is in, because it has not left it yet."""
+    """`epoch` is the epoch of the election; in a pre-vote, the candidate's current epoch, which it has not left yet."""
 
     candidate_id: int
     epoch: int
@@ -61,7 +61,7 @@ class EndQuorumEpochResponse:
 
 @value
 class FetchRequest:
-    """Asks for records from `fetch_offset` on, which says that everything before it is on the sender's disk."""
+    """Requests records from `fetch_offset` on; everything before it is on the sender's disk."""
 
     replica_id: int
     leader_epoch: int
@@ -78,7 +78,7 @@ class FetchRequest:
 
 @value
 class FetchResponse:
-    """Records, or the place where the logs part (`diverging`), or the snapshot that replaced the log's beginning."""
+    """Contains records, or where the logs diverge (`diverging`), or the snapshot that replaced the start of the log."""
 
     error: ErrorCode
     leader_id: int
@@ -110,10 +110,11 @@ class FetchSnapshotResponse:
 
 
 @value
-class DoorVoteRequest:
-    """A vote asked for at the lab's HTTP door: real and kept, but without pre-vote and without loyalty to a leader.
+class LabVoteRequest:
+    """A vote request through the lab's HTTP API: a real vote that is persisted, but without a pre-vote, and granted
+    even while the leader is alive.
 
-    That door compares logs in its own numbering, so it says itself whether the candidate's log is behind.
+    The lab API numbers log entries differently, so it decides itself whether the candidate's log is up to date.
     """
 
     candidate_id: int
@@ -122,22 +123,22 @@ class DoorVoteRequest:
 
 
 @value
-class DoorVoteResponse:
+class LabVoteResponse:
     granted: bool
     leader_id: int = NO_NODE
     leader_epoch: int = 0
 
 
 @value
-class DoorLeaderRequest:
-    """Somebody at the lab's HTTP door says who leads. Perhaps nobody elected that node: the next election heals it."""
+class LabLeaderRequest:
+    """A leader reported through the lab's HTTP API. No quorum may have elected it: the next election corrects that."""
 
     leader_id: int
     leader_epoch: int
 
 
 @value
-class DoorLeaderResponse:
+class LabLeaderResponse:
     accepted: bool
     leader_id: int = NO_NODE
     leader_epoch: int = 0
@@ -149,5 +150,5 @@ PeerRequest: TypeAlias = (
 PeerResponse: TypeAlias = (
     VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | FetchResponse | FetchSnapshotResponse
 )
-Request: TypeAlias = PeerRequest | DoorVoteRequest | DoorLeaderRequest
-Response: TypeAlias = PeerResponse | DoorVoteResponse | DoorLeaderResponse
+Request: TypeAlias = PeerRequest | LabVoteRequest | LabLeaderRequest
+Response: TypeAlias = PeerResponse | LabVoteResponse | LabLeaderResponse

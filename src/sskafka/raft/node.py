@@ -1,13 +1,13 @@
-"""The machine as its driver sees it: an event goes in, a `Ready` comes out.
+"""The state machine as its driver sees it: each event returns a `Ready`.
 
-    node = RaftNode(...)            what the disk holds is taken over; call `tick` at once for the first `Ready`
-    node.tick(now_ms)               time has passed; due at the latest when `wake_at_ms` says
-    node.receive(event, now_ms)     a request came in (Asked), one of ours was answered or failed, a peer is down
-    node.propose(...)               records to commit, on the leader
-    node.flushed(point, now_ms)     an fsync of the log is done
-    node.resign / node.shutdown     give up leading, and help the others to a new leader
+    node = RaftNode(...)            initialize from the state on disk; call `tick` at once for the first `Ready`
+    node.tick(now_ms)               time has passed; call it no later than `wake_at_ms`
+    node.receive(event, now_ms)     a request was received, an own request was answered or failed, or a peer is down
+    node.propose(...)               commit records; on the leader only
+    node.flushed(point, now_ms)     an fsync of the log is complete
+    node.resign / node.shutdown     stop leading, and help the other voters to elect a new leader
 
-`now_ms` never runs backwards. Messages may come in any order, twice, late or never.
+`now_ms` never decreases. Messages may arrive in any order, more than once, late, or never.
 """
 
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ from sskafka.raft.log_view import RaftLog
 from sskafka.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
-    DoorLeaderRequest,
-    DoorVoteRequest,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
     FetchRequest,
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
+    LabLeaderRequest,
+    LabVoteRequest,
     PeerRequest,
     PeerResponse,
     Request,
@@ -45,20 +45,20 @@ from sskafka.raft.timing import RandomBelow, Timing
 from sskafka.raft.voters import VoterSet
 
 _ROLE_CHANGES_MAX = 8
-"""More in one event would be a loop: the longest way is from Unattached to Leader of a quorum of one."""
+"""Upper bound per event, to detect loops. The longest chain is from Unattached to Leader in a quorum of one."""
 
 
 @value
-class Asked:
-    """A request from another node (or the lab's door). Its answer comes in this or a later `Ready`."""
+class RequestReceived:
+    """A request from another node or the lab API. Its response is in this `Ready` or a later one."""
 
     request: Request
     reply_to: ReplyTo
 
 
 @value
-class Answered:
-    """What node `source` answered to a `Send`; the driver keeps the request until then."""
+class ResponseReceived:
+    """The response of node `source` to a `Send`; the driver keeps the request until then."""
 
     source: int
     request: PeerRequest
@@ -66,8 +66,8 @@ class Answered:
 
 
 @value
-class Unanswered:
-    """A `Send` that came to nothing: no connection, or a broken one. To report it spares waiting for the time limit."""
+class RequestFailed:
+    """A `Send` that failed because there was no connection or it broke. Reporting it avoids waiting for the timeout."""
 
     source: int
     request: PeerRequest
@@ -75,22 +75,23 @@ class Unanswered:
 
 @value
 class PeerDown:
-    """No process listens at the address of node `peer_id`: a connection to it was refused.
+    """A connection to node `peer_id` was refused: no process listens at its address.
 
-    A hint that may be late or false at any time. All it does is let a timeout pass early that could have passed anyway:
+    This is a hint, which may be late or wrong at any time. It only lets a timeout expire early that could have expired
+    anyway:
 
-        a follower of that node    campaigns after a short random time, and grants pre-votes until the leader answers
-        a node that counts votes   counts the peer as refusing, instead of waiting for it until the election ends
-        everybody else             does nothing
+        a follower of that node      campaigns after a short random delay, and grants pre-votes until the leader answers
+        a node that counts votes     counts the peer as rejecting, instead of waiting for it until the election ends
+        all other nodes              do nothing
 
-    A follower that was told a falsehood asks for pre-votes, which those who hear the leader refuse; it stays in its
+    After a wrong hint, a follower requests pre-votes, which the nodes that hear from the leader reject; it stays in its
     epoch and follows the leader again.
     """
 
     peer_id: int
 
 
-Event: TypeAlias = Asked | Answered | Unanswered | PeerDown
+Event: TypeAlias = RequestReceived | ResponseReceived | RequestFailed | PeerDown
 
 
 class RaftNode:
@@ -106,13 +107,13 @@ class RaftNode:
         random_below: RandomBelow,
         timing: Timing | None = None,
     ) -> None:
-        """`log` must be flushed, and restarted at its latest snapshot where it does not contain that one's end."""
+        """`log` must be flushed. If it does not contain the end of its latest snapshot, restart it there first."""
         self.state = NodeState(node_id, voters, timing or Timing(), random_below, log, stored, now_ms)
         self.elections = Elections(self.state)
         self.following = Following(self.state)
         self.leading = Leading(self.state)
 
-    # --- what can be asked at any time ------------------------------------------------------------
+    # --- state ------------------------------------------------------------------------------------
 
     @property
     def role(self) -> Role:
@@ -137,12 +138,12 @@ class RaftNode:
 
     @property
     def progress(self) -> Progress | None:
-        """On the leader: how far the other replicas are."""
+        """Progress of the other replicas, if this node is the leader."""
         return self.state.role.progress if isinstance(self.state.role, Leader) else None
 
     @property
     def is_shut_down(self) -> bool:
-        """After `shutdown`: nobody waits for a word of this node any more."""
+        """Whether a shutdown is complete: no other node waits for a message from this node."""
         role = self.state.role
         if not self.state.shutting_down or isinstance(role, Leader):
             return False
@@ -157,11 +158,11 @@ class RaftNode:
     def receive(self, event: Event, now_ms: int) -> Ready:
         self.state.log_view.refresh()
         match event:
-            case Asked(request, reply_to):
+            case RequestReceived(request, reply_to):
                 self._asked(request, reply_to, now_ms)
-            case Answered(source, request, response):
+            case ResponseReceived(source, request, response):
                 self._answered(source, request, response, now_ms)
-            case Unanswered(source, request):
+            case RequestFailed(source, request):
                 if self.state.peers.settle(source, request):
                     self.state.peers.failed(source, now_ms)
             case PeerDown(peer_id):
@@ -171,20 +172,20 @@ class RaftNode:
         return self._finish(now_ms)
 
     def propose(self, records: Buffer, record_count: int, epoch: int, now_ms: int) -> Ready:
-        """Append `record_count` records that were decided in `epoch`; the `Ready` says at which offset.
+        """Append `record_count` records that were decided in `epoch`; the `Ready` contains their base offset.
 
-        They are committed when a `Ready` of this node gives a high watermark beyond them while it still leads `epoch`.
-        Raises NotLeaderError where this node does not lead that epoch.
+        They are committed when a `Ready` of this node has a high watermark above them while it still leads `epoch`.
+        Raise NotLeaderError if this node does not lead that epoch.
         """
         self.state.log_view.refresh()
         self.leading.propose(records, record_count, epoch)
         return self._finish(now_ms)
 
     def append_refused(self, now_ms: int) -> Ready:
-        """The disk had no room for what the last `Ready` asked to append, and took none of it.
+        """Handle a full disk: nothing of what the last `Ready` asked to append was written.
 
-        Of that `Ready` neither `flush` nor `high_watermark` may have been acted upon. A follower asks again later; a
-        leader that could not even write its first record had better resign.
+        The driver must not have acted on the `flush` and `high_watermark` of that `Ready`. A follower fetches the
+        records again later; a leader that cannot even write its first record should resign.
         """
         self.state.log_view.refresh()
         self.state.forget_append()
@@ -200,14 +201,14 @@ class RaftNode:
         return self._finish(now_ms)
 
     def resign(self, now_ms: int) -> Ready:
-        """Stop leading, for instance because the state machine above has failed. Nothing happens on other nodes."""
+        """Stop leading, e.g. because the state machine above has failed. Other nodes are not changed."""
         self.state.log_view.refresh()
         if isinstance(self.state.role, Leader):
             self.leading.resign(self.state.role, now_ms)
         return self._finish(now_ms)
 
     def shutdown(self, now_ms: int) -> Ready:
-        """Never campaign again, and resign where this node leads. Keep handing in events until `is_shut_down`."""
+        """Never campaign again, and resign if this node leads. Keep delivering events until `is_shut_down`."""
         self.state.shutting_down = True
         if isinstance(self.state.role, Unattached):
             self.state.role.election_deadline_ms = None
@@ -223,7 +224,7 @@ class RaftNode:
             case _:
                 pass
 
-    # --- requests of others -----------------------------------------------------------------------
+    # --- received requests ------------------------------------------------------------------------
 
     def _asked(self, request: Request, reply_to: ReplyTo, now_ms: int) -> None:
         match request:
@@ -239,18 +240,18 @@ class RaftNode:
                 answer = Answer(reply_to, self.elections.begin_epoch(request, now_ms))
             case EndQuorumEpochRequest():
                 answer = Answer(reply_to, self.elections.end_epoch(request, now_ms))
-            case DoorVoteRequest():
-                answer = Answer(reply_to, self.elections.door_vote(request, now_ms))
-            case DoorLeaderRequest():
-                answer = Answer(reply_to, self.elections.door_leader(request, now_ms))
+            case LabVoteRequest():
+                answer = Answer(reply_to, self.elections.lab_vote(request, now_ms))
+            case LabLeaderRequest():
+                answer = Answer(reply_to, self.elections.lab_leader(request, now_ms))
             case _:
                 assert_never(request)
         self.state.ready.answers.append(answer)
 
-    # --- answers to our own -----------------------------------------------------------------------
+    # --- responses to own requests ----------------------------------------------------------------
 
     def _answered(self, source: int, request: PeerRequest, response: PeerResponse, now_ms: int) -> None:
-        """What an answer says of epochs is heard always, the rest only while it is waited for."""
+        """Always learn leader and epoch from a response; handle the rest only if its request is still in flight."""
         is_awaited = self.state.peers.settle(source, request)
         role, epoch = self.state.role, self.state.epoch
         self.state.learn(response.leader_id, response.leader_epoch, now_ms)
@@ -270,7 +271,7 @@ class RaftNode:
             case FetchSnapshotRequest(), FetchSnapshotResponse() if isinstance(self.state.role, Follower):
                 self.following.take_snapshot_response(self.state.role, response, now_ms)
             case _:
-                self.state.peers.failed(source, now_ms)  # a node that looks for the leader goes on to the next voter
+                self.state.peers.failed(source, now_ms)  # while looking for the leader, try the next voter
 
     def _take_end_response(self, source: int) -> None:
         if isinstance(self.state.role, Resigned):
@@ -284,12 +285,12 @@ class RaftNode:
             if not self._advance(now_ms):
                 break
         else:
-            raise AssertionError(f"node {self.state.node_id} changes its role without end")
+            raise AssertionError(f"node {self.state.node_id} changes its role in a loop")
         self._send_due_requests(now_ms)
         return self.state.take_ready()
 
     def _advance(self, now_ms: int) -> bool:
-        """What the role does by itself as time passes or answers have come in; True when it changed."""
+        """Let the role react to time and to received responses; return whether the role changed."""
         match self.state.role:
             case Prospective() as role:
                 return self.elections.advance_prospective(role, now_ms)
@@ -316,7 +317,7 @@ class RaftNode:
         return self._campaign(now_ms)
 
     def wake_at_ms(self, now_ms: int) -> int | None:
-        """When `tick` is due if nothing else happens before; None: not at all."""
+        """Return when `tick` is due if no other event happens before; None: never."""
         times = [*self._role_deadlines(now_ms), *(at_ms for _, at_ms in self._wanted_requests())]
         return min(times, default=None)
 
@@ -333,7 +334,7 @@ class RaftNode:
                 yield self.leading.check_quorum_deadline_ms(role, now_ms)
                 yield from (fetch.deadline_ms for fetch in parked.values())
 
-    # --- requests of our own ----------------------------------------------------------------------
+    # --- own requests -----------------------------------------------------------------------------
 
     def _send_due_requests(self, now_ms: int) -> None:
         for node_id in [node_id for node_id, at_ms in self._wanted_requests() if at_ms <= now_ms]:
@@ -342,7 +343,7 @@ class RaftNode:
             self.state.ready.requests.append(Send(node_id, request))
 
     def _wanted_requests(self) -> Iterator[tuple[int, int]]:
-        """Whom the role wants to ask something, and from when on it may."""
+        """Yield each node that the role has a request for, and the earliest time to send it."""
         for node_id, due_ms in self._duties():
             yield node_id, max(due_ms, self.state.peers.free_at_ms(node_id))
 

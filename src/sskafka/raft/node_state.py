@@ -1,7 +1,7 @@
-"""One node's state and the only ways to change it: its role, epoch and vote, its high watermark, its part of the log.
+"""The state of one node and the only ways to change it: role, epoch and vote, high watermark, and pending log changes.
 
-`transition` is the single place where a role or an epoch changes; it checks the table of `roles`, notes what has to be
-persisted and forgets the requests of the old role. The `become_x` methods say what each new role starts with.
+`transition` is the only place where role and epoch change. It checks the table in `roles`, notes what must be persisted
+and drops the requests of the old role. The `become_x` methods define the initial state of each role.
 """
 
 from sskafka.model.errors import ErrorCode
@@ -37,7 +37,7 @@ from sskafka.raft.voters import NO_NODE, VoterSet
 
 class NodeState:
     __slots__ = (
-        "_told_leadership",
+        "_reported_leadership",
         "election",
         "ended",
         "failed_elections",
@@ -82,14 +82,14 @@ class NodeState:
         self.pending_flush: FlushPoint | None = None
         self.flushed_offset = log.end_offset
         snapshot_id = log.latest_snapshot_id()
-        assert snapshot_id is None or self.log_view.contains(snapshot_id), f"the log misses its snapshot {snapshot_id}"
+        assert snapshot_id is None or self.log_view.contains(snapshot_id), f"the log does not contain {snapshot_id}"
         self.high_watermark = snapshot_id.offset if snapshot_id else 0
-        self._told_leadership = Leadership(NO_NODE, 0)
+        self._reported_leadership = Leadership(NO_NODE, 0)
         self.election = stored
         self.role: Role = Unattached(None)
         self._restart(stored, now_ms)
 
-    # --- where a node stands after a restart ------------------------------------------------------
+    # --- restart ----------------------------------------------------------------------------------
 
     def _restart(self, stored: ElectionState, now_ms: int) -> None:
         election = stored.in_epoch(max(stored.epoch, self.log_view.end.epoch))
@@ -111,7 +111,7 @@ class NodeState:
             return now_ms + delay_ms
         return now_ms + self.election_timeout()
 
-    # --- what everybody asks ----------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------
 
     @property
     def epoch(self) -> int:
@@ -119,7 +119,7 @@ class NodeState:
 
     @property
     def leader_hint(self) -> int:
-        """Whom to name when asked for the leader; who has lost touch with it does not send others there."""
+        """The leader to name in responses; a node that has lost contact with its leader names none."""
         return NO_NODE if isinstance(self.role, Prospective) else self.election.leader_id
 
     def election_timeout(self) -> int:
@@ -128,19 +128,19 @@ class NodeState:
     def is_other_voter(self, node_id: int) -> bool:
         return node_id in self.voters and node_id != self.node_id
 
-    # --- the one way from role to role ------------------------------------------------------------
+    # --- transitions ------------------------------------------------------------------------------
 
     def transition(self, role: Role, election: ElectionState) -> None:
         allowed = TRANSITIONS.get((type(self.role), type(role)))
         step = f"{type(self.role).__name__} in epoch {self.epoch} to {type(role).__name__} in epoch {election.epoch}"
-        assert allowed is not None, f"no way from {step}"
+        assert allowed is not None, f"no transition from {step}"
         assert allowed(election.epoch, self.epoch), f"wrong epoch: {step}"
         assert self.is_voter or isinstance(role, OBSERVER_ROLES), f"observer goes from {step}"
         left, self.role = self.role, role
         self.remember(election)
         self.peers.forget()
         if isinstance(left, Leader):
-            self._dismiss_parked_fetches(left)
+            self._answer_parked_fetches(left)
 
     def remember(self, election: ElectionState) -> None:
         if election == self.election:
@@ -151,13 +151,13 @@ class NodeState:
         self.election = election
         self.ready.quorum_state = election
 
-    def _dismiss_parked_fetches(self, left: Leader) -> None:
-        refusal = FetchResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER, self.leader_hint, self.epoch)
-        self.ready.answers.extend(Answer(reply_to, refusal) for reply_to in left.parked)
+    def _answer_parked_fetches(self, left: Leader) -> None:
+        rejection = FetchResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER, self.leader_hint, self.epoch)
+        self.ready.answers.extend(Answer(reply_to, rejection) for reply_to in left.parked)
 
     def become_unattached(self, epoch: int, now_ms: int) -> None:
-        """Leave for a newer epoch whose leader is unknown. A running election timeout runs on, lest a stream of newer
-        epochs put off this node's own attempt for ever."""
+        """Move to a later epoch whose leader is unknown. A running election timeout continues; otherwise a sequence of
+        later epochs could delay this node's own election forever."""
         match self.role:
             case Unattached(deadline_ms):
                 pass
@@ -168,12 +168,12 @@ class NodeState:
         self.transition(Unattached(deadline_ms), self.election.in_epoch(epoch))
 
     def become_voted(self, epoch: int, candidate_id: int, now_ms: int) -> None:
-        """Give the vote of that epoch; the candidate gets the time of an election to make something of it."""
+        """Vote in that epoch; the candidate then has one election timeout to win."""
         election = self.election.in_epoch(epoch).with_vote(candidate_id)
         self.transition(Unattached(self._election_deadline(now_ms)), election)
 
     def leave_leader(self, now_ms: int, deadline_ms: int | None = None) -> None:
-        """Stay in the epoch, which has no leader any more."""
+        """Stay in the epoch, which no longer has a leader."""
         if deadline_ms is None or not self.campaigns:
             deadline_ms = self._election_deadline(now_ms)
         self.transition(Unattached(deadline_ms), self.election.without_leader())
@@ -213,10 +213,10 @@ class NodeState:
     def _election_deadline(self, now_ms: int) -> int | None:
         return now_ms + self.election_timeout() if self.campaigns else None
 
-    # --- what others say about epochs and leaders -------------------------------------------------
+    # --- leaders and epochs reported by other nodes -----------------------------------------------
 
     def learn(self, leader_id: int, epoch: int, now_ms: int) -> None:
-        """Somebody knows of this epoch, and perhaps of its leader."""
+        """Handle a message whose sender knows this epoch, and perhaps its leader."""
         if epoch < self.epoch:
             return
         if epoch > self.epoch:
@@ -224,11 +224,11 @@ class NodeState:
                 self.become_follower(leader_id, epoch, now_ms)
             else:
                 self.become_unattached(epoch, now_ms)
-        elif self._is_news(leader_id):
+        elif self._is_new_leader(leader_id):
             self.become_follower(leader_id, epoch, now_ms)
 
-    def _is_news(self, leader_id: int) -> bool:
-        """Whether this node looks for the leader of its epoch and has not yet tried the one that is named."""
+    def _is_new_leader(self, leader_id: int) -> bool:
+        """Return whether this node has no leader in its epoch and has not tried the reported one yet."""
         return (
             isinstance(self.role, Unattached | Prospective | Candidate)
             and self.is_other_voter(leader_id)
@@ -236,15 +236,14 @@ class NodeState:
             and self.ended != Leadership(leader_id, self.epoch)
         )
 
-    # --- the log and what of it is safe -----------------------------------------------------------
+    # --- log and high watermark -------------------------------------------------------------------
 
     def append(self, append: LeaderAppend | FollowerAppend) -> None:
         self.ready.append = append
         self._ask_for_flush(append.end_offset)
 
     def forget_append(self) -> None:
-        """What was to be appended is not in the log: no flush of it will come, and nobody was told that it is
-        committed."""
+        """Undo an append that was not written: it will not be flushed, and its commit was not reported."""
         end_offset = self.log_view.end.offset
         self.high_watermark = min(self.high_watermark, end_offset)
         is_flushed = self.flushed_offset >= end_offset
@@ -280,11 +279,11 @@ class NodeState:
         self.high_watermark = self.ready.high_watermark = offset
         return True
 
-    # --- handing over -----------------------------------------------------------------------------
+    # --- Ready ------------------------------------------------------------------------------------
 
     def take_ready(self) -> Ready:
         ready, self.ready = self.ready, Ready()
         leadership = Leadership(self.election.leader_id, self.epoch)
-        if leadership != self._told_leadership:
-            self._told_leadership = ready.leadership = leadership
+        if leadership != self._reported_leadership:
+            self._reported_leadership = ready.leadership = leadership
         return ready

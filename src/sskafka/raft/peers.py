@@ -1,7 +1,7 @@
-"""Requests on their way to other nodes: one at a time to each, with a time limit and a pause after a failure.
+"""Requests to other nodes: at most one in flight per node, with a timeout, and a backoff after a failure.
 
-An answer counts only while its request is the one on the way. Changing role forgets them all, so that an answer to
-yesterday's question is nobody's answer today.
+A response counts only while its request is in flight. A role change drops all requests, so that a late response to a
+request of the old role has no effect.
 """
 
 from sskafka.raft.messages import PeerRequest
@@ -26,7 +26,7 @@ class Peers:
         self._in_flight[node_id] = (request, now_ms + self._timing.request_timeout_ms)
 
     def settle(self, node_id: int, request: PeerRequest) -> bool:
-        """Whether this was the request on the way to that node; it no longer is."""
+        """Remove the request in flight to that node; return False if `request` is not the one in flight."""
         waiting = self._in_flight.get(node_id)
         if waiting is None or waiting[0] != request:
             return False
@@ -52,6 +52,6 @@ class Peers:
             self.failed(node_id, now_ms)
 
     def free_at_ms(self, node_id: int) -> int:
-        """When the next request may go there, as far as is known now."""
+        """Return the earliest time for the next request to that node, as known now."""
         waiting = self._in_flight.get(node_id)
         return waiting[1] if waiting else self._not_before_ms.get(node_id, 0)

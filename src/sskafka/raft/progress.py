@@ -1,8 +1,8 @@
-"""What a leader knows of the replicas that fetch from it: how far each got and when it was last heard of.
+"""A leader's view of the replicas that fetch from it: the offset and time of their last fetch.
 
-The high watermark is the largest offset that a majority of voters has on disk, the leader counted by what it flushed.
-It moves only once that offset lies behind the epoch's first record: entries of older epochs are committed through an
-entry of this one, never by counting their copies.
+The high watermark is the largest offset that a majority of voters has on disk; for the leader, its flushed offset
+counts. The high watermark advances only past the first record of the leader's epoch: records of earlier epochs are
+committed by committing a record of this epoch, never by counting their replicas.
 """
 
 from collections.abc import Iterable
@@ -18,12 +18,12 @@ NEVER = -1
 @structure
 class ReplicaProgress:
     log_end_offset: int = -1
-    """The offset of its last valid fetch: all before it is on that replica's disk. -1: none in this epoch yet."""
+    """Offset of its last valid fetch: the replica has everything before it on disk. -1: no fetch in this epoch yet."""
     last_fetch_ms: int = NEVER
     last_caught_up_ms: int = NEVER
     leader_end_at_last_fetch: int = -1
     begin_due_ms: int = 0
-    """When it has to be told (again) who leads."""
+    """When to send the next BeginQuorumEpoch."""
 
     def fetched(self, offset: int, leader_end_offset: int, now_ms: int) -> None:
         if offset >= leader_end_offset:
@@ -42,7 +42,7 @@ class Progress:
     replicas: dict[int, ReplicaProgress] = field(default_factory=dict)
     observers: dict[int, ReplicaProgress] = field(default_factory=dict)
     heard_ms: dict[int, int] = field(default_factory=dict)
-    """When each other voter last fetched from this leader, records or snapshot; at first, when it was elected."""
+    """Time of the last fetch of each other voter, of records or snapshot; initially the time of the election."""
 
     @classmethod
     def of_new_leader(cls, voters: VoterSet, leader_id: int, now_ms: int) -> "Progress":
@@ -69,17 +69,17 @@ class Progress:
         self.observers = {node: seen for node, seen in self.observers.items() if seen.last_fetch_ms >= oldest_ms}
 
     def majority_offset(self, own_flushed_offset: int) -> int:
-        """The largest offset that a majority of voters has on disk; -1 while it is unknown."""
+        """Return the largest offset that a majority of voters has on disk; -1 while it is unknown."""
         offsets = [replica.log_end_offset for replica in self.replicas.values()]
         return self._of_majority([*offsets, own_flushed_offset])
 
     def majority_heard_ms(self, now_ms: int) -> int:
-        """The latest time since which a majority, this leader included, has been heard of."""
+        """Return the latest time since which a majority, including this leader, has fetched."""
         return self._of_majority([*self.heard_ms.values(), now_ms])
 
     def _of_majority(self, values: Iterable[int]) -> int:
         return sorted(values, reverse=True)[self.voters.majority - 1]
 
     def by_log_end(self) -> tuple[int, ...]:
-        """The other voters, those that have most of the log first: whom a leaving leader would like to follow it."""
+        """Return the other voters, longest log first: the preferred successors of a resigning leader."""
         return tuple(sorted(self.replicas, key=lambda voter: (-self.replicas[voter].log_end_offset, voter)))

@@ -1,7 +1,7 @@
-"""What the machine asks of its driver after an event, in the order in which the fields stand.
+"""What the state machine asks of its driver after an event. The order of the fields is the order of execution.
 
-The driver carries a `Ready` out from top to bottom, completely, before it hands in the next event. Only the fsync that
-`flush` asks for may go on in the background; it is reported with `RaftNode.flushed`.
+The driver executes a `Ready` from top to bottom, completely, before it delivers the next event. Only the fsync that
+`flush` requests may continue in the background; its end is reported with `RaftNode.flushed`.
 
     quorum_state -> snapshot_chunk -> installed_snapshot -> truncate_to -> append -> flush (starts) -> answers, requests
     |  fsync                          |  written, in this order                      |  leave        -> high_watermark
@@ -18,12 +18,12 @@ from sskafka.raft.log_view import Batch, SnapshotId
 from sskafka.raft.messages import PeerRequest, Response
 
 ReplyTo: TypeAlias = Hashable
-"""The driver's own handle for a request that waits for its answer."""
+"""The driver's handle for a request that waits for its response."""
 
 
 @value
 class LeaderChange:
-    """The first record of an epoch, a control record. What older epochs left behind is committed through it alone."""
+    """The first record of an epoch, a control record. Committing it commits the records of earlier epochs too."""
 
     leader_id: int
     voters: tuple[int, ...]
@@ -32,7 +32,7 @@ class LeaderChange:
 
 @value
 class LeaderAppend:
-    """Records this leader adds: the driver encodes them with this base offset and epoch."""
+    """Records of this leader; the driver encodes them with this base offset and epoch."""
 
     base_offset: int
     epoch: int
@@ -46,7 +46,7 @@ class LeaderAppend:
 
 @value
 class FollowerAppend:
-    """Batches of the leader, written as they are."""
+    """Batches of the leader, to be written unchanged."""
 
     batches: tuple[Batch, ...]
 
@@ -57,7 +57,7 @@ class FollowerAppend:
 
 @value
 class FlushPoint:
-    """How much of the log an fsync has to cover. `generation` counts truncations: after one, old fsyncs say nothing."""
+    """The end of an fsync. `generation` counts truncations: after one, earlier fsyncs no longer count."""
 
     end_offset: int
     generation: int
@@ -85,7 +85,7 @@ class SnapshotRead:
 
 @value
 class Answer:
-    """The response to the request known as `reply_to`; with `read`, the driver puts those bytes into it first."""
+    """The response to the request `reply_to`. If `read` is set, the driver first adds the bytes read to it."""
 
     reply_to: ReplyTo
     response: Response
@@ -94,7 +94,7 @@ class Answer:
 
 @value
 class Send:
-    """A request to another node. Whatever comes of it returns as `Answered` or `Unanswered`, once, or never."""
+    """A request to another node. Its outcome is reported as `ResponseReceived` or `RequestFailed`, once or never."""
 
     to: int
     request: PeerRequest
@@ -110,35 +110,35 @@ class Leadership:
 class Ready:
     quorum_state: ElectionState | None = None
     """Replace the stored state atomically and fsync it, file and directory, before anything below happens:
-    a vote or an epoch that somebody was told must survive a crash."""
+    a vote or an epoch that another node has seen must survive a crash."""
 
     snapshot_chunk: SnapshotChunk | None = None
-    """Write into the unfinished snapshot file of that id, at that position; position 0 starts the file anew."""
+    """Write to the unfinished snapshot file of that id, at that position; position 0 starts a new file."""
 
     installed_snapshot: SnapshotId | None = None
-    """The unfinished file is complete, the chunk above included: fsync it, give it its name, fsync the directory, and
-    only then drop the whole log and let it start at the snapshot's end. The state machine is loaded from it."""
+    """The unfinished file is complete, including the chunk above: fsync it, rename it, fsync the directory, and only
+    then delete the whole log and restart it at the end of the snapshot. Load the state machine from the snapshot."""
 
     truncate_to: int | None = None
-    """Cut the log to end here. Never below the high watermark."""
+    """Truncate the log to this end offset, which is never below the high watermark."""
 
     append: LeaderAppend | FollowerAppend | None = None
-    """Write behind the cut. A crash may lose what no flush has covered, from the end backwards only."""
+    """Append to the truncated log. A crash may lose records that no flush has covered, but only from the end."""
 
     flush: FlushPoint | None = None
-    """Start an fsync of all of the log up to here and report it with `flushed` once it is done. The last of several may
-    be reported for all. An observer is counted by nobody and may report at once."""
+    """Start an fsync of the log up to this offset and report it with `flushed` when it is done. The last of several
+    fsyncs may be reported for all. An observer does not count in the majority and may report at once."""
 
     answers: list[Answer] = field(default_factory=list)
-    """Responses, to be sent once `quorum_state` is on the disk; reads happen after `append`."""
+    """Responses, to be sent after `quorum_state` is on disk; their reads happen after `append`."""
 
     requests: list[Send] = field(default_factory=list)
-    """Requests, to be sent once `quorum_state` is on the disk. A fetch comes only after the flush it vouches for."""
+    """Requests, to be sent after `quorum_state` is on disk. A fetch is requested only after the flush of its offset."""
 
     high_watermark: int | None = None
-    """Everything below it is committed: apply it, and let go who waits for it. Given when it grew; it never falls in a
-    node's life and is never above what `append` has just made the log's end."""
+    """Everything below is committed: apply it, and complete the proposals that wait for it. Set if it has advanced. It
+    never decreases during the life of a node, and never exceeds the log end offset after `append`."""
 
     leadership: Leadership | None = None
-    """Given when the leader or the epoch changed; leader -1 is nobody. Where it names this node, the node may propose;
-    its own state is current once the `LeaderChange` record is below the high watermark."""
+    """Set if leader or epoch have changed; -1 means no leader. If it names this node, the node may propose; its state
+    machine is current once the `LeaderChange` record is below the high watermark."""

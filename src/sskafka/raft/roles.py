@@ -1,37 +1,37 @@
-"""What a node can be, and every way in which it may become something else.
+"""The roles of a node, and all transitions between them.
 
-    Unattached   knows an epoch, follows nobody; after giving its vote in that epoch it is called Voted
+    Unattached   knows an epoch, has no leader; after voting in this epoch it is also called Voted
     Follower     fetches from the leader of its epoch
-    Prospective  lost its leader and asks, without leaving its epoch, who would vote for it (pre-vote)
-    Candidate    stands for election in a new epoch, having voted for itself
+    Prospective  lost its leader and requests pre-votes, without leaving its epoch
+    Candidate    started an election in a new epoch and voted for itself
     Leader       has the votes of a majority in its epoch
-    Resigned     was the leader of its epoch and tells the others that it no longer is
+    Resigned     was the leader of its epoch and tells the others that it has resigned
 
     from         to           epoch   when
     ------------------------------------------------------------------------------------------------------------------
-    Unattached   Unattached   >=      a newer epoch is heard of; a vote is given
-    Unattached   Follower     >=      a leader is heard of
-    Unattached   Prospective  =       the election timeout passes
-    Follower     Follower     >       the leader of a newer epoch is heard of
-    Follower     Unattached   >=      a newer epoch is heard of; the leader says that it is none; an observer lost it
-    Follower     Prospective  =       the fetch timeout passes, soon after the leader is reported down
-    Prospective  Candidate    +1      a majority would vote for it
-    Prospective  Follower     >=      a leader is heard of; no majority, and the known leader is tried again
-    Prospective  Unattached   >=      a newer epoch is heard of; a vote is given; no majority, and no leader is known
+    Unattached   Unattached   >=      a later epoch is reported; a vote is granted
+    Unattached   Follower     >=      a leader is reported
+    Unattached   Prospective  =       the election timeout expires
+    Follower     Follower     >       the leader of a later epoch is reported
+    Follower     Unattached   >=      a later epoch is reported; the leader has resigned; an observer lost its leader
+    Follower     Prospective  =       the fetch timeout expires, early if the leader is reported down
+    Prospective  Candidate    +1      a majority granted the pre-vote
+    Prospective  Follower     >=      a leader is reported; no majority, and the known leader is tried again
+    Prospective  Unattached   >=      a later epoch is reported; a vote is granted; no majority, and no known leader
     Candidate    Leader       =       a majority voted for it
-    Candidate    Prospective  =       the election timeout passes; too many refuse or are down, and the backoff is over
-    Candidate    Follower     >=      a leader is heard of
-    Candidate    Unattached   >       a newer epoch is heard of
-    Leader       Resigned     =       shutdown; no majority has fetched for too long; the driver asks for it
-    Leader       Follower     >       the leader of a newer epoch is heard of
-    Leader       Unattached   >       a newer epoch is heard of
-    Resigned     Prospective  =       the election timeout passes
-    Resigned     Follower     >       the leader of a newer epoch is heard of
-    Resigned     Unattached   >       a newer epoch is heard of
+    Candidate    Prospective  =       the election timeout expires; too many reject or are down, and the backoff is over
+    Candidate    Follower     >=      a leader is reported
+    Candidate    Unattached   >       a later epoch is reported
+    Leader       Resigned     =       shutdown; no majority has fetched for too long; the driver requests it
+    Leader       Follower     >       the leader of a later epoch is reported
+    Leader       Unattached   >       a later epoch is reported
+    Resigned     Prospective  =       the election timeout expires
+    Resigned     Follower     >       the leader of a later epoch is reported
+    Resigned     Unattached   >       a later epoch is reported
 
-Observers are only ever Unattached or Follower. After a restart a node is Follower where it knew another leader, else
-Unattached: who led or stood for an epoch never does so again in it, because its log may have lost its end.
-The lines above are `TRANSITIONS`; `NodeState.transition` lets nothing else pass.
+Observers are always Unattached or Follower. After a restart a node is Follower if it knew another node as leader, else
+Unattached. A node that led an epoch, or was a candidate in it, is neither again in the same epoch after a restart,
+because its log may have lost its end. `TRANSITIONS` is the table above; `NodeState.transition` rejects all others.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ from sskafka.raft.ready import ReplyTo
 @structure
 class Unattached:
     election_deadline_ms: int | None
-    """None: never campaigns, being an observer or about to shut down."""
+    """None: the node never campaigns, because it is an observer or shuts down."""
 
 
 @structure
@@ -63,13 +63,13 @@ class Follower:
     leader_id: int
     fetch_deadline_ms: int
     has_fetched: bool = False
-    """Whether this leader has answered and was not reported down since: then pre-votes against it are refused."""
+    """Whether this leader has answered and was not reported down since. If so, pre-votes against it are rejected."""
     download: SnapshotDownload | None = None
 
 
 @structure
 class Tally:
-    """Answers of the other voters, and the node's own yes."""
+    """Votes of the other voters, and the node's own."""
 
     granted: set[int]
     rejected: set[int] = field(default_factory=set)
@@ -89,7 +89,7 @@ class Candidate:
     election_deadline_ms: int
     tally: Tally
     backoff_deadline_ms: int | None = None
-    """Set when a majority refused: not worth waiting for the rest, but everybody should not try again at once."""
+    """Set when a majority rejected: waiting for the others is pointless, but all nodes must not retry at once."""
 
 
 @value
@@ -104,7 +104,7 @@ class Leader:
     epoch_start_offset: int
     progress: Progress
     parked: dict[ReplyTo, ParkedFetch] = field(default_factory=dict)
-    """Fetches that wait for news: a record, a higher high watermark, or their deadline."""
+    """Fetches that wait for a record, a higher high watermark, or their deadline."""
 
 
 @structure
@@ -142,6 +142,6 @@ TRANSITIONS: dict[tuple[type[Role], type[Role]], Callable[[int, int], bool]] = {
     (Resigned, Follower): gt,
     (Resigned, Unattached): gt,
 }
-"""From a role to a role: how the new epoch has to compare with the old one."""
+"""The allowed transitions: how the new epoch must compare with the old one."""
 
 OBSERVER_ROLES: tuple[type[Role], ...] = (Unattached, Follower)

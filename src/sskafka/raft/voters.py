@@ -1,4 +1,4 @@
-"""The nodes whose word counts: a set as a value, so that a changed quorum is another value, never an edit in place."""
+"""The voters of the quorum, as an immutable set: a changed quorum is a new value."""
 
 from collections.abc import Iterable
 

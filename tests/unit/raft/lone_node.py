@@ -6,7 +6,7 @@ from sskafka.model.errors import ErrorCode
 from sskafka.raft.election_state import ElectionState
 from sskafka.raft.log_view import Batch, OffsetAndEpoch
 from sskafka.raft.messages import BeginQuorumEpochRequest, FetchRequest, Request, Response, VoteResponse
-from sskafka.raft.node import Answered, Asked, RaftNode, Unanswered
+from sskafka.raft.node import RaftNode, RequestFailed, RequestReceived, ResponseReceived
 from sskafka.raft.ready import FollowerAppend, Ready
 from sskafka.raft.timing import Timing
 from sskafka.raft.voters import VoterSet
@@ -54,17 +54,17 @@ class LoneNode:
 
     def ask(self, request: Request) -> Response | None:
         """The answer, None while it is kept back."""
-        ready = self.carry_out(self.node.receive(Asked(request, "asker"), self.now_ms))
+        ready = self.carry_out(self.node.receive(RequestReceived(request, "asker"), self.now_ms))
         return next((answer.response for answer in ready.answers if answer.reply_to == "asker"), None)
 
     def answer(self, response: Response, source: int = 2) -> Ready:
         """To the request that was sent to `source` last."""
         request = next(send.request for send in self.ready.requests if send.to == source)
-        return self.carry_out(self.node.receive(Answered(source, request, response), self.now_ms))
+        return self.carry_out(self.node.receive(ResponseReceived(source, request, response), self.now_ms))
 
     def fail(self, source: int) -> Ready:
         request = next(send.request for send in self.ready.requests if send.to == source)
-        return self.carry_out(self.node.receive(Unanswered(source, request), self.now_ms))
+        return self.carry_out(self.node.receive(RequestFailed(source, request), self.now_ms))
 
     def at(self, now_ms: int) -> Ready:
         self.now_ms = now_ms

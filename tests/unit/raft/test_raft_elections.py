@@ -4,20 +4,20 @@ from memory_log import MemoryLog, batch
 
 from sskafka.model.errors import ErrorCode
 from sskafka.raft.election_state import ElectionState
-from sskafka.raft.elections import DOOR_EPOCH_MAX
+from sskafka.raft.elections import LAB_EPOCH_MAX
 from sskafka.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
-    DoorLeaderRequest,
-    DoorLeaderResponse,
-    DoorVoteRequest,
-    DoorVoteResponse,
     EndQuorumEpochRequest,
     FetchResponse,
+    LabLeaderRequest,
+    LabLeaderResponse,
+    LabVoteRequest,
+    LabVoteResponse,
     VoteRequest,
     VoteResponse,
 )
-from sskafka.raft.node import Answered, PeerDown
+from sskafka.raft.node import PeerDown, ResponseReceived
 from sskafka.raft.roles import Follower, Prospective
 from sskafka.raft.timing import Timing
 
@@ -199,37 +199,37 @@ def test_a_named_successor_of_a_shut_down_node_stays_quiet() -> None:
     assert lone.node.wake_at_ms(0) is None
 
 
-def test_a_leader_steps_down_for_a_vote_at_the_door() -> None:
+def test_a_leader_steps_down_for_a_lab_vote() -> None:
     lone = leader()
     lone.ask(fetch(lone, 1, 1))
     parked = lone.ask(fetch(lone, 1, 1, high_watermark=1))
     assert parked is None
-    assert lone.ask(DoorVoteRequest(3, 5, log_is_up_to_date=True)) == FetchResponse(
+    assert lone.ask(LabVoteRequest(3, 5, log_is_up_to_date=True)) == FetchResponse(
         ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, 5
     ), "the parked fetch is answered first"
     assert lone.stored.voted_id == 3
 
 
-def test_the_door_cannot_use_up_the_epochs() -> None:
+def test_lab_requests_cannot_exhaust_the_epochs() -> None:
     lone = LoneNode()
-    far = DOOR_EPOCH_MAX + 1
-    assert lone.ask(DoorVoteRequest(2, far, log_is_up_to_date=True)) == DoorVoteResponse(granted=False)
-    assert lone.ask(DoorLeaderRequest(2, far)) == DoorLeaderResponse(accepted=False)
+    far = LAB_EPOCH_MAX + 1
+    assert lone.ask(LabVoteRequest(2, far, log_is_up_to_date=True)) == LabVoteResponse(granted=False)
+    assert lone.ask(LabLeaderRequest(2, far)) == LabLeaderResponse(accepted=False)
     assert lone.node.epoch == 0
 
 
-def test_a_refusal_at_the_door_names_the_last_leader_that_was_accepted() -> None:
+def test_a_rejected_lab_vote_names_the_last_accepted_leader() -> None:
     lone = follower(leader_id=2, epoch=3)
     lone.ask(vote(3, 5))
-    expected = DoorVoteResponse(granted=False, leader_id=2, leader_epoch=3)
-    assert lone.ask(DoorVoteRequest(2, 5, log_is_up_to_date=True)) == expected
-    assert LoneNode(stored=lone.stored).ask(DoorVoteRequest(2, 5, log_is_up_to_date=True)) == expected
+    expected = LabVoteResponse(granted=False, leader_id=2, leader_epoch=3)
+    assert lone.ask(LabVoteRequest(2, 5, log_is_up_to_date=True)) == expected
+    assert LoneNode(stored=lone.stored).ask(LabVoteRequest(2, 5, log_is_up_to_date=True)) == expected
 
 
-def test_observers_take_no_word_from_the_door() -> None:
+def test_observers_reject_lab_requests() -> None:
     observer = LoneNode(node_id=9)
-    assert not observer.ask(DoorVoteRequest(2, 5, log_is_up_to_date=True)).granted
-    assert not observer.ask(DoorLeaderRequest(2, 5)).accepted
+    assert not observer.ask(LabVoteRequest(2, 5, log_is_up_to_date=True)).granted
+    assert not observer.ask(LabLeaderRequest(2, 5)).accepted
 
 
 # --- a peer is reported down
@@ -253,8 +253,8 @@ def test_a_follower_whose_leader_is_down_campaigns_at_once() -> None:
 
 def test_the_time_until_then_is_random_and_short() -> None:
     timing = Timing(election_timeout_ms=1000)
-    assert timing.succession_delay(lambda below: 0) == 0
-    assert timing.succession_delay(lambda below: below - 1) == 100
+    assert timing.failover_delay(lambda below: 0) == 0
+    assert timing.failover_delay(lambda below: below - 1) == 100
 
 
 def test_that_another_follower_is_down_is_no_reason_to_campaign() -> None:
@@ -284,7 +284,7 @@ def test_an_answer_of_the_leader_revokes_the_report() -> None:
     assert request is not None
     down(lone, 2)
     response = FetchResponse(ErrorCode.NONE, 2, lone.node.epoch, high_watermark=0)
-    lone.carry_out(lone.node.receive(Answered(2, request, response), lone.now_ms))
+    lone.carry_out(lone.node.receive(ResponseReceived(2, request, response), lone.now_ms))
     lone.at(1000)
     assert isinstance(lone.node.role, Follower)
     assert lone.ask(vote(3, 1, pre_vote=True)) == refused(1, leader_id=2)
@@ -296,7 +296,7 @@ def test_a_candidate_does_not_wait_for_voters_that_are_down() -> None:
     request = lone.sent_to(2)
     assert request is not None
     down(lone, 3)
-    lone.carry_out(lone.node.receive(Answered(2, request, refused(epoch)), lone.now_ms))
+    lone.carry_out(lone.node.receive(ResponseReceived(2, request, refused(epoch)), lone.now_ms))
     lone.at(1001)
     assert isinstance(lone.node.role, Prospective), "it is lost: the next attempt follows after the backoff of 1 ms"
 

@@ -20,7 +20,7 @@ def test_the_drawn_table_is_the_table_that_is_enforced() -> None:
 
 def test_a_way_that_is_not_in_the_table_is_refused() -> None:
     state = leader().node.state
-    with pytest.raises(AssertionError, match="no way from Leader in epoch 1 to Prospective"):
+    with pytest.raises(AssertionError, match="no transition from Leader in epoch 1 to Prospective"):
         state.become_prospective(0)
 
 

@@ -11,8 +11,8 @@ crash 1 | restart 1                 what is not flushed is lost
 log 1 1,1,2                         while it is down: its log has records of these epochs
 down 2 1                            2 is told that 1 is down, whether it is or not
 resign 1 | shutdown 1
-door-vote 1 3 7 [behind]            vote for 3 in epoch 7, asked through the lab's door
-door-leader 1 3 7                   3 leads epoch 7, says somebody at that door
+lab-vote 1 3 7 [behind]             vote for 3 in epoch 7, requested through the lab API
+lab-leader 1 3 7                    3 leads epoch 7, reported through the lab API
 status                              role, election and log of every node
 """
 
@@ -25,14 +25,14 @@ from trace_text import describe_outcome, describe_request, describe_response, de
 from sskafka.raft.election_state import ElectionState
 from sskafka.raft.log_view import Batch, SnapshotId
 from sskafka.raft.messages import (
-    DoorLeaderRequest,
-    DoorVoteRequest,
     FetchRequest,
     FetchResponse,
     FetchSnapshotResponse,
+    LabLeaderRequest,
+    LabVoteRequest,
     Request,
 )
-from sskafka.raft.node import Answered, Asked, PeerDown, RaftNode
+from sskafka.raft.node import PeerDown, RaftNode, RequestReceived, ResponseReceived
 from sskafka.raft.ready import Answer, FlushPoint, FollowerAppend, LogRead, Ready, SnapshotRead
 from sskafka.raft.timing import Timing
 from sskafka.raft.voters import VoterSet
@@ -44,7 +44,7 @@ SNAPSHOT = b"what all committed records come to"
 class Message:
     source: int
     target: int
-    event: Asked | Answered
+    event: RequestReceived | ResponseReceived
     is_chatter: bool = False
 
 
@@ -158,14 +158,14 @@ class Script:
     def do_shutdown(self, node_id: str) -> None:
         self._carry_out(int(node_id), lambda: self._node(int(node_id)).shutdown(self.now_ms))
 
-    def do_door_vote(self, node_id: str, candidate_id: str, epoch: str, behind: str = "") -> None:
-        self._ask_at_door(int(node_id), DoorVoteRequest(int(candidate_id), int(epoch), not behind))
+    def do_lab_vote(self, node_id: str, candidate_id: str, epoch: str, behind: str = "") -> None:
+        self._ask_from_lab(int(node_id), LabVoteRequest(int(candidate_id), int(epoch), not behind))
 
-    def do_door_leader(self, node_id: str, leader_id: str, epoch: str) -> None:
-        self._ask_at_door(int(node_id), DoorLeaderRequest(int(leader_id), int(epoch)))
+    def do_lab_leader(self, node_id: str, leader_id: str, epoch: str) -> None:
+        self._ask_from_lab(int(node_id), LabLeaderRequest(int(leader_id), int(epoch)))
 
-    def _ask_at_door(self, node_id: int, request: Request) -> None:
-        event = Asked(request, Caller(0, request))
+    def _ask_from_lab(self, node_id: int, request: Request) -> None:
+        event = RequestReceived(request, Caller(0, request))
         self._carry_out(node_id, lambda: self._node(node_id).receive(event, self.now_ms))
 
     def do_status(self) -> None:
@@ -228,7 +228,7 @@ class Script:
         for answer in ready.answers:
             self._answer(node_id, answer)
         for send in ready.requests:
-            self._send(Message(node_id, send.to, Asked(send.request, Caller(node_id, send.request))))
+            self._send(Message(node_id, send.to, RequestReceived(send.request, Caller(node_id, send.request))))
         for line in describe_outcome(ready):
             self.say(node_id, line)
         if not self.hosts[node_id].holds_flushes:
@@ -269,15 +269,15 @@ class Script:
         if caller.node_id == 0:
             self.say(node_id, f"answers {describe_request(caller.request)}: {describe_response(response)}")
         else:
-            self._send(Message(node_id, caller.node_id, Answered(node_id, caller.request, response)))
+            self._send(Message(node_id, caller.node_id, ResponseReceived(node_id, caller.request, response)))
 
     def _send(self, message: Message) -> None:
         self.messages.append(message)
         match message.event:
-            case Asked(request):
+            case RequestReceived(request):
                 is_chatter = isinstance(request, FetchRequest)
                 line = f"asks {message.target}: {describe_request(request)}"
-            case Answered(_, _, response):
+            case ResponseReceived(_, _, response):
                 is_chatter = isinstance(response, FetchResponse) and _is_empty(response)
                 line = f"answers {message.target}: {describe_response(response)}"
         if not (is_chatter and self.is_brief):

@@ -6,15 +6,15 @@ from sskafka.model.errors import ErrorCode
 from sskafka.raft.log_view import Batch, OffsetAndEpoch
 from sskafka.raft.messages import (
     BeginQuorumEpochRequest,
-    DoorLeaderRequest,
-    DoorLeaderResponse,
-    DoorVoteRequest,
-    DoorVoteResponse,
     EndQuorumEpochRequest,
     FetchRequest,
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
+    LabLeaderRequest,
+    LabLeaderResponse,
+    LabVoteRequest,
+    LabVoteResponse,
     Request,
     Response,
     VoteRequest,
@@ -42,17 +42,17 @@ def describe_request(request: Request) -> str:
             )
         case FetchSnapshotRequest():
             return f"snapshot {place(request.snapshot_id)} in epoch {request.leader_epoch} at {request.position}"
-        case DoorVoteRequest(candidate_id, epoch, log_is_up_to_date):
+        case LabVoteRequest(candidate_id, epoch, log_is_up_to_date):
             return f"vote for {candidate_id} in epoch {epoch}{'' if log_is_up_to_date else ', log behind'}"
-        case DoorLeaderRequest(leader_id, leader_epoch):
+        case LabLeaderRequest(leader_id, leader_epoch):
             return f"leader {leader_id} in epoch {leader_epoch}"
 
 
 def describe_response(response: Response) -> str:
     match response:
-        case DoorVoteResponse(granted, leader_id, epoch):
+        case LabVoteResponse(granted, leader_id, epoch):
             return "granted" if granted else f"refused, leader {leader_id} in epoch {epoch}"
-        case DoorLeaderResponse(accepted, leader_id, epoch):
+        case LabLeaderResponse(accepted, leader_id, epoch):
             return "accepted" if accepted else f"refused, leader {leader_id} in epoch {epoch}"
     knows = f"(leader {response.leader_id} in epoch {response.leader_epoch})"
     if response.error is not ErrorCode.NONE:

@@ -18,7 +18,7 @@ from typing import Any
 
 from sskafka.model.counters import Sample
 from sskafka.quorum.node_control import NodeControl
-from sskafka.raft.messages import DoorLeaderRequest, DoorLeaderResponse, DoorVoteRequest, DoorVoteResponse
+from sskafka.raft.messages import LabLeaderRequest, LabLeaderResponse, LabVoteRequest, LabVoteResponse
 from sskafka.raft.voters import NO_NODE
 from sskafka.servers.local.server import Answer
 
@@ -50,14 +50,14 @@ class NodeAnswers:
         return await self._control.leader_other_than(details["known"])
 
     async def vote(self, details: Mapping[str, Any]) -> dict[str, Any]:
-        request = DoorVoteRequest(details["candidate"], details["epoch"], details["up_to_date"])
-        response = await self._control.ask_at_door(request)
-        assert isinstance(response, DoorVoteResponse)
+        request = LabVoteRequest(details["candidate"], details["epoch"], details["up_to_date"])
+        response = await self._control.lab_request(request)
+        assert isinstance(response, LabVoteResponse)
         return {"granted": response.granted, **_leader(response)}
 
     async def begin_epoch(self, details: Mapping[str, Any]) -> dict[str, Any]:
-        response = await self._control.ask_at_door(DoorLeaderRequest(details["leader"], details["epoch"]))
-        assert isinstance(response, DoorLeaderResponse)
+        response = await self._control.lab_request(LabLeaderRequest(details["leader"], details["epoch"]))
+        assert isinstance(response, LabLeaderResponse)
         return {"accepted": response.accepted, **_leader(response)}
 
     async def alive(self, details: Mapping[str, Any]) -> bool:
@@ -81,5 +81,5 @@ class NodeAnswers:
             await asyncio.sleep(0)
 
 
-def _leader(response: DoorVoteResponse | DoorLeaderResponse) -> dict[str, Any]:
+def _leader(response: LabVoteResponse | LabLeaderResponse) -> dict[str, Any]:
     return {"leader_id": response.leader_id, "leader_epoch": response.leader_epoch}
