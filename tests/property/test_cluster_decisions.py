@@ -190,10 +190,10 @@ class Model:
             log_dirs=[machine.directory],
             previous_broker_epoch=machine.clean_epoch,
         )
-        may_live = self.sessions.may_live(number, self.now_ms)
-        decision = register_broker(self.image, request, CLUSTER_ID, SETTINGS, old_life_may_live=may_live)
+        may_be_alive = self.sessions.may_be_alive(number, self.now_ms)
+        decision = register_broker(self.image, request, CLUSTER_ID, SETTINGS, previous_may_be_alive=may_be_alive)
         if decision.response.error_code:
-            assert may_live
+            assert may_be_alive
             return
         machine.incarnation += 1
         machine.is_up, machine.is_stopping = True, False

@@ -91,9 +91,9 @@ class VotesTwice(Elections):
     def _may_vote_for(self, candidate_id: int) -> bool:
         return True
 
-    def _give_vote(self, candidate_id: int, epoch: int, now_ms: int) -> None:
+    def _cast_vote(self, candidate_id: int, epoch: int, now_ms: int) -> None:
         if epoch > self.state.epoch:
-            super()._give_vote(candidate_id, epoch, now_ms)
+            super()._cast_vote(candidate_id, epoch, now_ms)
 
 
 class AcceptsStaleAnswers(RaftNode):
@@ -196,8 +196,8 @@ class FetchesBeforeFlush(RaftNode):
 class TakesLeadersHighWatermark(Following):
     """Without regard to its own log's end."""
 
-    def _take_batches(self, response: object) -> None:
-        super()._take_batches(response)
+    def _append_batches(self, response: object) -> None:
+        super()._append_batches(response)
         self.state.advance_high_watermark(response.high_watermark)
 
 

@@ -1,8 +1,8 @@
-"""A partition leader asks for another ISR: followers caught up, or fell behind.
+"""AlterPartition: a partition leader changes the ISR, because followers caught up or fell behind.
 
-The request is a compare-and-set. It names the leader epoch and the partition epoch that the leader knows; unless both
-are those of the image, the leader acts on old knowledge and is refused. A follower may be in the ISR only in its
-present life: not fenced, not on its way out, and with the broker epoch under which it fetched (KIP-903).
+The request is a compare-and-set. It names the leader epoch and partition epoch that the leader knows. If the image has
+other epochs, the leader's state is stale and the request is rejected. A follower may join the ISR only if its broker is
+neither fenced nor in controlled shutdown and still has the broker epoch with which it fetched (KIP-903).
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def alter_partition(
 
 
 class _Draft:
-    """The changes of one request, which names each partition once."""
+    """The changes of one request; each partition may occur only once."""
 
     def __init__(self, image: ClusterImage, broker_id: int, settings: Settings) -> None:
         self.records: list[MetadataRecord] = []
@@ -70,7 +70,7 @@ class _Draft:
         if record is not None:
             self.records.append(record)
             state = state.changed_by(record)
-        if state.leader != self._broker_id:  # a reassignment ended and took the sender's leadership with it
+        if state.leader != self._broker_id:  # the change completed a reassignment that removed the sender as leader
             return _refused(wanted, ErrorCode.NEW_LEADER_ELECTED)
         return _accepted(wanted, state)
 
@@ -83,7 +83,7 @@ class _Draft:
 
     def _problem(self, topic: TopicImage, state: PartitionImage, wanted: RequestPartitionData) -> ErrorCode | None:
         if wanted.leader_epoch > state.leader_epoch or wanted.partition_epoch > state.partition_epoch:
-            return ErrorCode.NOT_CONTROLLER  # the leader knows more than this controller, which must be deposed
+            return ErrorCode.NOT_CONTROLLER  # the leader has later metadata, so this controller is no longer active
         if wanted.leader_epoch < state.leader_epoch:
             return ErrorCode.FENCED_LEADER_EPOCH
         if state.leader != self._broker_id or (topic.topic_id, wanted.partition_index) in self._seen:
@@ -110,7 +110,7 @@ class _Draft:
 
 
 def _new_isr(wanted: RequestPartitionData) -> Sequence[BrokerState]:
-    """Requests below version 3 name no epochs."""
+    """Return the requested ISR; requests below version 3 have no broker epochs."""
     return wanted.new_isr_with_epochs or [BrokerState(broker_id) for broker_id in wanted.new_isr]
 
 

@@ -1,4 +1,4 @@
-"""From replicas to partition records: automatic placement or what the client assigned, who is in sync, who leads."""
+"""Assignments of replicas, automatic or manual, and the partition records with the initial ISR and leader."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def automatic_assignments(
 
 
 def check_assignment(image: ClusterImage, replicas: Sequence[int], replication_factor: int | None) -> tuple[int, ...]:
-    """What a client assigned to a new partition; raises KafkaError where it cannot be."""
+    """Return the manual assignment of a new partition; raise KafkaError if it is invalid."""
     check_replicas(image, replicas)
     if replication_factor is not None and len(replicas) != replication_factor:
         raise _invalid(
@@ -34,7 +34,7 @@ def check_assignment(image: ClusterImage, replicas: Sequence[int], replication_f
 
 
 def check_replicas(image: ClusterImage, replicas: Sequence[int]) -> None:
-    """Raises KafkaError unless these are registered brokers, each named once."""
+    """Raise KafkaError unless these are distinct, registered brokers."""
     if not replicas:
         raise _invalid("The manual partition assignment includes an empty replica list.")
     for broker_id in sorted(replicas):
@@ -46,9 +46,9 @@ def check_replicas(image: ClusterImage, replicas: Sequence[int]) -> None:
 
 
 def partition_record(image: ClusterImage, topic_id: Uuid, partition: int, replicas: Sequence[int]) -> PartitionRecord:
-    """A new partition: in sync are the brokers that are active now, and the first of them leads."""
+    """Return the record of a new partition: its ISR are the active brokers, the first of which becomes leader."""
     isr = [replica for replica in replicas if image.is_active(replica)]
-    assert isr, "assignments have an active broker"
+    assert isr, "an assignment must have an active broker"
     return PartitionRecord(
         partition_id=partition,
         topic_id=topic_id,
@@ -62,7 +62,7 @@ def partition_record(image: ClusterImage, topic_id: Uuid, partition: int, replic
 
 
 def only_directory(image: ClusterImage, broker_id: int) -> Uuid:
-    """A broker with one directory has no choice; others tell later which one they took."""
+    """Return the directory of a broker that has only one; other brokers report later which one they use."""
     directories = image.brokers[broker_id].directories
     return directories[0] if len(directories) == 1 else UNASSIGNED_DIRECTORY
 

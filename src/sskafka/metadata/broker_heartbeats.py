@@ -1,16 +1,16 @@
-"""What the controller makes of a broker's heartbeat.
+"""BrokerHeartbeat: the state transitions of a broker.
 
-    state               the heartbeat says                              becomes
-    fenced              nothing, and it has replayed its registration   unfenced
-                        want_shut_down                                  stopped
-    unfenced            want_fence                                      fenced
-                        want_shut_down, and it leads partitions         in controlled shutdown
-                        want_shut_down, and it leads nothing            stopped
-                        both                                            stopped
-    controlled shutdown anything, once it leads nothing and every       stopped
-                        active broker has replayed that
+    state                 heartbeat                                       next state
+    fenced                no flags, and it has replayed its registration  unfenced
+                          want_shut_down                                  stopped
+    unfenced              want_fence                                      fenced
+                          want_shut_down, and it leads partitions         in controlled shutdown
+                          want_shut_down, and it leads none               stopped
+                          both                                            stopped
+    controlled shutdown   any, once it leads no partitions and all        stopped
+                          active brokers have replayed that change
 
-A stopped broker is fenced and told that it may go; its leaderships have found others while it could still answer.
+A stopped broker is fenced and told to shut down; its partitions got new leaders while it could still answer.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from sskafka.metadata.decision import Decision
 from sskafka.metadata.features import CORDONED_DIRECTORIES
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import BrokerRegistrationChangeRecord, MetadataRecord
-from sskafka.metadata.replica_directories import changes_as_directories_fail
+from sskafka.metadata.replica_directories import changes_when_directories_fail
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
 from sskafka.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -43,7 +43,7 @@ class BrokerState(Enum):
 def broker_heartbeat(
     image: ClusterImage, request: BrokerHeartbeatRequest, sessions: BrokerSessions, settings: Settings, now_ms: int
 ) -> Decision[BrokerHeartbeatResponse]:
-    """`sessions` are told of the contact at once: they are not part of what is decided."""
+    """Decide the next state of the broker. `sessions` records the contact at once; it is not part of the decision."""
     broker = image.brokers.get(request.broker_id)
     if broker is None or broker.epoch != request.broker_epoch:
         return Decision((), BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
@@ -51,7 +51,7 @@ def broker_heartbeat(
     state = _next_state(image, broker, request, session, sessions)
     records = [*_records_for(image, broker, state, settings)]
     if state is BrokerState.UNFENCED and not records:
-        records += changes_as_directories_fail(image, broker, request.offline_log_dirs, settings)
+        records += changes_when_directories_fail(image, broker, request.offline_log_dirs, settings)
     records += _cordon_changes(image, broker, request)
     if state is BrokerState.STOPPED:
         sessions.end(broker.id)
@@ -68,7 +68,7 @@ def broker_heartbeat(
 def _cordon_changes(
     image: ClusterImage, broker: BrokerRegistration, request: BrokerHeartbeatRequest
 ) -> Sequence[MetadataRecord]:
-    """Note which of its directories the broker wants no new replicas in; None says nothing of that."""
+    """Return the change of the directories in which the broker wants no new replicas; None means no change."""
     cordoned = request.cordoned_log_dirs
     if cordoned is None or set(cordoned) == set(broker.cordoned) or image.metadata_version < CORDONED_DIRECTORIES:
         return ()
@@ -102,14 +102,14 @@ def _leads_any(image: ClusterImage, broker_id: int) -> bool:
 def _after_fenced(broker: BrokerRegistration, request: BrokerHeartbeatRequest) -> BrokerState:
     if request.want_shut_down:
         return BrokerState.STOPPED
-    is_staying = not request.want_fence and not broker.in_controlled_shutdown  # who has begun to go does not come back
+    is_staying = not request.want_fence and not broker.in_controlled_shutdown  # a controlled shutdown is irreversible
     if is_staying and _is_caught_up(broker, request):
         return BrokerState.UNFENCED
     return BrokerState.FENCED
 
 
 def _is_caught_up(broker: BrokerRegistration, request: BrokerHeartbeatRequest) -> bool:
-    """Its epoch is the offset of its registration: with that it has replayed what the cluster knew when it came."""
+    """Return whether the broker has replayed its own registration, whose offset is its broker epoch."""
     return request.current_metadata_offset >= broker.epoch
 
 

@@ -1,6 +1,7 @@
-"""A broker's life in the cluster:  registered (fenced) -> unfenced -> in controlled shutdown -> fenced -> unregistered.
+"""Life cycle of a broker: registered (fenced) -> unfenced -> in controlled shutdown -> fenced -> unregistered.
 
-Its epoch is the offset of its registration: a request with an older epoch comes from an earlier life and is refused.
+The broker epoch is the offset of the registration. A request with an older epoch comes from an earlier process and is
+rejected.
 """
 
 from collections.abc import Iterable
@@ -9,10 +10,10 @@ from sskafka.metadata.broker_registration import BrokerRegistration
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.elections import (
-    changes_as_broker_comes,
-    changes_as_broker_restarts,
-    changes_as_brokers_go,
-    changes_as_only_broker_returns,
+    changes_when_broker_restarts,
+    changes_when_broker_returns,
+    changes_when_brokers_stop,
+    changes_when_only_broker_restarts,
 )
 from sskafka.metadata.features import ACCEPTED_FEATURES, KRAFT_VERSION
 from sskafka.metadata.image import ClusterImage
@@ -42,15 +43,16 @@ def register_broker(
     cluster_id: str,
     settings: Settings,
     *,
-    old_life_may_live: bool,
+    previous_may_be_alive: bool,
 ) -> Decision[BrokerRegistrationResponse]:
-    """`old_life_may_live`: an earlier process with this id was heard of so recently that it may still be running.
+    """Register a broker.
 
-    The new life is fenced, so the old one's place in ISRs is given up. It stopped cleanly if the new one brings the
-    old one's epoch, which is written down at the end of a clean stop.
+    `previous_may_be_alive`: an earlier process with this id was heard from so recently that it may still be running.
+    The new process starts fenced, so it is removed from ISRs. The earlier process stopped cleanly if the request
+    contains its broker epoch, because a broker writes its epoch to disk only at the end of a clean shutdown.
     """
     known = image.brokers.get(request.broker_id)
-    problem = _registration_problem(image, request, known, cluster_id, old_life_may_live)
+    problem = _registration_problem(image, request, known, cluster_id, previous_may_be_alive)
     if problem is not None:
         return Decision((), BrokerRegistrationResponse(error_code=problem))
     if known is not None and known.incarnation_id == request.incarnation_id:
@@ -58,23 +60,23 @@ def register_broker(
     record = _registration_record(request, image.next_offset)
     broker = BrokerRegistration.from_record(record)
     stopped_cleanly = known is not None and known.epoch == request.previous_broker_epoch
-    rules = ElectionRules(image, settings, going=(broker.id,))
-    changes = changes_as_broker_restarts(rules, broker, stopped_cleanly=stopped_cleanly)
+    rules = ElectionRules(image, settings, stopping=(broker.id,))
+    changes = changes_when_broker_restarts(rules, broker, stopped_cleanly=stopped_cleanly)
     return Decision([record, *changes], BrokerRegistrationResponse(broker_epoch=broker.epoch))
 
 
 def start_single_broker(
     image: ClusterImage, request: BrokerRegistrationRequest, cluster_id: str, settings: Settings
 ) -> Decision[BrokerRegistrationResponse]:
-    """Registers and unfences in one step the broker that shares its process with the only controller."""
+    """Register and unfence, in one step, the broker that runs in the same process as the only controller."""
     known = image.brokers.get(request.broker_id)
-    problem = _registration_problem(image, request, known, cluster_id, old_life_may_live=False)
+    problem = _registration_problem(image, request, known, cluster_id, previous_may_be_alive=False)
     if problem is not None:
         return Decision((), BrokerRegistrationResponse(error_code=problem))
     record = _registration_record(request, image.next_offset)
     broker = BrokerRegistration.from_record(record)
-    rules = ElectionRules(image, settings, coming=broker)
-    changes = changes_as_only_broker_returns(rules, broker, has_lived=known is not None)
+    rules = ElectionRules(image, settings, starting=broker)
+    changes = changes_when_only_broker_restarts(rules, broker, was_registered=known is not None)
     unfence = BrokerRegistrationChangeRecord(broker.id, broker.epoch, fenced=UNFENCE)
     return Decision([record, unfence, *changes], BrokerRegistrationResponse(broker_epoch=broker.epoch))
 
@@ -84,30 +86,30 @@ def unfence_broker(image: ClusterImage, broker_id: int, settings: Settings) -> D
     records: list[MetadataRecord] = []
     if broker.fenced:
         records.append(BrokerRegistrationChangeRecord(broker_id, broker.epoch, fenced=UNFENCE))
-        records += changes_as_broker_comes(ElectionRules(image, settings, coming=broker), broker_id)
+        records += changes_when_broker_returns(ElectionRules(image, settings, starting=broker), broker_id)
     return Decision(records, None)
 
 
 def fence_brokers(image: ClusterImage, broker_ids: Iterable[int], settings: Settings) -> Decision[None]:
-    """The brokers stopped, or were not heard of for too long. Together, so that none of them is elected meanwhile."""
+    """Fence brokers that stopped or were silent for too long; all at once, so that none of them is elected leader."""
     known = [image.brokers[broker_id] for broker_id in broker_ids if broker_id in image.brokers]
-    going = [broker for broker in known if not broker.fenced]
-    if not going:
+    stopping = [broker for broker in known if not broker.fenced]
+    if not stopping:
         return Decision([], None)
-    ids = {broker.id for broker in going}
-    records: list[MetadataRecord] = [*changes_as_brokers_go(ElectionRules(image, settings, going=ids), ids)]
-    records += [BrokerRegistrationChangeRecord(broker.id, broker.epoch, fenced=FENCE) for broker in going]
+    ids = {broker.id for broker in stopping}
+    records: list[MetadataRecord] = [*changes_when_brokers_stop(ElectionRules(image, settings, stopping=ids), ids)]
+    records += [BrokerRegistrationChangeRecord(broker.id, broker.epoch, fenced=FENCE) for broker in stopping]
     return Decision(records, None)
 
 
 def begin_controlled_shutdown(image: ClusterImage, broker_id: int, settings: Settings) -> Decision[None]:
-    """Its partitions are led by others from now on, while it still answers those who have not heard of it."""
+    """Move the leaderships of the broker to other brokers; it keeps answering clients that do not know of this yet."""
     broker = image.brokers[broker_id]
     if broker.in_controlled_shutdown:
         return Decision((), None)
     change = BrokerRegistrationChangeRecord(broker_id, broker.epoch, in_controlled_shutdown=1)
-    rules = ElectionRules(image, settings, going=(broker_id,))
-    return Decision([change, *changes_as_brokers_go(rules, (broker_id,))], None)
+    rules = ElectionRules(image, settings, stopping=(broker_id,))
+    return Decision([change, *changes_when_brokers_stop(rules, (broker_id,))], None)
 
 
 def unregister_broker(
@@ -118,14 +120,14 @@ def unregister_broker(
         message = f"Broker ID {request.broker_id} is not currently registered"
         response = UnregisterBrokerResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED, error_message=message)
         return Decision((), response)
-    rules = ElectionRules(image, settings, going=(broker.id,))
-    records: list[MetadataRecord] = [*changes_as_brokers_go(rules, (broker.id,))]
+    rules = ElectionRules(image, settings, stopping=(broker.id,))
+    records: list[MetadataRecord] = [*changes_when_brokers_stop(rules, (broker.id,))]
     records.append(UnregisterBrokerRecord(broker.id, broker.epoch))
     return Decision(records, UnregisterBrokerResponse(error_message=None))
 
 
 def supported_features() -> list[Feature]:
-    """What a broker of this software says of itself when it registers."""
+    """Return the features that a broker of this software reports when it registers."""
     return [Feature(name, levels.minimum, levels.maximum) for name, levels in ACCEPTED_FEATURES.items()]
 
 
@@ -134,13 +136,13 @@ def _registration_problem(
     request: BrokerRegistrationRequest,
     known: BrokerRegistration | None,
     cluster_id: str,
-    old_life_may_live: bool,
+    previous_may_be_alive: bool,
 ) -> ErrorCode | None:
     if request.cluster_id != cluster_id:
         return ErrorCode.INCONSISTENT_CLUSTER_ID
     is_another = known is not None and known.incarnation_id != request.incarnation_id
     is_expected = known is not None and known.in_controlled_shutdown
-    if is_another and old_life_may_live and not is_expected:
+    if is_another and previous_may_be_alive and not is_expected:
         return ErrorCode.DUPLICATE_BROKER_REGISTRATION
     if not _can_take_part(image, request.features):
         return ErrorCode.UNSUPPORTED_VERSION
@@ -150,7 +152,7 @@ def _registration_problem(
 
 
 def _can_take_part(image: ClusterImage, features: Iterable[Feature]) -> bool:
-    """Whether the broker supports every level that the cluster has finalized."""
+    """Return whether the broker supports every feature level that the cluster has finalized."""
     supported = {item.name: item for item in features}
     for name, level in image.features.items():
         if name == KRAFT_VERSION:
@@ -163,7 +165,7 @@ def _can_take_part(image: ClusterImage, features: Iterable[Feature]) -> bool:
 
 
 def _has_copied_directory(image: ClusterImage, request: BrokerRegistrationRequest) -> bool:
-    """Directories have ids of their own; one that two brokers have is a copy of the other."""
+    """Return whether another broker has one of the directory ids, which means that the directory was copied."""
     others = {
         directory
         for broker in image.brokers.values()

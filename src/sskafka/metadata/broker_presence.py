@@ -1,31 +1,32 @@
-"""What this node has found at the addresses of brokers, and when that proves that a broker's process has ended.
+"""Probes of broker addresses, and when they prove that the process of a broker has ended.
 
-Every voter of the metadata quorum keeps a connection to each registered broker. While the broker lives, nothing
-happens on it. When it breaks, the voter connects again at once and notes what it found:
+Every voter of the metadata quorum keeps an idle connection to each registered broker. When the connection breaks, the
+voter connects again at once and records the result:
 
-    ANSWERED   the incarnation that is registered             it lives
-    REPLACED   another incarnation of the same broker         the registered one has ended: its address is taken
-    REFUSED    no process listens at the address              the registered one has ended, if this is its address
-    UNSURE     anything else: no answer in time, a stranger   nothing is known; the session timeout decides
+    ANSWERED   the registered incarnation answers                  the broker is alive
+    REPLACED   another incarnation of the same broker answers      the registered one has ended: its address is reused
+    REFUSED    no process listens at the address                   the registered one has ended, if this is its address
+    UNSURE     anything else: timeout, or some other process       unknown; the session timeout decides
 
-A process that was killed lets its host refuse connections within a millisecond. A paused process, a host that lost its
-power and a cut network refuse nothing: they are UNSURE.
+When a process is killed, its host refuses connections within a millisecond. A paused process, a host without power and
+a broken network refuse nothing: they are UNSURE.
 
-A refusal proves something only where the broker is known to be reachable: an advertised address may mean another host,
-or none, to this node (`localhost` in a container). How soon a broker that ended counts as gone depends on that:
+A refusal proves something only if the address is known to reach the broker: an advertised address may resolve to
+another host, or to none, on this node (`localhost` in a container). How soon an ended broker counts as gone therefore
+depends on this:
 
-    the incarnation answered at this address before            gone at once
-    it did not, but the node's address as a voter refuses      gone TAKEOVER_PATIENCE_MS after this one took over,
-    too, where the other voters must be able to reach it       unless it has heard of the broker: brokers that live
-                                                               report to a new controller at once
-    a heartbeat came after the broker was found gone           gone after two heartbeat intervals of silence
+    the incarnation has answered at this address before        gone at once
+    it has not, but its address as a voter, which other        gone TAKEOVER_GRACE_MS after this controller became
+    voters must be able to reach, refuses too                  active, unless it has heard from the broker: live
+                                                               brokers contact a new controller at once
+    a heartbeat arrived after the broker was found gone        gone after two heartbeat intervals of silence
 
-An incarnation that has ended never comes back, so what was found holds until a heartbeat contradicts it, also when
-another node becomes the active controller meanwhile. What was found is about one registration, known by its epoch: a
-broker that has registered again since then is not concerned. If all this should be wrong, fencing a broker that lives
-is safe: its leader epochs are superseded, and its next heartbeat unfences it.
+An incarnation that has ended never returns, so a result stays valid until a heartbeat contradicts it, also if another
+node becomes the active controller. A result belongs to one registration, identified by its broker epoch, and does not
+affect a broker that has registered again. If a result is wrong, fencing a live broker is still safe: its leader epochs
+are superseded, and its next heartbeat unfences it.
 
-Times are those of a monotonic clock, in ms.
+Times are milliseconds of a monotonic clock.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from enum import Enum
 from sskafka.metadata.image import ClusterImage
 
 HEARTBEAT_INTERVAL_DEFAULT_MS = 2000
-TAKEOVER_PATIENCE_MS = 1000
+TAKEOVER_GRACE_MS = 1000
 DOUBTED_INTERVALS = 2
 
 
@@ -47,15 +48,15 @@ class Sighting(Enum):
 
 @dataclass(slots=True)
 class _Presence:
-    """Of one registration."""
+    """Probe results for one registration."""
 
     epoch: int
     was_reached: bool = False
     gone_since_ms: int | None = None
     heard_ms: int | None = None
-    """When this controller heard of the broker last, since it is the active one."""
+    """Last contact with the broker since this controller became active."""
     is_doubted: bool = False
-    """A heartbeat came after the broker was found gone."""
+    """A heartbeat arrived after the broker was found gone."""
 
 
 class BrokerPresence:
@@ -65,21 +66,21 @@ class BrokerPresence:
         self._by_id: dict[int, _Presence] = {}
 
     def take_over(self, now_ms: int) -> None:
-        """This node has become the active controller: brokers that live report to it from now on."""
+        """Handle that this node became the active controller: live brokers contact it from now on."""
         self._active_since_ms = now_ms
         for presence in self._by_id.values():
             presence.heard_ms = None
 
     def retain(self, image: ClusterImage) -> None:
-        """Forget brokers that are not registered any more."""
+        """Drop brokers that are no longer registered."""
         self._by_id = {broker_id: known for broker_id, known in self._by_id.items() if broker_id in image.brokers}
 
     def found(
         self, broker_id: int, epoch: int, sighting: Sighting, began_ms: int, *, at_voter_address: bool = False
     ) -> None:
-        """Note what a connection attempt that began at `began_ms` has found.
+        """Record the result of a connection attempt that began at `began_ms`.
 
-        `at_voter_address`: the refusal came from the address at which the voters know this node.
+        `at_voter_address`: the connection was refused at the address under which the voters know the node.
         """
         presence = self._of(broker_id, epoch)
         if presence is None:
@@ -95,7 +96,7 @@ class BrokerPresence:
                 pass
 
     def heard(self, broker_id: int, epoch: int, now_ms: int) -> None:
-        """The broker registered or sent a heartbeat to this controller: it has not ended."""
+        """Record that the broker registered with this controller or sent it a heartbeat, so it is alive."""
         presence = self._of(broker_id, epoch)
         if presence is None:
             return
@@ -109,7 +110,7 @@ class BrokerPresence:
         return presence is not None and presence.epoch == epoch and presence.was_reached
 
     def is_gone(self, broker_id: int, epoch: int, now_ms: int) -> bool:
-        """Whether the process that registered with `epoch` has ended for certain."""
+        """Return whether the process that registered with `epoch` has certainly ended."""
         presence = self._by_id.get(broker_id)
         if presence is None or presence.epoch != epoch or presence.gone_since_ms is None:
             return False
@@ -118,7 +119,7 @@ class BrokerPresence:
             return now_ms - silent_since_ms >= self._doubt_ms
         if presence.was_reached:
             return True
-        return presence.heard_ms is None and now_ms - self._active_since_ms >= TAKEOVER_PATIENCE_MS
+        return presence.heard_ms is None and now_ms - self._active_since_ms >= TAKEOVER_GRACE_MS
 
     def _found_gone(self, presence: _Presence, began_ms: int) -> None:
         is_older_than_heartbeat = presence.heard_ms is not None and began_ms <= presence.heard_ms
@@ -126,7 +127,7 @@ class BrokerPresence:
             presence.gone_since_ms = began_ms
 
     def _of(self, broker_id: int, epoch: int) -> _Presence | None:
-        """None when the broker has registered again since `epoch`."""
+        """Return the results for this registration, or None if the broker has registered again since."""
         presence = self._by_id.get(broker_id)
         if presence is None or presence.epoch < epoch:
             presence = self._by_id[broker_id] = _Presence(epoch)

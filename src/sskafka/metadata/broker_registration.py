@@ -1,4 +1,4 @@
-"""A broker as the cluster's metadata knows it. A fenced one is registered, but neither leads nor is told to clients."""
+"""A registered broker. A fenced broker is registered, but leads no partitions and is not listed in client metadata."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,8 +13,8 @@ from sskafka.metadata.records import (
 )
 from sskafka.model.ids import ZERO_UUID, Uuid
 
-_NOT_YET_PLACED: tuple[Uuid, ...] = (ZERO_UUID, bytes(15) + b"\x02")
-"""Unassigned, and from a log that knew no directories."""
+_UNASSIGNED_DIRECTORIES: tuple[Uuid, ...] = (ZERO_UUID, bytes(15) + b"\x02")
+"""The directory ids UNASSIGNED, and MIGRATING of logs from before directory ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +29,16 @@ class BrokerRegistration:
     fenced: bool
     in_controlled_shutdown: bool
     cordoned: tuple[Uuid, ...] = ()
-    """Directories that get no new replicas."""
+    """Directories that receive no new replicas."""
 
     @property
     def takes_new_replicas(self) -> bool:
-        """Whether it has a directory that is not cordoned; brokers of old versions name no directories."""
+        """Whether the broker has a directory that is not cordoned. Brokers of old versions report no directories."""
         return not self.directories or not set(self.directories) <= set(self.cordoned)
 
     @property
     def is_active(self) -> bool:
-        """Whether it may be in sync, lead, and be told to clients."""
+        """Whether the broker may be in the ISR, lead partitions, and be listed in client metadata."""
         return not self.fenced and not self.in_controlled_shutdown
 
     @classmethod
@@ -69,8 +69,8 @@ class BrokerRegistration:
         )
 
     def has_directory(self, directory: Uuid) -> bool:
-        """Whether a replica that is in `directory` can be served; brokers of old versions name no directories."""
-        return directory in _NOT_YET_PLACED or not self.directories or directory in self.directories
+        """Return whether the broker can serve a replica in `directory`. Old brokers report no directories."""
+        return directory in _UNASSIGNED_DIRECTORIES or not self.directories or directory in self.directories
 
     def endpoint(self, listener_name: str) -> BrokerEndpoint | None:
         return next((endpoint for endpoint in self.endpoints if endpoint.name == listener_name), None)

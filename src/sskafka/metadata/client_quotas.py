@@ -1,7 +1,7 @@
 """Client quotas: AlterClientQuotas writes them to the metadata log, DescribeClientQuotas reads them from the image.
 
-This software keeps quotas and does not enforce them yet. An entity is a user, a client id, a user and a client id
-together, or an address; a name that is null stands for all entities of that type that have no quota of their own.
+Quotas are stored, but not enforced yet. An entity is a user, a client id, a combination of both, or an IP address. The
+name null stands for all entities of that type that have no quota of their own.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from sskafka.wire.messages import describe_client_quotas as describing
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 EXACT, DEFAULT, ANY_SPECIFIED = 0, 1, 2
 LONG_MAX = 2**63 - 1
-_FRACTION_MAX = 1e-6  # what a whole number may be off by after its way through a double
+_FRACTION_MAX = 1e-6  # rounding error that a whole number may have as a double
 
 
 class QuotaKey(NamedTuple):
@@ -89,7 +89,7 @@ def _named(entity: QuotaEntity) -> list[EntityData]:
 
 
 def _keys_of(entity: QuotaEntity) -> Mapping[str, QuotaKey]:
-    """The quotas that the entity may have."""
+    """Return the quota keys that the entity may have."""
     if not entity:
         raise _invalid("Invalid empty client quota entity")
     for kind, name in entity:
@@ -109,7 +109,7 @@ def _keys_of(entity: QuotaEntity) -> Mapping[str, QuotaKey]:
 
 
 def _is_address(text: str) -> bool:
-    """Whether `text` is an address or has the form of a host name; names are not resolved here."""
+    """Return whether `text` is an IP address or has the form of a host name; host names are not resolved."""
     try:
         ip_address(text)
     except ValueError:
@@ -121,7 +121,7 @@ def _check_value(keys: Mapping[str, QuotaKey], op: altering.OpData) -> None:
     key = keys.get(op.key)
     if key is None:
         raise _invalid(f"Invalid configuration key {op.key}")
-    if not op.value > 0:  # NaN is refused as well
+    if not op.value > 0:  # also rejects NaN
         raise _invalid(f"Quota {op.key} must be greater than 0")
     if key.is_whole:
         if op.value > LONG_MAX:
@@ -182,7 +182,7 @@ def _check_component(component: describing.ComponentData) -> None:
 
 
 def _matches(entity: dict[str, str | None], components: list[describing.ComponentData], strict: bool) -> bool:
-    """With `strict` the entity has no other types than those of the filter."""
+    """Return whether the entity matches; with `strict` it must not have types that the filter does not name."""
     if strict and len(entity) != len(components):
         return False
     for component in components:

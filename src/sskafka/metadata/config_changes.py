@@ -1,7 +1,8 @@
-"""Changing settings at run time: of topics, groups, one node, all brokers, client metrics.
+"""Change dynamic configs: of topics, groups, single nodes, all brokers, and client metrics subscriptions.
 
-AlterConfigs states all settings of a resource; what it does not name is removed. IncrementalAlterConfigs changes single
-ones. Either way the settings that result are checked as a whole, and records are written for what is new in them.
+AlterConfigs replaces all configs of a resource, and configs that it does not name are removed. IncrementalAlterConfigs
+changes single configs. In both cases the resulting configs are validated as a whole, and records are written for
+the differences.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,7 @@ from sskafka.metadata.decision import Decision
 from sskafka.metadata.delta import ConfigResource, MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.election_rules import ElectionRules
-from sskafka.metadata.elections import changes_as_settings_move
+from sskafka.metadata.elections import changes_when_settings_change
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import ConfigRecord, MetadataRecord
 from sskafka.model.client_metrics import validate_client_metrics
@@ -84,13 +85,13 @@ def incremental_alter_configs(
 
 
 def _consequences(image: ClusterImage, records: list[MetadataRecord], settings: Settings) -> list[MetadataRecord]:
-    """Some settings decide who may lead; partitions follow them in the same breath."""
+    """Return the partition changes that follow from configs that affect who may lead; written with the same request."""
     if not any(isinstance(record, ConfigRecord) and record.name in _OF_ELECTIONS for record in records):
         return []
     draft = image.fork()
     for record in records:
         draft.replay(record, MetadataDelta())
-    return list(changes_as_settings_move(ElectionRules(draft, settings)))
+    return list(changes_when_settings_change(ElectionRules(draft, settings)))
 
 
 def _outcome(error: KafkaError | None, resource: _Resource) -> tuple[int, str | None, int, str]:
@@ -166,13 +167,13 @@ def _check_topic_name(name: str) -> None:
 
 
 def _check_topic_exists(image: ClusterImage, name: str) -> None:
-    """After its settings were checked, as Apache Kafka does."""
+    """Check that the topic exists. As in Apache Kafka, this happens after its configs are validated."""
     if name not in image.topics_by_name:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
 def _check_node(image: ClusterImage, name: str, settings: Settings) -> None:
-    """The empty name means all brokers; a controller has settings as a broker has."""
+    """Check a node id. The empty name means all brokers; controllers have configs as brokers do."""
     if not name:
         return
     node_id = node_id_of(name)
@@ -182,7 +183,7 @@ def _check_node(image: ClusterImage, name: str, settings: Settings) -> None:
 
 
 def node_id_of(name: str) -> int:
-    """The node that a config resource is named after; KafkaError when the name is no number."""
+    """Return the node id in the name of a config resource; raise KafkaError if the name is not a number."""
     try:
         return int(name)
     except ValueError:
@@ -192,7 +193,7 @@ def node_id_of(name: str) -> int:
 def _keep_min_insync_replicas(
     image: ClusterImage, target: ConfigResource, wanted: Mapping[str, str], changed: set[str]
 ) -> None:
-    """Eligible leader replicas are chosen by one min.insync.replicas that holds for all brokers."""
+    """Reject changes that ELR forbids: eligible leader replicas depend on one min.insync.replicas for all brokers."""
     if target.type != records.RESOURCE_BROKER or "min.insync.replicas" not in changed:
         return
     if not image.uses_eligible_leader_replicas:
@@ -232,7 +233,7 @@ def _changed_list(
 
 
 def _list_setting(target: ConfigResource, config: incremental.AlterableConfig) -> Setting:
-    """The setting that is appended to or subtracted from; KafkaError when it is no list."""
+    """Return the config to append to or subtract from; raise KafkaError if its type is not LIST."""
     operation = Operation(config.config_operation).name
     if target.type == records.RESOURCE_TOPIC:
         try:
@@ -267,7 +268,7 @@ def _inherited(setting: Setting, target: ConfigResource, settings: Settings) -> 
 def _validated(
     image: ClusterImage, target: ConfigResource, wanted: Mapping[str, str], changed: set[str], settings: Settings
 ) -> Mapping[str, str]:
-    """Unknown settings that an earlier or newer broker left behind stay; those named now must be right."""
+    """Validate the configs named in the request; keep unknown ones that an older or newer broker may have written."""
     match target.type:
         case records.RESOURCE_TOPIC:
             _raising(ErrorCode.INVALID_CONFIG, lambda: validate_topic_configs(wanted))

@@ -1,4 +1,4 @@
-"""ControllerRegistration: what a controller says of itself when it starts, kept so that features fit all of them."""
+"""ControllerRegistration: store what a controller supports, so that finalized features fit all controllers."""
 
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.image import ClusterImage

@@ -1,7 +1,7 @@
-"""What a controller operation comes to: the records to write, and the answer to give once they are durable.
+"""The result of a controller operation: the records to write, and the response to send once they are committed.
 
-Decisions are pure. They see an image, a request, settings and, where needed, random bytes; nothing has happened until
-the records are appended and replayed, and a decision with an error in its response may simply have fewer records.
+Decisions are pure functions of an image, a request, settings and, if needed, random bytes. They take effect only when
+the records are appended and replayed. A decision whose response contains errors may have fewer or no records.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from sskafka.metadata.records import MetadataRecord
 Response_co = TypeVar("Response_co", covariant=True)
 
 RandomBytes: TypeAlias = Callable[[int], bytes]
-"""Given a count, that many random bytes: `os.urandom`, or a seeded source in tests."""
+"""Returns the given number of random bytes: `os.urandom`, or a seeded source in tests."""
 
 
 @dataclass(frozen=True, slots=True)

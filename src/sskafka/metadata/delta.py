@@ -1,6 +1,6 @@
-"""What a run of records changed, for those who act on changes: the replica manager, coordinators, journals.
+"""The changes of a sequence of metadata records, for their consumers: the replica manager, coordinators, the journal.
 
-The image that comes with a delta is the one after the change; what is gone from it is kept here.
+The image that accompanies a delta is the one after the changes; the delta keeps what was removed from it.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ConfigResource(NamedTuple):
-    """Whose settings: a topic's by name, a broker's by id, or with an empty name those of all brokers."""
+    """A resource with configs: a topic by name, a broker by id, or, with an empty name, all brokers."""
 
     type: int
     name: str
@@ -25,16 +25,16 @@ class MetadataDelta:
     topics_created: set[Uuid] = field(default_factory=set)
     topics_deleted: "dict[Uuid, TopicImage]" = field(default_factory=dict)
     partitions_changed: dict[Uuid, set[int]] = field(default_factory=dict)
-    """New and changed partitions by topic id; those of deleted topics are not here."""
+    """New and changed partitions by topic id, without those of deleted topics."""
     configs_changed: set[ConfigResource] = field(default_factory=set)
     brokers_changed: set[int] = field(default_factory=set)
     features_changed: set[str] = field(default_factory=set)
     skipped: list[str] = field(default_factory=list)
-    """Records of kinds that this software does not know."""
+    """Records of types that this software does not know."""
 
     @classmethod
     def of_everything(cls, image: "ClusterImage") -> "MetadataDelta":
-        """What somebody who knew nothing has to learn."""
+        """Return the delta from an empty image to `image`."""
         return cls(
             topics_created=set(image.topics_by_id),
             partitions_changed={topic.topic_id: set(topic.partitions) for topic in image.topics_by_id.values()},
@@ -49,7 +49,7 @@ class MetadataDelta:
     def topic_deleted(self, topic: "TopicImage") -> None:
         self.partitions_changed.pop(topic.topic_id, None)
         if topic.topic_id in self.topics_created:
-            self.topics_created.discard(topic.topic_id)  # came and went within one delta: nobody need know
+            self.topics_created.discard(topic.topic_id)  # created and deleted within one delta: no net change
         else:
             self.topics_deleted[topic.topic_id] = topic
 

@@ -1,4 +1,4 @@
-"""A broker's static settings under the dynamic ones of the cluster's metadata."""
+"""A broker's effective settings: its static settings, overridden by the dynamic configs in the metadata."""
 
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.settings import Settings

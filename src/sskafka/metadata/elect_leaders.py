@@ -1,4 +1,4 @@
-"""Elections that somebody asks for: of preferred leaders, or of any replica where nobody else is left."""
+"""ElectLeaders: elect preferred leaders, or any replica if no other can lead (unclean), at a client's request."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -29,9 +29,9 @@ class ElectionType(IntEnum):
 def elect_leaders(
     image: ClusterImage, request: ElectLeadersRequest, settings: Settings
 ) -> Decision[ElectLeadersResponse]:
-    """No list of topics means all of them; of those, partitions that need no election are left out of the answer.
+    """Elect leaders. If the list of topics is null, try all partitions and omit those that need no election.
 
-    An empty list asks for nothing: Apache Kafka does not look at the election type then."""
+    An empty list elects nothing; as in Apache Kafka, the election type is then not checked."""
     if request.topic_partitions == []:
         return Decision((), ElectLeadersResponse())
     if request.election_type not in set(ElectionType):
@@ -49,7 +49,7 @@ def elect_leaders(
 
 
 def _refuse_type(request: ElectLeadersRequest) -> ElectLeadersResponse:
-    message = f"there is no election type {request.election_type}"
+    message = f"unknown election type {request.election_type}"
     return ElectLeadersResponse(
         error_code=ErrorCode.INVALID_REQUEST,
         replica_election_results=[
@@ -87,13 +87,13 @@ def _unknown_text(topic: TopicImage | None, topic_name: str) -> str:
 
 
 def preferred_leader_change(rules: ElectionRules, topic: TopicImage, number: int) -> PartitionChangeRecord:
-    """Raises KafkaError where the preferred replica leads already, or cannot."""
+    """Return the change to the preferred leader; raise KafkaError if it already leads or cannot lead."""
     state = topic.partitions[number]
     if state.leader == state.preferred_leader:
         raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, error_text(ErrorCode.ELECTION_NOT_NEEDED))
     record = plan_change(rules, topic, number, state, election=Election.PREFERRED)
     if record is None or record.leader != state.preferred_leader:
-        message = f"the preferred replica {state.preferred_leader} is not available or not in sync"
+        message = f"the preferred replica {state.preferred_leader} is not available or not in the ISR"
         raise KafkaError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, message)
     return record
 

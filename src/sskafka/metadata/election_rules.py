@@ -1,7 +1,7 @@
-"""Who may lead, and what a topic asks of its in-sync replicas: the cluster as one decision sees it.
+"""Which brokers may lead, and what a topic requires of its ISR, from the point of view of one decision.
 
-A decision about a broker that comes or goes is made before the image shows it, so the rules are told: a broker that
-is `coming` may lead although the image has it fenced, one that is `going` may not although the image has it active.
+A decision about a broker that starts or stops is made before the image shows the change, so it is passed in: a
+`starting` broker may lead although it is fenced in the image, and a `stopping` broker may not although it is active.
 """
 
 from collections.abc import Collection
@@ -19,26 +19,26 @@ class ElectionRules:
         image: ClusterImage,
         settings: Settings,
         *,
-        coming: BrokerRegistration | None = None,
-        going: Collection[int] = (),
+        starting: BrokerRegistration | None = None,
+        stopping: Collection[int] = (),
     ) -> None:
         self.image = image
         self.keeps_eligible_leaders = image.uses_eligible_leader_replicas
         self._settings = effective_settings(settings, image)
-        self._coming = coming
-        self._going = going
+        self._starting = starting
+        self._stopping = stopping
         self._min_insync: dict[str, int] = {}
 
     def broker_up(self, broker_id: int) -> BrokerRegistration | None:
-        if broker_id in self._going:
+        if broker_id in self._stopping:
             return None
-        if self._coming is not None and broker_id == self._coming.id:
-            return self._coming
+        if self._starting is not None and broker_id == self._starting.id:
+            return self._starting
         broker = self.image.brokers.get(broker_id)
         return broker if broker is not None and broker.is_active else None
 
     def can_lead(self, state: PartitionImage, broker_id: int) -> bool:
-        """Whether the broker is up and has the directory in which its replica lies."""
+        """Return whether the broker is up and has the directory of its replica."""
         broker = self.broker_up(broker_id)
         return broker is not None and broker.has_directory(state.directory_of(broker_id))
 

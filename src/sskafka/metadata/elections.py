@@ -1,11 +1,12 @@
-"""Who leads and who is in sync when brokers go, come back, or start anew.
+"""Changes of leaders and ISRs when brokers stop, return, or restart.
 
-goes       (fenced, shutting down, unregistered) it leaves every ISR; where it led, another leads, or nobody
-restarts   (registers in a new life) it goes, and what it cannot be trusted with is forgotten: after a stop that was not
-           clean it is no eligible leader (KIP-966), with another disk not even a last resort
-comes      (unfenced) partitions that wait for it are led by it
+stops      (fenced, shutting down, unregistered) it is removed from every ISR; partitions that it led get another leader
+           or none
+restarts   (registers as a new process) as above; in addition its logs are trusted less: after an unclean shutdown it is
+           not an eligible leader (KIP-966), and with another disk it is not even a last resort
+returns    (unfenced) partitions that wait for it elect it as leader
 
-How ISR, eligible leaders and leader follow from each other is told in `partition_change`.
+`partition_change` derives ISR, eligible leaders and leader from each other.
 """
 
 from collections.abc import Collection, Iterator
@@ -13,62 +14,64 @@ from dataclasses import replace
 
 from sskafka.metadata.broker_registration import BrokerRegistration
 from sskafka.metadata.election_rules import ElectionRules
-from sskafka.metadata.partition_change import TRUST, Distrust, adopted_directories, plan_change, without
+from sskafka.metadata.partition_change import ALL_RELIABLE, UnreliableLogs, adopted_directories, plan_change, without
 from sskafka.metadata.records import NO_LEADER_CHANGE, PartitionChangeRecord
 
 
-def changes_as_brokers_go(rules: ElectionRules, broker_ids: Collection[int]) -> Iterator[PartitionChangeRecord]:
-    """`rules` know them as going."""
+def changes_when_brokers_stop(rules: ElectionRules, broker_ids: Collection[int]) -> Iterator[PartitionChangeRecord]:
+    """`rules` must have the brokers as stopping."""
     for topic, number, state in rules.image.partitions():
         if state.leader in broker_ids or not set(state.isr).isdisjoint(broker_ids):
             wanted = replace(state, isr=without(state.isr, broker_ids))
             yield from _maybe(plan_change(rules, topic, number, wanted))
 
 
-def changes_as_broker_comes(rules: ElectionRules, broker_id: int) -> Iterator[PartitionChangeRecord]:
-    """`rules` know it as coming."""
+def changes_when_broker_returns(rules: ElectionRules, broker_id: int) -> Iterator[PartitionChangeRecord]:
+    """`rules` must have the broker as starting."""
     for topic, number, state in rules.image.partitions():
         if not state.has_leader and broker_id in state.replicas:
             yield from _maybe(plan_change(rules, topic, number, state))
 
 
-def changes_as_broker_restarts(
+def changes_when_broker_restarts(
     rules: ElectionRules, broker: BrokerRegistration, *, stopped_cleanly: bool
 ) -> Iterator[PartitionChangeRecord]:
-    """`broker` is the new life, `rules` know it as going: it is fenced until it has caught up."""
+    """`broker` is the new registration. `rules` must have it as stopping: it is fenced until it has caught up."""
     for topic, number, state in rules.image.partitions():
         if broker.id not in state.replicas:
             continue
         directories = adopted_directories(state, broker)
         has_other_disk = directories != state.directories
         if not rules.keeps_eligible_leaders and state.isr == (broker.id,):
-            directories = state.directories  # it stays in the ISR, and a directory that is gone keeps it from leading
+            directories = state.directories  # It stays in the ISR; the missing directory keeps it from leading.
         wanted = replace(state, isr=without(state.isr, (broker.id,)), directories=directories)
-        distrust = _distrust(rules, broker, stopped_cleanly, has_other_disk)
-        yield from _maybe(plan_change(rules, topic, number, wanted, distrust=distrust))
+        unreliable = _unreliable(rules, broker, stopped_cleanly, has_other_disk)
+        yield from _maybe(plan_change(rules, topic, number, wanted, unreliable=unreliable))
 
 
-def changes_as_only_broker_returns(
-    rules: ElectionRules, broker: BrokerRegistration, *, has_lived: bool
+def changes_when_only_broker_restarts(
+    rules: ElectionRules, broker: BrokerRegistration, *, was_registered: bool
 ) -> Iterator[PartitionChangeRecord]:
-    """What the only broker led when it died it leads again; nobody else could. `rules` know it as coming.
+    """Return the changes that let the only broker lead its partitions again. `rules` must have it as starting.
 
-    Leader epochs must move, since a crash may have cost it records that consumers have seen. Of a broker that was never
-    registered there is nothing to lose: what somebody has prepared for it keeps its epochs.
+    Leader epochs are bumped, because a crash may have lost records that consumers have seen. A broker that was never
+    registered has nothing to lose: partitions prepared for it keep their epochs.
     """
     for topic, number, state in rules.image.partitions():
         if broker.id in state.replicas:
             wanted = replace(state, directories=adopted_directories(state, broker))
             record = plan_change(rules, topic, number, wanted) or PartitionChangeRecord(number, topic.topic_id)
-            if has_lived and state.leader == broker.id and record.leader == NO_LEADER_CHANGE:
+            if was_registered and state.leader == broker.id and record.leader == NO_LEADER_CHANGE:
                 record.leader = broker.id
             if record != PartitionChangeRecord(number, topic.topic_id):
                 yield record
 
 
-def changes_as_settings_move(rules: ElectionRules) -> Iterator[PartitionChangeRecord]:
-    """Where fewer replicas must be in sync by now, the ISR may commit without those who were eligible to lead; where
-    unclean elections are allowed by now, somebody may lead. `rules` know the new settings.
+def changes_when_settings_change(rules: ElectionRules) -> Iterator[PartitionChangeRecord]:
+    """Return the changes after new settings, which `rules` must have.
+
+    If fewer replicas must be in sync, the ISR may commit without the eligible leaders. If unclean elections are now
+    allowed, a partition without a leader may get one.
     """
     for topic, number, state in rules.image.partitions():
         enough = min(rules.min_insync(topic.name), len(state.replicas))
@@ -78,14 +81,14 @@ def changes_as_settings_move(rules: ElectionRules) -> Iterator[PartitionChangeRe
             yield PartitionChangeRecord(number, topic.topic_id, eligible_leader_replicas=[])
 
 
-def _distrust(
+def _unreliable(
     rules: ElectionRules, broker: BrokerRegistration, stopped_cleanly: bool, has_other_disk: bool
-) -> Distrust:
+) -> UnreliableLogs:
     if has_other_disk:
-        return Distrust(empty=(broker.id,))
+        return UnreliableLogs(empty=(broker.id,))
     if rules.keeps_eligible_leaders and not stopped_cleanly:
-        return Distrust(unclean=(broker.id,))
-    return TRUST
+        return UnreliableLogs(unclean=(broker.id,))
+    return ALL_RELIABLE
 
 
 def _maybe(record: PartitionChangeRecord | None) -> Iterator[PartitionChangeRecord]:

@@ -1,7 +1,8 @@
-"""Raising and lowering the feature levels that the cluster has agreed on.
+"""UpdateFeatures: upgrade and downgrade the finalized feature levels of the cluster.
 
-All updates of a request count or none does. A level must be supported by this software and by every registered broker
-and controller. Lowering must be asked for; the format of the metadata log is only lowered to one that keeps everything.
+The updates of a request are applied together or not at all. A level must be supported by this software and by every
+registered broker and controller. A downgrade must be requested explicitly; the metadata version is downgraded only to
+one that loses no metadata.
 """
 
 from collections.abc import Iterator
@@ -67,18 +68,18 @@ def _check(image: ClusterImage, update: FeatureUpdateKey, levels: dict[str, int]
     current = image.features.get(name, 0)
     upgrade_type = UpgradeType.SAFE_DOWNGRADE if update.allow_downgrade else update.upgrade_type
     if upgrade_type not in set(UpgradeType):
-        raise _invalid(f"{upgrade_type} is no type of upgrade")
+        raise _invalid(f"unknown upgrade type {upgrade_type}")
     if name == KRAFT_VERSION:
-        raise _invalid(f"{name} is not changed by this request")
+        raise _invalid(f"{name} cannot be changed by this request")
     if level < 0:
-        raise _invalid(f"{level} is no level of {name}")
+        raise _invalid(f"{level} is not a level of {name}")
     _check_support(image, name, level)
     if level < current:
         _check_downgrade(name, current, level, upgrade_type)
     if level > current and upgrade_type != UpgradeType.UPGRADE and not update.allow_downgrade:
-        raise _invalid(f"level {level} of {name} is above {current}, which is no downgrade")
+        raise _invalid(f"level {level} of {name} is above {current}, which is not a downgrade")
     if levels.get(ELR_VERSION, 0) > 0 and levels.get(METADATA_VERSION, 0) < ELIGIBLE_LEADER_REPLICAS:
-        raise _invalid(f"{ELR_VERSION} needs {METADATA_VERSION} {ELIGIBLE_LEADER_REPLICAS}")
+        raise _invalid(f"{ELR_VERSION} requires {METADATA_VERSION} {ELIGIBLE_LEADER_REPLICAS}")
 
 
 def _check_support(image: ClusterImage, name: str, level: int) -> None:
@@ -106,9 +107,9 @@ def _supporters(image: ClusterImage) -> Iterator[tuple[str, dict[str, FeatureRan
 
 def _check_downgrade(name: str, current: int, level: int, upgrade_type: int) -> None:
     if upgrade_type == UpgradeType.UPGRADE:
-        raise _invalid(f"level {level} of {name} is below {current}; a downgrade must be asked for")
+        raise _invalid(f"level {level} of {name} is below {current}; a downgrade must be requested explicitly")
     if name == METADATA_VERSION and any(level < needed <= current for needed in METADATA_FORMAT_LEVELS):
-        raise _invalid(f"going from {current} to {level} of {name} could lose metadata")
+        raise _invalid(f"downgrading {name} from {current} to {level} could lose metadata")
 
 
 def _records_for(image: ClusterImage, update: FeatureUpdateKey, settings: Settings) -> Iterator[MetadataRecord]:
@@ -117,13 +118,13 @@ def _records_for(image: ClusterImage, update: FeatureUpdateKey, settings: Settin
         return
     yield FeatureLevelRecord(name, level)
     if name == ELR_VERSION and level == 0:
-        yield from _back_to_isr_alone(image)
+        yield from _restore_isrs(image)
     elif name == ELR_VERSION and not image.uses_eligible_leader_replicas:
-        yield from one_min_insync_for_all(image, settings)
+        yield from shared_min_insync_records(image, settings)
 
 
-def one_min_insync_for_all(image: ClusterImage, settings: Settings) -> Iterator[ConfigRecord]:
-    """Eligible leaders follow from min.insync.replicas; it is written down so that every controller sees the same."""
+def shared_min_insync_records(image: ClusterImage, settings: Settings) -> Iterator[ConfigRecord]:
+    """Write min.insync.replicas as a cluster-wide config, so that all controllers compute the same eligible leaders."""
     if MIN_INSYNC not in image.broker_default_configs():
         yield ConfigRecord(RESOURCE_BROKER, "", MIN_INSYNC, str(settings[MIN_INSYNC]))
     for broker_id in image.brokers:
@@ -131,8 +132,8 @@ def one_min_insync_for_all(image: ClusterImage, settings: Settings) -> Iterator[
             yield ConfigRecord(RESOURCE_BROKER, str(broker_id), MIN_INSYNC, None)
 
 
-def _back_to_isr_alone(image: ClusterImage) -> Iterator[MetadataRecord]:
-    """Without eligible leaders no ISR may be empty: a partition waits for those in it."""
+def _restore_isrs(image: ClusterImage) -> Iterator[MetadataRecord]:
+    """Restore ISRs: without eligible leader replicas no ISR may be empty, since a partition waits for its members."""
     for topic, number, state in image.partitions():
         if not state.isr:
             waited_for = state.eligible_leader_replicas or state.last_known_eligible_leader_replicas

@@ -1,7 +1,7 @@
-"""Features: what the cluster has agreed to use (finalized) and what this software can do (supported).
+"""Features: the levels that the cluster has finalized, and the levels that this software supports.
 
-metadata.version numbers the formats of the metadata log. The levels below are Kafka's; each names the first release
-whose brokers read what it brings.
+metadata.version is the version of the metadata log's format. The levels below are Kafka's, each with the first release
+that supports it.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ METADATA_FORMAT_LEVELS = (
     ELIGIBLE_LEADER_REPLICAS,
     CORDONED_DIRECTORIES,
 )
-"""Levels that brought records or fields which older ones do not have."""
+"""Levels that introduced new records or fields."""
 
 METADATA_VERSION_NAMES = MappingProxyType(
     {
@@ -82,14 +82,14 @@ SUPPORTED_FEATURES: Mapping[str, FeatureRange] = MappingProxyType(
         STREAMS_VERSION: FeatureRange(0, 0),
     }
 )
-"""What this software does. It has no share groups and no streams groups."""
+"""Supported levels. There are no share groups and no streams groups."""
 
 ACCEPTED_FEATURES: Mapping[str, FeatureRange] = MappingProxyType(
     {**SUPPORTED_FEATURES, SHARE_VERSION: FeatureRange(0, 1), STREAMS_VERSION: FeatureRange(0, 1)}
 )
-"""Levels that a cluster may have finalized for this software to take part in it.
+"""Finalized levels with which this software can join a cluster.
 
-Clusters that Kafka formatted have share and streams groups switched on: brokers of ours serve everything else there.
+Clusters formatted by Apache Kafka have share and streams groups enabled; SSKafka brokers serve everything else there.
 """
 
 NEW_CLUSTER_LEVELS: Mapping[str, int] = MappingProxyType(
@@ -100,7 +100,7 @@ NEW_CLUSTER_LEVELS: Mapping[str, int] = MappingProxyType(
         TRANSACTION_VERSION: 2,
     }
 )
-"""What a new cluster finalizes, in the order in which it is written; kraft.version lives in control records instead."""
+"""Finalized levels of a new cluster, in the order of their records; kraft.version is in control records instead."""
 
 _FIRST_USED_IN = {
     METADATA_VERSION: 0,
@@ -111,7 +111,7 @@ _FIRST_USED_IN = {
 
 
 def parse_metadata_version(text: str) -> int:
-    """The level of a release name such as 4.0-IV3 or 4.0, as `--release-version` takes it."""
+    """Return the level of a release such as 4.0-IV3 or 4.0, the format of `--release-version`."""
     for level, name in sorted(METADATA_VERSION_NAMES.items(), reverse=True):
         if text in {name, name.partition("-")[0]}:
             return level
@@ -120,6 +120,6 @@ def parse_metadata_version(text: str) -> int:
 
 
 def new_cluster_levels(metadata_version: int = LATEST_METADATA_VERSION) -> dict[str, int]:
-    """The features of a cluster that starts at `metadata_version`; older ones knew fewer."""
+    """Return the finalized features of a new cluster at `metadata_version`; earlier versions have fewer features."""
     known = {name: level for name, level in NEW_CLUSTER_LEVELS.items() if _FIRST_USED_IN[name] <= metadata_version}
     return known | {METADATA_VERSION: metadata_version}

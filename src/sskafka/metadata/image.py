@@ -1,10 +1,10 @@
-"""The cluster as its metadata log describes it up to one offset.
+"""The state of the cluster according to the metadata log, up to one offset.
 
-`replay` is the only way in which an image changes, and it is the same on the controller and on everyone who follows.
-An image that was handed out never changes: `fork` gives a draft that shares everything with it and copies a topic or
-the settings of a resource when it first touches them.
+`replay` is the only way to change an image, and it is the same on controllers and brokers. A published image never
+changes: `fork` returns a draft that shares all data with it, and copies a topic or the configs of a resource on the
+first write.
 
-Replaying trusts the log: the decisions checked what is in it, so a record that does not fit is a broken invariant.
+Replay trusts the log, because decisions validated its records; a record that does not fit is a broken invariant.
 """
 
 from collections.abc import Iterator, Mapping
@@ -69,7 +69,7 @@ class ClusterImage:
         self.brokers: dict[int, BrokerRegistration] = {}
         self.controllers: dict[int, RegisterControllerRecord] = {}
         self.features: dict[str, int] = {}
-        """Finalized levels."""
+        """Finalized feature levels."""
         self.next_producer_id = 0
         self.client_quotas: dict[QuotaEntity, dict[str, float]] = {}
         self.scram_credentials: dict[tuple[str, int], UserScramCredentialRecord] = {}
@@ -80,7 +80,7 @@ class ClusterImage:
         self._own_configs: set[ConfigResource] = set()
 
     def fork(self) -> "ClusterImage":
-        """A draft to replay into; this image stays as it is."""
+        """Return a draft to replay records into; this image does not change."""
         draft = ClusterImage.__new__(ClusterImage)
         draft.next_offset = self.next_offset
         draft.topics_by_name = self.topics_by_name.copy()
@@ -100,7 +100,7 @@ class ClusterImage:
 
     @property
     def metadata_version(self) -> int:
-        """A log that names none was written by something that knew no other than what we write."""
+        """The finalized level. A log without one was written by SSKafka at its latest level."""
         return self.features.get(METADATA_VERSION, LATEST_METADATA_VERSION)
 
     @property
@@ -139,7 +139,7 @@ class ClusterImage:
                 yield topic, number, state
 
     def replay(self, record: MetadataRecord, delta: MetadataDelta) -> None:
-        """Takes in one record and notes in `delta` what it changed."""
+        """Apply one record and add its changes to `delta`."""
         self.next_offset += 1
         match record:
             case TopicRecord():
@@ -270,7 +270,7 @@ class ClusterImage:
             del self.client_quotas[entity]
 
     def _own_topic(self, topic_id: Uuid) -> TopicImage:
-        """The topic, copied first if an image that was handed out shares it."""
+        """Return the topic for writing, copied first if a published image shares it."""
         topic = self.topics_by_id[topic_id]
         if topic_id not in self._own_topics:
             topic = TopicImage(topic.name, topic.topic_id, topic.partitions.copy())

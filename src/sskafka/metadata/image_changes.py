@@ -1,4 +1,4 @@
-"""What differs between two images: for those who followed the changes and are given a snapshot instead."""
+"""The delta between two images, for consumers of deltas that receive a snapshot instead."""
 
 from collections.abc import Mapping
 from typing import TypeVar

@@ -1,7 +1,7 @@
-"""An image as the records that would make it: what a snapshot holds.
+"""The records of a snapshot, which recreate an image.
 
-Replayed in this order into an empty image they give an equal one: features first, because they say in which versions
-the others are written; topics before their partitions.
+Replaying them in this order into an empty image gives an equal image. Features come first, because they determine the
+versions of the other records; topics come before their partitions.
 """
 
 from collections.abc import Iterator

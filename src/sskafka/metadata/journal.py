@@ -1,13 +1,13 @@
-"""The readable journal of topics: `__cluster_metadata.log`, one line a change.
+"""The human-readable journal of topics: `__cluster_metadata.log`, one line per change.
 
     offset epoch type {json}
 
     0 1 create-topic {"topic_name":"t","partition_count":1,"partitions":[{"id":"t-1","replica_brokers":["1","2"]}]}
     1 2 delete-topic {"topic_name":"t"}
 
-Offsets are dense and the journal's own; the epoch is that of the quorum leader under whom the change was written. The
-metadata log is the truth: topics of the cluster itself are not here, nor is anything else that happens to a topic.
-Partitions are numbered from 1, here and nowhere else in this package.
+Offsets are consecutive and belong to the journal. The epoch is that of the quorum leader that wrote the change. The
+metadata log is authoritative: the journal contains neither internal topics nor other changes of topics.
+Partitions are numbered from 1 here, and nowhere else in this package.
 """
 
 import json
@@ -33,21 +33,21 @@ class JournalEntry(NamedTuple):
 
 
 def journal_entries(delta: MetadataDelta, image: ClusterImage, epoch: int, next_offset: int) -> Iterator[JournalEntry]:
-    """What `delta`, which led to `image`, adds to a journal that ends before `next_offset`."""
+    """Return the lines that `delta`, which led to `image`, adds to a journal that ends before `next_offset`."""
     for offset, (kind, payload) in enumerate(_changes(delta, image), next_offset):
         yield JournalEntry(offset, epoch, kind, payload)
 
 
 def parse_line(line: str) -> JournalEntry:
-    """Raises ValueError for anything but a whole line of a journal."""
+    """Parse one line; raise ValueError if it is incomplete or invalid."""
     if not line.endswith("\n"):
-        raise ValueError(f"the line {line!r} is not whole")
+        raise ValueError(f"the line {line!r} is incomplete")
     offset, epoch, kind, payload = line.rstrip("\n").split(" ", 3)
     return JournalEntry(int(offset), int(epoch), kind, json.loads(payload))
 
 
 def topic_description(topic: TopicImage) -> dict[str, Any]:
-    """A topic as the lab's listings show it."""
+    """Return a topic in the format of the lab's listings."""
     partitions = [
         {"id": f"{topic.name}-{number + 1}", "replica_brokers": [str(replica) for replica in sorted(state.replicas)]}
         for number, state in sorted(topic.partitions.items())
@@ -56,7 +56,7 @@ def topic_description(topic: TopicImage) -> dict[str, Any]:
 
 
 def _changes(delta: MetadataDelta, image: ClusterImage) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Deletions first, so that a topic that was made again is there in the end; the rest as in the log."""
+    """Yield deletions before creations, so that a recreated topic exists at the end; otherwise in log order."""
     for topic in delta.topics_deleted.values():
         if topic.name not in INTERNAL_TOPICS:
             yield DELETE_TOPIC, {"topic_name": topic.name}

@@ -1,7 +1,7 @@
-"""Leadership drifts away from the preferred replicas as brokers come and go; from time to time it is brought back.
+"""Preferred leader rebalancing: when brokers stop and return, leadership moves away from preferred replicas.
 
-Asked for every leader.imbalance.check.interval.seconds where auto.leader.rebalance.enable is on. As in Kafka's KRaft
-controller every partition counts whose preferred replica could lead it, however few they are.
+Runs every leader.imbalance.check.interval.seconds if auto.leader.rebalance.enable is true. As in Kafka's KRaft
+controller, every partition whose preferred replica can lead is moved; there is no minimum imbalance.
 """
 
 from collections.abc import Iterator
@@ -15,28 +15,28 @@ from sskafka.model.errors import KafkaError
 from sskafka.model.settings import Settings
 
 ELECTIONS_MAX = 1000
-"""So many at once; a cluster after a great failure is rebalanced in several steps."""
+"""Maximum per decision; after a large failure a cluster is rebalanced in several steps."""
 
 
 def plan_leader_rebalance(
     image: ClusterImage, settings: Settings, *, elections_max: int = ELECTIONS_MAX
 ) -> Decision[bool]:
-    """The response says whether there may be more to do at once."""
+    """Return the elections; the response is whether there may be more to do at once."""
     if not settings["auto.leader.rebalance.enable"]:
         return Decision((), False)
     rules = ElectionRules(image, settings)
     records: list[MetadataRecord] = []
-    for topic, number in _misled(image):
+    for topic, number in _not_led_by_preferred(image):
         if len(records) == elections_max:
             return Decision(records, True)
         try:
             records.append(preferred_leader_change(rules, topic, number))
         except KafkaError:
-            continue  # the preferred replica is down or behind: another time
+            continue  # the preferred replica is down or not in the ISR: try again next time
     return Decision(records, False)
 
 
-def _misled(image: ClusterImage) -> Iterator[tuple[TopicImage, int]]:
+def _not_led_by_preferred(image: ClusterImage) -> Iterator[tuple[TopicImage, int]]:
     for topic, number, state in image.partitions():
         if state.leader != state.preferred_leader and image.is_active(state.preferred_leader):
             yield topic, number

@@ -1,20 +1,20 @@
-"""From how a partition is and how somebody wants it to the one record that takes it there.
+"""Derive the PartitionChangeRecord from the current state of a partition and the wanted one.
 
-Whoever changes a partition says what is wanted: other replicas, another ISR. What follows from that is decided here, in
-this order, so that every change keeps the same promises:
+The caller states what is wanted: other replicas, or another ISR. Everything that follows from it is decided here, in
+this order, so that every change keeps the same invariants:
 
-1. reassignment   ends when all adding replicas are in sync and the ISR without the removed ones is large enough
-2. eligible       who leaves an ISR that is now below min.insync.replicas stays eligible to lead (KIP-966): nothing is
-                  committed while the ISR is that small, so nothing is committed without them
-3. leader         the present one if it can; else in the order of the replicas one that is in sync, then one that is
-                  eligible; else, where nobody is either, the last leader; else, where allowed, any replica. The last
-                  two are unclean: the ISR becomes that replica alone, which is marked as recovering
-4. ISR            without eligible leaders the last members of an ISR stay in it, and the partition waits for them
-5. last leader    is remembered when a partition loses its leader
+1. reassignment   completes when all adding replicas are in the ISR and the ISR without the removed ones is large enough
+2. ELR            replicas that leave an ISR which is then below min.insync.replicas stay eligible leaders (KIP-966):
+                  nothing is committed while the ISR is that small, so they have all committed records
+3. leader         the current one if it can lead; else, in the order of the replicas, one in the ISR, then one in the
+                  ELR; if both are empty, the last known leader; else, if unclean elections are allowed, any replica.
+                  The last two are unclean: the ISR becomes that replica alone, in state RECOVERING
+4. ISR            without ELR, the last members of an ISR stay in it, and the partition waits for them
+5. last leader    is recorded when a partition loses its leader
 
-    ISR >= min.insync     ELR empty           leader: from the ISR
-    ISR <  min.insync     ELR: who left       leader: from the ISR, then from the ELR
-    ISR empty             ELR, last leader    leader: none until one of them is back
+    ISR >= min.insync     ELR empty              leader: from the ISR
+    ISR <  min.insync     ELR: who left the ISR  leader: from the ISR, then from the ELR
+    ISR empty             ELR, last leader       leader: none until one of them returns
 """
 
 from collections.abc import Collection
@@ -36,20 +36,20 @@ RECOVERED, RECOVERING = 0, 1
 class Election(Enum):
     ONLINE = "keep the leader if it can lead"
     PREFERRED = "the first replica, if it can lead"
-    UNCLEAN = "as ONLINE, but rather any replica than none"
+    UNCLEAN = "as ONLINE, but any replica rather than none"
 
 
 @dataclass(frozen=True, slots=True)
-class Distrust:
-    """Replicas whose log may have lost its end, or all of it."""
+class UnreliableLogs:
+    """Replicas whose logs may have lost their end, or everything."""
 
     unclean: Collection[int] = ()
-    """Restarted without a clean stop: neither in sync nor eligible, but the last leader if there is nobody else."""
+    """Restarted after an unclean shutdown: neither in the ISR nor eligible, but still usable as last known leader."""
     empty: Collection[int] = ()
-    """Came back with another disk: not even that."""
+    """Returned with another disk: not usable as last known leader either."""
 
 
-TRUST = Distrust()
+ALL_RELIABLE = UnreliableLogs()
 
 
 class _Elected(NamedTuple):
@@ -64,30 +64,33 @@ def plan_change(
     wanted: PartitionImage,
     *,
     election: Election | None = None,
-    distrust: Distrust = TRUST,
+    unreliable: UnreliableLogs = ALL_RELIABLE,
 ) -> PartitionChangeRecord | None:
-    """`wanted` is the partition with other replicas, ISR, directories or recovery state. None: nothing changes."""
+    """Return the record that changes the partition to `wanted`, or None if nothing changes.
+
+    `wanted` is the partition with other replicas, ISR, directories or recovery state."""
     if election is None:
         election = Election.UNCLEAN if rules.allows_unclean(topic.name) else Election.ONLINE
     state = topic.partitions[number]
     min_insync = rules.min_insync(topic.name)
     wanted = _reassigned(wanted, min_insync)
     enough = min(min_insync, len(wanted.replicas))
-    eligible = _eligible(rules, state, wanted, enough, distrust)
-    wanted = _led(rules, replace(wanted, eligible_leader_replicas=eligible), election, distrust)
+    eligible = _eligible(rules, state, wanted, enough, unreliable)
+    wanted = _led(rules, replace(wanted, eligible_leader_replicas=eligible), election, unreliable)
     wanted = _settled(rules, state, wanted, enough)
-    wanted = replace(wanted, last_known_eligible_leader_replicas=_last_leader(rules, state, wanted, distrust))
+    wanted = replace(wanted, last_known_eligible_leader_replicas=_last_leader(rules, state, wanted, unreliable))
     return difference(topic, number, wanted)
 
 
 def difference(topic: TopicImage, number: int, wanted: PartitionImage) -> PartitionChangeRecord | None:
-    """The record that turns the partition into `wanted`, or None."""
+    """Return the record that changes the partition to exactly `wanted`, or None if it is equal."""
     state = topic.partitions[number]
     record = PartitionChangeRecord(number, topic.topic_id)
     if wanted.isr != state.isr:
         record.isr = list(wanted.isr)
     if wanted.leader != state.leader or not set(state.replicas) <= set(wanted.replicas):
-        record.leader = wanted.leader  # also to the same one: a removed replica must not be taken for a follower
+        # Also if the leader stays the same: the new leader epoch stops removed replicas from counting as followers.
+        record.leader = wanted.leader
     _note_assignment(record, state, wanted)
     _note_eligible_leaders(record, state, wanted)
     if wanted.leader_recovery_state != state.leader_recovery_state:
@@ -100,21 +103,21 @@ def without(replicas: tuple[int, ...], removed: Collection[int]) -> tuple[int, .
 
 
 def adopted_directories(state: PartitionImage, broker: BrokerRegistration) -> tuple[Uuid, ...]:
-    """A broker whose only directory is another one than it was has its replicas there from now on.
+    """Return the directories, with the broker's replica in its new directory if its only directory was replaced.
 
-    One with several tells by AssignReplicasToDirs.
+    A broker with several directories reports them with AssignReplicasToDirs.
     """
     if broker.has_directory(state.directory_of(broker.id)) or len(broker.directories) != 1:
         return state.directories
-    place = state.replicas.index(broker.id)
-    return (*state.directories[:place], broker.directories[0], *state.directories[place + 1 :])
+    index = state.replicas.index(broker.id)
+    return (*state.directories[:index], broker.directories[0], *state.directories[index + 1 :])
 
 
 def _reassigned(wanted: PartitionImage, min_insync: int) -> PartitionImage:
-    """Ends a reassignment whose time has come.
+    """Complete a reassignment, if possible.
 
-    Kafka ends it as soon as one in-sync replica remains. Records that min.insync.replicas brokers had acknowledged
-    could then be left on fewer, so here that many must remain.
+    Kafka completes it as soon as one in-sync replica remains. Records that min.insync.replicas brokers have
+    acknowledged could then be on fewer brokers, so min.insync.replicas in-sync replicas must remain here.
     """
     if not wanted.is_reassigning:
         return wanted
@@ -129,17 +132,19 @@ def _reassigned(wanted: PartitionImage, min_insync: int) -> PartitionImage:
 
 
 def _eligible(
-    rules: ElectionRules, state: PartitionImage, wanted: PartitionImage, enough: int, distrust: Distrust
+    rules: ElectionRules, state: PartitionImage, wanted: PartitionImage, enough: int, unreliable: UnreliableLogs
 ) -> tuple[int, ...]:
     if not rules.keeps_eligible_leaders or len(wanted.isr) >= enough:
         return ()
     known = dict.fromkeys((*state.eligible_leader_replicas, *state.isr))
-    left = without(tuple(known), (*wanted.isr, *distrust.unclean, *distrust.empty))
+    left = without(tuple(known), (*wanted.isr, *unreliable.unclean, *unreliable.empty))
     return tuple(replica for replica in left if replica in wanted.replicas)
 
 
-def _led(rules: ElectionRules, wanted: PartitionImage, election: Election, distrust: Distrust) -> PartitionImage:
-    leader, is_clean = _elect(rules, wanted, election, distrust)
+def _led(
+    rules: ElectionRules, wanted: PartitionImage, election: Election, unreliable: UnreliableLogs
+) -> PartitionImage:
+    leader, is_clean = _elect(rules, wanted, election, unreliable)
     if leader == NO_LEADER or (leader in wanted.isr and is_clean):
         return replace(wanted, leader=leader)
     eligible = (*wanted.eligible_leader_replicas, *wanted.isr)
@@ -149,35 +154,35 @@ def _led(rules: ElectionRules, wanted: PartitionImage, election: Election, distr
 
 def _led_uncleanly(rules: ElectionRules, led: PartitionImage) -> PartitionImage:
     broker = rules.broker_up(led.leader)
-    assert broker is not None, "only brokers that are up are elected"
+    assert broker is not None, "only live brokers are elected"
     directories = adopted_directories(led, broker)
     return replace(led, directories=directories, eligible_leader_replicas=(), leader_recovery_state=RECOVERING)
 
 
-def _elect(rules: ElectionRules, wanted: PartitionImage, election: Election, distrust: Distrust) -> _Elected:
+def _elect(rules: ElectionRules, wanted: PartitionImage, election: Election, unreliable: UnreliableLogs) -> _Elected:
     able = [replica for replica in wanted.replicas if rules.can_lead(wanted, replica)]
     for trusted in (wanted.isr, wanted.eligible_leader_replicas):
         candidates = [replica for replica in able if replica in trusted]
         if candidates:
-            return _Elected(_favoured(wanted, candidates, election), is_clean=True)
+            return _Elected(_preferred_candidate(wanted, candidates, election), is_clean=True)
     if not wanted.isr and not wanted.eligible_leader_replicas:
         last = [replica for replica in wanted.last_known_eligible_leader_replicas if replica in able]
-        if last and rules.keeps_eligible_leaders and last[0] not in distrust.empty:
+        if last and rules.keeps_eligible_leaders and last[0] not in unreliable.empty:
             return _Elected(last[0], is_clean=False)
-    rather_than_none = able or [replica for replica in wanted.replicas if rules.broker_up(replica)]
-    if election is Election.UNCLEAN and rather_than_none:
-        return _Elected(rather_than_none[0], is_clean=False)
+    last_resorts = able or [replica for replica in wanted.replicas if rules.broker_up(replica)]
+    if election is Election.UNCLEAN and last_resorts:
+        return _Elected(last_resorts[0], is_clean=False)
     return _Elected(NO_LEADER, is_clean=True)
 
 
-def _favoured(wanted: PartitionImage, candidates: list[int], election: Election) -> int:
+def _preferred_candidate(wanted: PartitionImage, candidates: list[int], election: Election) -> int:
     if election is Election.PREFERRED and wanted.replicas[0] in candidates:
         return wanted.replicas[0]
     return wanted.leader if wanted.leader in candidates else candidates[0]
 
 
 def _settled(rules: ElectionRules, state: PartitionImage, wanted: PartitionImage, enough: int) -> PartitionImage:
-    """The ISR and ELR once the leader is known."""
+    """Return the partition with its ISR and ELR after the leader is known."""
     if not rules.keeps_eligible_leaders:
         return replace(wanted, isr=_isr_alone(rules, state, wanted), eligible_leader_replicas=())
     if len(wanted.isr) >= enough or wanted.leader_recovery_state == RECOVERING:
@@ -186,7 +191,7 @@ def _settled(rules: ElectionRules, state: PartitionImage, wanted: PartitionImage
 
 
 def _isr_alone(rules: ElectionRules, state: PartitionImage, wanted: PartitionImage) -> tuple[int, ...]:
-    """Without eligible leaders those who left last stay in the ISR as long as nobody leads."""
+    """Without ELR, keep the last members of the ISR while the partition has no leader."""
     if not wanted.isr:
         return tuple(replica for replica in state.isr if replica in wanted.replicas) or wanted.replicas[:1]
     if wanted.has_leader and not state.has_leader:
@@ -195,12 +200,12 @@ def _isr_alone(rules: ElectionRules, state: PartitionImage, wanted: PartitionIma
 
 
 def _last_leader(
-    rules: ElectionRules, state: PartitionImage, wanted: PartitionImage, distrust: Distrust
+    rules: ElectionRules, state: PartitionImage, wanted: PartitionImage, unreliable: UnreliableLogs
 ) -> tuple[int, ...]:
     if wanted.has_leader or not rules.keeps_eligible_leaders:
         return ()
     known = (state.leader,) if state.has_leader else state.last_known_eligible_leader_replicas
-    return tuple(replica for replica in without(known, distrust.empty) if replica in wanted.replicas)
+    return tuple(replica for replica in without(known, unreliable.empty) if replica in wanted.replicas)
 
 
 def _note_assignment(record: PartitionChangeRecord, state: PartitionImage, wanted: PartitionImage) -> None:

@@ -1,4 +1,4 @@
-"""Giving topics more partitions. Existing ones stay as they are, so keys hash to other partitions afterwards."""
+"""CreatePartitions: add partitions. Existing ones do not change, but keys map to other partitions afterwards."""
 
 from collections import Counter
 

@@ -1,7 +1,7 @@
-"""One partition as the cluster's metadata knows it: replicas, leader, epochs.
+"""The metadata of one partition: replicas, leader, epochs.
 
-leader_epoch      one more with every change of leader, also to the same or to none
-partition_epoch   one more with every change at all; AlterPartition compares it before it sets
+leader_epoch      increases with every leader election, even if the leader stays the same or there is none
+partition_epoch   increases with every change; AlterPartition compares it before it sets the ISR
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from sskafka.model.ids import ZERO_UUID, Uuid
 
 UNASSIGNED_DIRECTORY = ZERO_UUID
 LOST_DIRECTORY: Uuid = bytes(15) + b"\x01"
-"""A directory that its broker no longer has."""
+"""Id of a directory that its broker no longer has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class PartitionImage:
     leader_epoch: int
     partition_epoch: int
     directories: tuple[Uuid, ...] = ()
-    """The log directory of each replica, in the order of `replicas`."""
+    """Log directory of each replica, in the order of `replicas`."""
     removing_replicas: tuple[int, ...] = ()
     adding_replicas: tuple[int, ...] = ()
     eligible_leader_replicas: tuple[int, ...] = ()
-    """Not in sync, yet known to have everything below the high watermark (KIP-966)."""
+    """Not in the ISR, but known to have everything below the high watermark (KIP-966)."""
     last_known_eligible_leader_replicas: tuple[int, ...] = ()
     leader_recovery_state: int = 0
-    """1 while the leader of an unclean election is recovering."""
+    """1 (RECOVERING) while the leader of an unclean election recovers."""
 
     @property
     def has_leader(self) -> bool:
@@ -66,7 +66,7 @@ class PartitionImage:
         )
 
     def changed_by(self, record: PartitionChangeRecord) -> "PartitionImage":
-        is_led_anew = record.leader != NO_LEADER_CHANGE
+        changes_leader = record.leader != NO_LEADER_CHANGE
         recovery = record.leader_recovery_state
         replicas = _changed(self.replicas, record.replicas)
         last_known = _changed(self.last_known_eligible_leader_replicas, record.last_known_elr)
@@ -74,8 +74,8 @@ class PartitionImage:
             self,
             replicas=replicas,
             isr=_changed(self.isr, record.isr),
-            leader=record.leader if is_led_anew else self.leader,
-            leader_epoch=self.leader_epoch + is_led_anew,
+            leader=record.leader if changes_leader else self.leader,
+            leader_epoch=self.leader_epoch + changes_leader,
             partition_epoch=self.partition_epoch + 1,
             directories=self._directories_after(record, replicas),
             removing_replicas=_changed(self.removing_replicas, record.removing_replicas),
@@ -89,7 +89,7 @@ class PartitionImage:
         return self.directories[self.replicas.index(broker_id)]
 
     def _directories_after(self, record: PartitionChangeRecord, replicas: tuple[int, ...]) -> tuple[Uuid, ...]:
-        """Replicas that stay keep their directory when the record names none."""
+        """Return the directories after the change; replicas that stay keep theirs if the record has none."""
         if record.directories is not None:
             return tuple(record.directories)
         known = dict(zip(self.replicas, self.directories, strict=True))
@@ -97,7 +97,7 @@ class PartitionImage:
 
 
 def _directories_for(replicas: list[int], directories: list[Uuid]) -> tuple[Uuid, ...]:
-    """Older records name none."""
+    """Return the directories; older records have none."""
     if len(directories) != len(replicas):
         return (UNASSIGNED_DIRECTORY,) * len(replicas)
     return tuple(directories)

@@ -1,14 +1,14 @@
-"""Where the replicas of new partitions go.
+"""Placement of the replicas of new partitions.
 
-Brokers are put into a stripe that changes rack with every step as long as it can:
+Brokers form a stripe that changes the rack with every step as long as possible:
 
     rack a: 1 2 3    rack b: 4 5    rack c: 6        stripe: 1 4 6 2 5 3
 
-Partition p is led by the broker at `start + p`. Its followers are taken from the stripe behind the leader, first one
-from each rack that has no replica yet, then from any. Each time the leaders have gone around, followers begin one place
+The broker at `start + p` leads partition p. Its followers are taken from the stripe after the leader: first one from
+each rack that has no replica yet, then from any rack. After each full round of leaders, followers start one position
 later, so that two brokers do not share all their partitions. Fenced brokers come last and never lead: they get replicas
-where unfenced brokers are too few. A broker on its way down gets none until its controlled shutdown has ended; then it
-is a fenced broker like any other and may be back soon.
+only if there are too few unfenced brokers. A broker in controlled shutdown gets none; after its shutdown it is a fenced
+broker like any other and may return soon.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,13 +18,13 @@ from sskafka.metadata.broker_registration import BrokerRegistration
 
 
 class PlacementError(Exception):
-    """There are too few brokers for what was asked."""
+    """There are too few brokers for the requested replication factor."""
 
 
 def place_replicas(
     brokers: Iterable[BrokerRegistration], partitions: range, replication_factor: int, random_start: int
 ) -> list[tuple[int, ...]]:
-    """The replicas of each of `partitions`, preferred leader first."""
+    """Return the replicas of each partition, preferred leader first."""
     brokers = [broker for broker in brokers if broker.takes_new_replicas]
     unfenced = stripe([broker for broker in brokers if broker.is_active])
     fenced = stripe([broker for broker in brokers if broker.fenced])
@@ -57,15 +57,15 @@ def _place_one(
     start: int,
     number: int,
 ) -> tuple[int, ...]:
-    place = (start + number) % len(unfenced)
-    around = number // len(unfenced)
-    leader = unfenced[place]
-    others = [*_rotated(_behind(unfenced, place), around), *_rotated(fenced, number)]
+    position = (start + number) % len(unfenced)
+    round_number = number // len(unfenced)
+    leader = unfenced[position]
+    others = [*_rotated(_after(unfenced, position), round_number), *_rotated(fenced, number)]
     return (leader.id, *_spread(leader, others, replication_factor - 1))
 
 
-def _behind(brokers: Sequence[BrokerRegistration], place: int) -> list[BrokerRegistration]:
-    return [*brokers[place + 1 :], *brokers[:place]]
+def _after(brokers: Sequence[BrokerRegistration], position: int) -> list[BrokerRegistration]:
+    return [*brokers[position + 1 :], *brokers[:position]]
 
 
 def _rotated(brokers: Sequence[BrokerRegistration], by: int) -> list[BrokerRegistration]:
@@ -74,7 +74,7 @@ def _rotated(brokers: Sequence[BrokerRegistration], by: int) -> list[BrokerRegis
 
 
 def _spread(leader: BrokerRegistration, candidates: list[BrokerRegistration], count: int) -> Iterator[int]:
-    """Up to `count` candidates in order, those from racks without a replica before the others."""
+    """Yield up to `count` candidates in order, those from racks without a replica first."""
     racks = {leader.rack}
     later = []
     for broker in candidates:

@@ -1,4 +1,4 @@
-"""Producer ids are given to brokers in blocks. The log remembers where the next block begins: no id is given twice."""
+"""AllocateProducerIds: give brokers blocks of producer ids. The log stores where the next block starts."""
 
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.image import ClusterImage

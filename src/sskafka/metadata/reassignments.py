@@ -1,12 +1,12 @@
-"""Moving partitions to other brokers.
+"""Partition reassignments: move partitions to other brokers.
 
     replicas 1 2 3, target 4 2 3:
 
     replicas 4 2 3 1    adding 4    removing 1      4 fetches until it is in sync
-    replicas 4 2 3                                  as the ISR that has 4 is accepted, 1 goes
+    replicas 4 2 3                                  1 is removed when an ISR with 4 is accepted
 
-The end comes through whatever change of the ISR makes it possible (`partition_change`), at the latest through the
-AlterPartition that brings the last adding replica in. A cancelled move is a move back to where it came from.
+A reassignment completes with the first ISR change that allows it (`partition_change`), at the latest with the
+AlterPartition that adds the last adding replica. Cancelling a reassignment is a reassignment to the original replicas.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -52,7 +52,7 @@ def list_partition_reassignments(
     image: ClusterImage, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
     topics = []
-    for name, numbers in _asked_for(image, request):
+    for name, numbers in _requested(image, request):
         ongoing = list(_ongoing(image, name, numbers))
         if ongoing:
             topics.append(OngoingTopicReassignment(name, ongoing))
@@ -60,7 +60,7 @@ def list_partition_reassignments(
 
 
 class _Draft:
-    """The moves of one request, which names each partition once."""
+    """The reassignments of one request; each partition may occur only once."""
 
     def __init__(self, rules: ElectionRules, may_change_replication_factor: bool) -> None:
         self.records: list[MetadataRecord] = []
@@ -85,7 +85,7 @@ class _Draft:
         if topic is None or number not in topic.partitions:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic_name}-{number}")
         if (topic_name, number) in self._seen:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "the request names the partition more than once")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains the partition more than once")
         self._seen.add((topic_name, number))
         record = self._cancel(topic, number) if wanted.replicas is None else self._move(topic, number, wanted.replicas)
         if record is not None:
@@ -98,32 +98,32 @@ class _Draft:
         if len(target) != present and not self._may_change_replication_factor:
             message = f"{len(target)} replicas would change the replication factor {present}"
             raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
-        return plan_change(self._rules, topic, number, _on_the_way(self._rules.image, state, target))
+        return plan_change(self._rules, topic, number, _with_target(self._rules.image, state, target))
 
     def _cancel(self, topic: TopicImage, number: int) -> PartitionChangeRecord | None:
         state = topic.partitions[number]
         if not state.is_reassigning:
             raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
         origin = without(state.replicas, state.adding_replicas)
-        wanted = _on_the_way(self._rules.image, state, origin)
+        wanted = _with_target(self._rules.image, state, origin)
         if state.isr and set(state.isr) <= set(state.adding_replicas):
             wanted = self._without_insync(topic, number, wanted)
         return plan_change(self._rules, topic, number, wanted)
 
     def _without_insync(self, topic: TopicImage, number: int, wanted: PartitionImage) -> PartitionImage:
-        """Nobody who stays is in sync: only an unclean election can bring the partition back to where it was."""
+        """Handle that no remaining replica is in sync: only an unclean election can restore the original replicas."""
         if not self._rules.allows_unclean(topic.name):
-            message = f"to go back, {topic.name}-{number} would need an unclean leader election"
+            message = f"cancelling the reassignment of {topic.name}-{number} requires an unclean leader election"
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
         replicas = without(wanted.replicas, wanted.removing_replicas)
         directories = tuple(wanted.directory_of(replica) for replica in replicas)
         return replace(wanted, replicas=replicas, directories=directories, isr=(), removing_replicas=())
 
 
-def _on_the_way(image: ClusterImage, state: PartitionImage, target: Sequence[int]) -> PartitionImage:
-    """The partition with the replicas that it has and those that it is to have.
+def _with_target(image: ClusterImage, state: PartitionImage, target: Sequence[int]) -> PartitionImage:
+    """Return the partition with both its current replicas and the target replicas.
 
-    Who was only being added and has nothing that anybody could need is let go at once.
+    A replica that was only being added, and is in neither the ISR nor the ELR, is removed at once.
     """
     settled = without(state.replicas, state.adding_replicas)
     needed = {*settled, *state.isr, *state.eligible_leader_replicas, *state.last_known_eligible_leader_replicas}
@@ -139,7 +139,7 @@ def _on_the_way(image: ClusterImage, state: PartitionImage, target: Sequence[int
     )
 
 
-def _asked_for(image: ClusterImage, request: ListPartitionReassignmentsRequest) -> Iterator[tuple[str, Iterable[int]]]:
+def _requested(image: ClusterImage, request: ListPartitionReassignmentsRequest) -> Iterator[tuple[str, Iterable[int]]]:
     if request.topics is None:
         for topic in image.topics_by_name.values():
             yield topic.name, sorted(topic.partitions)

@@ -1,4 +1,4 @@
-"""Metadata records as they stand in the log: the value of a record of a batch, its key being null.
+"""Encoding of metadata records: the value of a record in a batch; its key is null.
 
 uvarint  frame version   1
 uvarint  record type     the schema's key
@@ -40,15 +40,17 @@ _VERSION_SINCE: dict[type[MetadataRecord], tuple[tuple[int, int], ...]] = {
     PartitionRecord: ((ELIGIBLE_LEADER_REPLICAS, 2), (DIRECTORY_ASSIGNMENT, 1)),
     PartitionChangeRecord: ((ELIGIBLE_LEADER_REPLICAS, 2), (DIRECTORY_ASSIGNMENT, 1)),
 }
-"""(metadata.version, record version) from which on it is written, newest first; other types have version 0 alone."""
+"""Pairs (metadata.version, record version), newest first: the record version written from that metadata.version on.
+
+Other record types have only version 0."""
 
 
 class UnknownRecordError(Exception):
-    """A type or version that this software does not know: written by something newer."""
+    """A record type or version that this software does not know, written by newer software."""
 
 
 def version_for(cls: type[MetadataRecord], metadata_version: int) -> int:
-    """The version of a record type that every node of a cluster at `metadata_version` can read."""
+    """Return the version of a record type that every node of a cluster at `metadata_version` can read."""
     for since, version in _VERSION_SINCE.get(cls, ()):
         if metadata_version >= since:
             return version
@@ -64,15 +66,15 @@ def encode_record(record: MetadataRecord, metadata_version: int = LATEST_METADAT
 
 
 def decode_record(value: Buffer) -> MetadataRecord:
-    """Raises UnknownRecordError for what is newer than this software, MalformedMessageError for what is broken."""
+    """Decode a record; raise UnknownRecordError if it is too new, MalformedMessageError if it is invalid."""
     try:
         frame_version, position = decode_uvarint(value, 0)
         key, position = decode_uvarint(value, position)
         version, position = decode_uvarint(value, position)
     except IndexError:
-        raise MalformedMessageError("a metadata record ends inside of its frame") from None
+        raise MalformedMessageError("the metadata record ends within its frame") from None
     if frame_version != FRAME_VERSION:
-        raise UnknownRecordError(f"metadata record with frame version {frame_version}, only {FRAME_VERSION} is known")
+        raise UnknownRecordError(f"metadata record has frame version {frame_version}; supported is {FRAME_VERSION}")
     cls = _CLASS_BY_KEY.get(key)
     if cls is None or version not in cls.SCHEMA.versions:
         raise UnknownRecordError(f"metadata record of type {key} version {version}")

@@ -1,7 +1,7 @@
-"""The records of the metadata log: every change of the cluster is one or more of these.
+"""The records of the metadata log. Every change of the cluster consists of one or more records.
 
-They are written in the notation of `wire.schema`; `record_codec` frames them. Fields that only newer formats carry are
-`ignorable`: in a cluster whose metadata.version is older they are left out, as `record_codec.version_for` decides.
+The notation is that of `wire.schema`; `record_codec` frames the records. Fields that only newer versions have are
+`ignorable`: if the cluster has an older metadata.version, `record_codec.version_for` selects a version without them.
 """
 
 from dataclasses import field
@@ -28,7 +28,7 @@ from sskafka.wire.schema import (
 )
 
 MetadataRecord = Message
-"""Any of the dataclasses below."""
+"""One of the dataclasses below."""
 
 NO_LEADER = -1
 NO_LEADER_CHANGE = -2
@@ -37,12 +37,12 @@ NO_RECOVERY_CHANGE = -1
 RESOURCE_TOPIC = 2
 RESOURCE_BROKER = 4
 RESOURCE_BROKER_LOGGER = 8
-"""Levels of loggers belong to a running process: no record has this type."""
+"""Log levels belong to a running process: no record has this type."""
 RESOURCE_CLIENT_METRICS = 16
 RESOURCE_GROUP = 32
 
 FENCE, UNFENCE = 1, -1
-"""Values of `BrokerRegistrationChangeRecord.fenced` beside 0, no change."""
+"""Values of `BrokerRegistrationChangeRecord.fenced`; 0 means no change."""
 
 
 @message
@@ -62,7 +62,7 @@ class BrokerFeature:
 
 @message
 class RegisterBrokerRecord:
-    """A broker came up; it is fenced until it has caught up. Its epoch is the offset of this record."""
+    """A broker registered; it is fenced until it has caught up. Its broker epoch is the offset of this record."""
 
     SCHEMA: ClassVar = data(key=0, versions=(0, 4), flexible_from=0)
 
@@ -116,9 +116,9 @@ class PartitionRecord:
 
 @message
 class ConfigRecord:
-    """One setting of a topic, a group, a node, a client metrics subscription, or (a broker without name) all brokers.
+    """One config of a topic, a group, a node, a client metrics subscription, or all brokers (a broker without a name).
 
-    A null value removes it."""
+    A null value removes the config."""
 
     SCHEMA: ClassVar = data(key=4, versions=(0, 0), flexible_from=0)
 
@@ -130,7 +130,7 @@ class ConfigRecord:
 
 @message
 class PartitionChangeRecord:
-    """Changes of a partition; what keeps its default did not change."""
+    """Changes of a partition; fields with default values do not change."""
 
     SCHEMA: ClassVar = data(key=5, versions=(0, 2), flexible_from=0)
 
@@ -165,7 +165,7 @@ class UnfenceBrokerRecord:
 
 @message
 class RemoveTopicRecord:
-    """The topic goes, and with it its partitions and settings."""
+    """Removes the topic with its partitions and configs."""
 
     SCHEMA: ClassVar = data(key=9, versions=(0, 0), flexible_from=0)
 
@@ -225,7 +225,7 @@ class ClientQuotaRecord:
 
 @message
 class ProducerIdsRecord:
-    """A broker was given a block of producer ids; the next block begins at `next_producer_id`."""
+    """A block of producer ids was allocated to a broker; the next block starts at `next_producer_id`."""
 
     SCHEMA: ClassVar = data(key=15, versions=(0, 0), flexible_from=0)
 
@@ -269,7 +269,7 @@ class RemoveAccessControlEntryRecord:
 
 @message
 class NoOpRecord:
-    """Written by an idle controller so that its followers see the log move."""
+    """Written by an idle controller, so that followers see the log advance."""
 
     SCHEMA: ClassVar = data(key=20, versions=(0, 0), flexible_from=0)
 
@@ -291,7 +291,7 @@ class RemoveUserScramCredentialRecord:
 
 @message
 class BeginTransactionRecord:
-    """What follows counts only once the transaction has ended."""
+    """Starts a metadata transaction: the following records take effect when it ends."""
 
     SCHEMA: ClassVar = data(key=23, versions=(0, 0), flexible_from=0)
 
@@ -345,7 +345,7 @@ class RegisterControllerRecord:
 
 @message
 class ClearElrRecord:
-    """Forget the eligible leader replicas of a topic, or of all topics when the name is empty."""
+    """Clears the eligible leader replicas of a topic, or of all topics if the name is empty."""
 
     SCHEMA: ClassVar = data(key=28, versions=(0, 0), flexible_from=0)
 

@@ -1,7 +1,7 @@
-"""In which log directory a broker keeps its replicas: told by the broker, and what follows when a directory fails.
+"""Log directories of replicas, as reported by brokers (AssignReplicasToDirs), and the effects of failed directories.
 
-A directory that is gone takes its replicas with it. They leave their ISRs, and when the broker starts them anew in
-another directory they begin empty: until they have caught up they are neither in sync nor eligible to lead.
+The replicas in a failed directory are removed from their ISRs. When the broker creates them again in another directory,
+they start empty: until they have caught up, they are neither in the ISR nor eligible leaders.
 """
 
 from collections.abc import Collection, Iterator
@@ -11,7 +11,7 @@ from sskafka.metadata.broker_registration import BrokerRegistration
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.metadata.partition_change import TRUST, Distrust, plan_change, without
+from sskafka.metadata.partition_change import ALL_RELIABLE, UnreliableLogs, plan_change, without
 from sskafka.metadata.records import BrokerRegistrationChangeRecord, MetadataRecord, PartitionChangeRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import Uuid
@@ -40,15 +40,15 @@ def assign_replicas_to_dirs(
     return Decision(draft.records, AssignReplicasToDirsResponse(directories=directories))
 
 
-def changes_as_directories_fail(
+def changes_when_directories_fail(
     image: ClusterImage, broker: BrokerRegistration, failed: Collection[Uuid], settings: Settings
 ) -> Iterator[MetadataRecord]:
-    """The broker goes on with the directories that are left."""
+    """Return the changes after directories failed; the broker continues with the remaining ones."""
     left = [directory for directory in broker.directories if directory not in failed]
     if len(left) == len(broker.directories) or not left:
         return
     yield BrokerRegistrationChangeRecord(broker.id, broker.epoch, log_dirs=left)
-    rules = ElectionRules(image, settings, going=(broker.id,))
+    rules = ElectionRules(image, settings, stopping=(broker.id,))
     for topic, number, state in image.partitions():
         if broker.id in state.isr and state.directory_of(broker.id) in failed:
             wanted = replace(state, isr=without(state.isr, (broker.id,)))
@@ -58,7 +58,7 @@ def changes_as_directories_fail(
 
 
 class _Draft:
-    """The assignments of one request, which names each replica once."""
+    """The assignments of one request; each replica may occur only once."""
 
     def __init__(self, broker: BrokerRegistration, rules: ElectionRules) -> None:
         self.records: list[MetadataRecord] = []
@@ -89,15 +89,15 @@ class _Draft:
 
     def _change(self, directory: Uuid, topic: TopicImage, number: int) -> PartitionChangeRecord | None:
         state = topic.partitions[number]
-        place = state.replicas.index(self._broker.id)
-        was_there = self._broker.has_directory(state.directories[place])
+        index = state.replicas.index(self._broker.id)
+        was_there = self._broker.has_directory(state.directories[index])
         if not was_there and not self._rules.keeps_eligible_leaders and state.isr == (self._broker.id,):
-            return None  # it has to stay in the ISR, and a directory that is gone keeps it from leading
-        directories = (*state.directories[:place], directory, *state.directories[place + 1 :])
+            return None  # It must stay in the ISR; the missing directory keeps it from leading.
+        directories = (*state.directories[:index], directory, *state.directories[index + 1 :])
         isr = state.isr
         if not was_there or not self._broker.has_directory(directory):
             isr = without(isr, (self._broker.id,))
-        distrust = TRUST if was_there else Distrust(empty=(self._broker.id,))
+        unreliable = ALL_RELIABLE if was_there else UnreliableLogs(empty=(self._broker.id,))
         return plan_change(
-            self._rules, topic, number, replace(state, directories=directories, isr=isr), distrust=distrust
+            self._rules, topic, number, replace(state, directories=directories, isr=isr), unreliable=unreliable
         )

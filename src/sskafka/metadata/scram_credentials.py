@@ -1,7 +1,7 @@
 """SCRAM credentials of users: AlterUserScramCredentials and DescribeUserScramCredentials.
 
-No listener asks for them, because this software has no SASL yet; they are kept for a cluster that will.
-Of a password only the two keys are stored that a broker needs to check it (RFC 5802).
+No listener uses them, because SASL is not supported yet; they are stored for later use.
+Of a password, only the two keys that a broker needs to verify it are stored (RFC 5802).
 """
 
 import hashlib
@@ -80,20 +80,20 @@ def _credential(change: altering.ScramCredentialUpsertion) -> UserScramCredentia
 def describe_user_scram_credentials(
     image: ClusterImage, request: describing.DescribeUserScramCredentialsRequest
 ) -> describing.DescribeUserScramCredentialsResponse:
-    """Describe the users that are named, or all users when none is."""
+    """Describe the named users, or all users if none is named."""
     infos: dict[str, list[describing.CredentialInfo]] = {}
     for (user, mechanism), record in image.scram_credentials.items():
         infos.setdefault(user, []).append(describing.CredentialInfo(mechanism, record.iterations))
-    asked = [user.name for user in request.users or ()] or list(infos)
+    requested = [user.name for user in request.users or ()] or list(infos)
     return describing.DescribeUserScramCredentialsResponse(
-        results=[_described(user, asked, infos) for user in dict.fromkeys(asked)]
+        results=[_described(user, requested, infos) for user in dict.fromkeys(requested)]
     )
 
 
 def _described(
-    user: str, asked: list[str], infos: dict[str, list[describing.CredentialInfo]]
+    user: str, requested: list[str], infos: dict[str, list[describing.CredentialInfo]]
 ) -> describing.DescribeUserScramCredentialsResult:
-    if asked.count(user) > 1:
+    if requested.count(user) > 1:
         text = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
         return describing.DescribeUserScramCredentialsResult(user, ErrorCode.DUPLICATE_RESOURCE, text)
     if user not in infos:

@@ -1,4 +1,4 @@
-"""Creating and deleting topics."""
+"""Create and delete topics."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ USE_DEFAULT = -1
 def create_topics(
     image: ClusterImage, request: CreateTopicsRequest, settings: Settings, random: RandomBytes
 ) -> Decision[CreateTopicsResponse]:
-    """Each topic is created or refused by itself. `settings` are the broker's static ones."""
+    """Create each topic independently of the others. `settings` are the broker's static settings."""
     settings = effective_settings(settings, image)
     names = Counter(topic.name for topic in request.topics)
     records: list[MetadataRecord] = []
@@ -83,7 +83,7 @@ def delete_topics(
 
 
 def new_topic_id(image: ClusterImage, random: RandomBytes) -> Uuid:
-    """Never a reserved id, nor one whose text begins with a dash, which command lines would take for an option."""
+    """Return a random id that is not reserved and does not start with a dash, which would look like an option."""
     while True:
         topic_id = random(16)
         is_taken = topic_id in {ZERO_UUID, METADATA_TOPIC_ID} or topic_id in image.topics_by_id
@@ -92,7 +92,7 @@ def new_topic_id(image: ClusterImage, random: RandomBytes) -> Uuid:
 
 
 class _Draft:
-    """The topics of one request; later ones must not collide with earlier ones either."""
+    """The topics of one request; later topics must not collide with earlier ones either."""
 
     def __init__(self, image: ClusterImage, settings: Settings, random: RandomBytes) -> None:
         self._image = image
@@ -124,7 +124,7 @@ class _Draft:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
 
     def _collision(self, name: str) -> str | None:
-        """Metric names turn dots into underscores, so topics that differ in those alone would share their metrics."""
+        """Return the error if metric names, in which dots become underscores, would be the same as another topic's."""
         if "." not in name and "_" not in name:
             return None
         flat = name.replace(".", "_")
@@ -156,21 +156,21 @@ class _Draft:
         if topic.num_partitions != USE_DEFAULT:
             message = "A manual partition assignment was specified, but numPartitions was not set to -1."
             raise KafkaError(ErrorCode.INVALID_REQUEST, message)
-        given: dict[int, list[int]] = {}
+        assigned: dict[int, list[int]] = {}
         for item in topic.assignments:
-            if item.partition_index in given:
+            if item.partition_index in assigned:
                 message = f"Found multiple manual partition assignments for partition {item.partition_index}"
                 raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
-            given[item.partition_index] = item.broker_ids
-        if set(given) != set(range(len(given))):
+            assigned[item.partition_index] = item.broker_ids
+        if set(assigned) != set(range(len(assigned))):
             message = "partitions should be a consecutive 0-based integer sequence"
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
-        replication_factor = len(given[0])
-        return [check_assignment(self._image, given[index], replication_factor) for index in range(len(given))]
+        replication_factor = len(assigned[0])
+        return [check_assignment(self._image, assigned[index], replication_factor) for index in range(len(assigned))]
 
-    def _default(self, asked: int, setting: str) -> int:
-        if asked != USE_DEFAULT:
-            return asked
+    def _default(self, requested: int, setting: str) -> int:
+        if requested != USE_DEFAULT:
+            return requested
         default: int = self._settings[setting]
         return default
 
@@ -200,7 +200,7 @@ class _Draft:
 
 
 def _name_problem(name: str) -> str | None:
-    """Why `name` cannot be a topic's name, in Kafka's words."""
+    """Return why `name` is not a valid topic name, with Kafka's message, or None."""
     if topic_name_problem(name) is None:
         return None
     if not name:
@@ -219,12 +219,12 @@ def _once_by_name(topics: list[CreatableTopic]) -> list[CreatableTopic]:
 
 
 def _checked_configs(topic: CreatableTopic) -> dict[str, str]:
-    given = {config.name: config.value for config in topic.configs}
+    configs = {config.name: config.value for config in topic.configs}
     try:
-        validate_topic_configs(given)
+        validate_topic_configs(configs)
     except SettingError as error:
         raise KafkaError(ErrorCode.INVALID_CONFIG, error.kafka_text) from error
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in configs.items() if value is not None}
 
 
 def _deletable(

@@ -1,6 +1,6 @@
-"""Metadata transactions: records between Begin and End count together or, after Abort, not at all.
+"""Metadata transactions: the records between Begin and End are applied together or, after Abort, not at all.
 
-A controller that stopped in the middle leaves a transaction open; the next one aborts it.
+A controller that fails during a transaction leaves it open; the next controller aborts it.
 """
 
 from sskafka.metadata.delta import MetadataDelta
@@ -14,15 +14,15 @@ from sskafka.metadata.records import (
 
 
 class Replayer:
-    """Replays a log, record by record, into an image; holds back what an open transaction may yet withdraw."""
+    """Replays records into an image; buffers the records of an open transaction until it ends."""
 
     def __init__(self, image: ClusterImage, delta: MetadataDelta) -> None:
         self._image = image
         self._delta = delta
         self._held: list[MetadataRecord] | None = None
 
-    def go_on_with(self, image: ClusterImage, delta: MetadataDelta) -> None:
-        """What comes next is replayed into these; an open transaction stays open."""
+    def switch_to(self, image: ClusterImage, delta: MetadataDelta) -> None:
+        """Replay the following records into this image and delta; an open transaction stays open."""
         self._image = image
         self._delta = delta
 

@@ -1,12 +1,12 @@
-"""The cluster as ZooKeeper's shell showed it: a tree of paths, some with JSON, with the keys that Kafka used there.
+"""The cluster in the layout of ZooKeeper: a tree of paths, some with JSON data in Kafka's former format.
 
-    /admin/delete_topics   /admin/reassign_partitions (while some are)
+    /admin/delete_topics   /admin/reassign_partitions (only during reassignments)
     /brokers/ids/<id>      /brokers/seqid      /brokers/topics/<topic>/partitions/<number>/state
     /cluster/id   /config/{brokers,changes,clients,ips,topics,users}   /consumers   /controller   /controller_epoch
     /isr_change_notification   /log_dir_event_notification
 
-Made from an image, which may itself be put together from what any Kafka cluster answers. Brokers are there as long as
-they are not fenced. Times are not part of the metadata: where the shell showed one, -1 stands.
+The view is built from an image, which may itself be assembled from the responses of any Kafka cluster. It contains only
+unfenced brokers. Timestamps are not part of the metadata; they are shown as -1.
 """
 
 import json
@@ -29,7 +29,7 @@ _PROTOCOL_NAMES = {number: name for name, number in SECURITY_PROTOCOLS.items()}
 
 
 class NoNodeError(LookupError):
-    """There is nothing at the path."""
+    """The path does not exist."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"Node does not exist: {path}")
@@ -57,7 +57,7 @@ class ZooKeeperView:
         return self._node(path).data
 
     def walk(self, path: str = "/") -> Iterator[tuple[str, str | None]]:
-        """The path and everything below it, with data, parents first."""
+        """Yield the path and everything below it, with data, parents first."""
         yield from _walk("/" + "/".join(_steps(path)), self._node(path))
 
     def _node(self, path: str) -> Node:

@@ -54,7 +54,7 @@ class CommittedMetadata:
         if end_offset <= self.next_offset:
             return
         draft, delta = self.image.fork(), MetadataDelta()
-        self._replayer.go_on_with(draft, delta)
+        self._replayer.switch_to(draft, delta)
         for stored in self._log.records(self.next_offset, end_offset):
             self._replay(stored, delta)
             self.replayed_bytes += len(stored.record.value or b"")

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from sskafka.metadata.broker_presence import TAKEOVER_PATIENCE_MS
+from sskafka.metadata.broker_presence import TAKEOVER_GRACE_MS
 from sskafka.metadata.broker_sessions import BrokerSessions
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.image import ClusterImage
@@ -51,7 +51,7 @@ class ControllerDuties:
         self._checked_ms = self._now_ms()
         self._sessions.take_over(self._committed.image, self._checked_ms)
         self._check_sessions()
-        self._timers["takeover"] = self._loop.call_later(TAKEOVER_PATIENCE_MS / 1000, self._fence_expired)
+        self._timers["takeover"] = self._loop.call_later(TAKEOVER_GRACE_MS / 1000, self._fence_expired)
         self._rebalance_later()
         self._append_when_idle(self._committed.image.next_offset)
 
@@ -76,7 +76,7 @@ class ControllerDuties:
         since_ms, self._checked_ms = now_ms - self._checked_ms, now_ms
         if since_ms > interval_ms * PAUSE_INTERVALS:
             _log.warning("the controller did not run for %d ms; brokers are not blamed for it", since_ms)
-            self._sessions.excuse(since_ms)
+            self._sessions.extend(since_ms)
         self._fence_expired()
         self._timers["sessions"] = self._loop.call_later(interval_ms / 1000, self._check_sessions)
 

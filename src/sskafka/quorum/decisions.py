@@ -107,8 +107,10 @@ class Decisions:
         if self._is_only_broker(image, request.broker_id):
             decision = start_single_broker(image, request, self._cluster_id, self._settings)
         else:
-            may_live = self._sessions.is_alive(request.broker_id, now_ms)
-            decision = register_broker(image, request, self._cluster_id, self._settings, old_life_may_live=may_live)
+            may_be_alive = self._sessions.is_alive(request.broker_id, now_ms)
+            decision = register_broker(
+                image, request, self._cluster_id, self._settings, previous_may_be_alive=may_be_alive
+            )
         if decision.response.error_code == ErrorCode.NONE:
             self._sessions.touch(request.broker_id, decision.response.broker_epoch, now_ms)
         return decision

@@ -80,6 +80,6 @@ def restart(image: ClusterImage, broker_id: int, *, cleanly: bool = True, direct
         log_dirs=directories,
         previous_broker_epoch=known.epoch if cleanly else -1,
     )
-    response = decided(image, register_broker(image, request, CLUSTER_ID, SETTINGS, old_life_may_live=False))
+    response = decided(image, register_broker(image, request, CLUSTER_ID, SETTINGS, previous_may_be_alive=False))
     assert response.error_code == 0
     return response.broker_epoch

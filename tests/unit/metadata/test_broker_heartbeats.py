@@ -64,7 +64,7 @@ def test_a_leader_that_wants_to_stop_may_go_when_everybody_knows_its_successor(c
     done = controller.beat(1, want_shut_down=True)
     assert (done.is_fenced, done.should_shut_down) == (True, True)
     assert controller.image.brokers[1].fenced
-    assert not controller.sessions.may_live(1, controller.now_ms)
+    assert not controller.sessions.may_be_alive(1, controller.now_ms)
     again = controller.beat(1, want_shut_down=True)
     assert again.should_shut_down
 

@@ -40,7 +40,7 @@ def partition(image: ClusterImage) -> PartitionImage:
 def test_a_broker_is_registered_fenced_with_the_offset_as_its_epoch() -> None:
     image = ClusterImage()
     image.next_offset = 41
-    decision = register_broker(image, request(), CLUSTER, SETTINGS, old_life_may_live=False)
+    decision = register_broker(image, request(), CLUSTER, SETTINGS, previous_may_be_alive=False)
     assert decided(image, decision).broker_epoch == 41
     broker = image.brokers[1]
     assert (broker.fenced, broker.rack, broker.epoch) == (True, "rack", 41)
@@ -65,14 +65,14 @@ def test_what_was_prepared_for_a_broker_that_never_lived_keeps_its_epochs() -> N
 def test_registrations_that_cannot_be() -> None:
     image = ClusterImage()
     start(image)
-    other = register_broker(image, request(2, cluster_id="other"), CLUSTER, SETTINGS, old_life_may_live=False)
+    other = register_broker(image, request(2, cluster_id="other"), CLUSTER, SETTINGS, previous_may_be_alive=False)
     assert other.response.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
-    second = register_broker(image, request(2), CLUSTER, SETTINGS, old_life_may_live=True)
+    second = register_broker(image, request(2), CLUSTER, SETTINGS, previous_may_be_alive=True)
     assert second.response.error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
     replayed(image, [FeatureLevelRecord("metadata.version", 25)])
     old = request(2)
     old.features = [Feature("metadata.version", 7, 24)]
-    too_old = register_broker(image, old, CLUSTER, SETTINGS, old_life_may_live=False)
+    too_old = register_broker(image, old, CLUSTER, SETTINGS, previous_may_be_alive=False)
     assert too_old.response.error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
@@ -80,17 +80,17 @@ def test_a_copied_directory_is_refused() -> None:
     image = cluster(2)
     copied = request(2, broker_id=7)
     copied.log_dirs = list(image.brokers[2].directories)
-    refused = register_broker(image, copied, CLUSTER, SETTINGS, old_life_may_live=False)
+    refused = register_broker(image, copied, CLUSTER, SETTINGS, previous_may_be_alive=False)
     assert refused.response.error_code == ErrorCode.INVALID_REGISTRATION
     copied.log_dirs = [b"\x07" * 16] * 2
-    refused = register_broker(image, copied, CLUSTER, SETTINGS, old_life_may_live=False)
+    refused = register_broker(image, copied, CLUSTER, SETTINGS, previous_may_be_alive=False)
     assert refused.response.error_code == ErrorCode.INVALID_REGISTRATION
 
 
 def test_one_that_is_shutting_down_may_be_replaced_at_once() -> None:
     image = with_topic(cluster(2), "t", 1, 2)
     decided(image, begin_controlled_shutdown(image, 1, SETTINGS))
-    again = register_broker(image, request(2), CLUSTER, SETTINGS, old_life_may_live=True)
+    again = register_broker(image, request(2), CLUSTER, SETTINGS, previous_may_be_alive=True)
     assert again.response.error_code == 0
     decided(image, again)
     assert (image.brokers[1].fenced, image.brokers[1].in_controlled_shutdown) == (True, False)
@@ -99,7 +99,7 @@ def test_one_that_is_shutting_down_may_be_replaced_at_once() -> None:
 def test_the_same_life_registers_once() -> None:
     image = ClusterImage()
     epoch = start(image)
-    again = register_broker(image, request(), CLUSTER, SETTINGS, old_life_may_live=True)
+    again = register_broker(image, request(), CLUSTER, SETTINGS, previous_may_be_alive=True)
     assert (again.response.broker_epoch, list(again.records)) == (epoch, [])
 
 

@@ -1,7 +1,7 @@
 import pytest
 from metadata_clusters import cluster
 
-from sskafka.metadata.broker_presence import TAKEOVER_PATIENCE_MS, BrokerPresence, Sighting
+from sskafka.metadata.broker_presence import TAKEOVER_GRACE_MS, BrokerPresence, Sighting
 from sskafka.metadata.broker_sessions import BrokerSessions
 
 EPOCH = 7
@@ -85,7 +85,7 @@ def test_a_new_controller_that_never_reached_a_voter_gives_it_a_moment_to_report
     known.found(1, EPOCH, Sighting.REFUSED, 5001, at_voter_address=True)
     known.found(2, EPOCH, Sighting.REFUSED, 5001, at_voter_address=True)
     known.heard(2, EPOCH, 5500)
-    now_ms = 5000 + TAKEOVER_PATIENCE_MS
+    now_ms = 5000 + TAKEOVER_GRACE_MS
     assert not known.is_gone(1, EPOCH, now_ms - 1)
     assert known.is_gone(1, EPOCH, now_ms)
     known.found(2, EPOCH, Sighting.REFUSED, 5600, at_voter_address=True)
@@ -135,4 +135,4 @@ def test_a_successor_has_a_session_of_its_own() -> None:
     known.found(1, epoch, Sighting.REFUSED, 100)
     sessions.touch(1, epoch + 5, 101)
     assert sessions.expired(image, 102) == []
-    assert sessions.may_live(1, 102)
+    assert sessions.may_be_alive(1, 102)

@@ -19,14 +19,14 @@ def test_a_fenced_broker_does_not_expire_again_but_may_live() -> None:
     fence(image, 1)
     assert sessions.expired(image, 100) == [2, 3]
     sessions.touch(1, image.brokers[1].epoch, 90)
-    assert (sessions.may_live(1, 189), sessions.may_live(1, 190)) == (True, False)
+    assert (sessions.may_be_alive(1, 189), sessions.may_be_alive(1, 190)) == (True, False)
 
 
 def test_a_new_controller_waits_for_those_who_were_unfenced() -> None:
     image, sessions = replicated(), BrokerSessions(100)
     fence(image, 3)
     sessions.take_over(image, 5000)
-    assert [sessions.may_live(number, 5001) for number in (1, 2, 3)] == [True, True, False]
+    assert [sessions.may_be_alive(number, 5001) for number in (1, 2, 3)] == [True, True, False]
 
 
 def test_who_was_told_to_stop_does_not_live() -> None:
@@ -34,13 +34,13 @@ def test_who_was_told_to_stop_does_not_live() -> None:
     sessions.take_over(image, 0)
     sessions.end(1)
     sessions.end(1)
-    assert not sessions.may_live(1, 1)
+    assert not sessions.may_be_alive(1, 1)
 
 
 def test_nobody_pays_for_a_pause_of_the_controller() -> None:
     image, sessions = cluster(2), BrokerSessions(100)
     sessions.take_over(image, 0)
-    sessions.excuse(5000)
+    sessions.extend(5000)
     assert sessions.expired(image, 5099) == []
     assert sessions.expired(image, 5100) == [1, 2]
 
