@@ -10,14 +10,17 @@ nodes alone; a node that is the whole quorum has nobody to wait for and opens th
 """
 
 import asyncio
+import logging
 import os
 import socket
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sskafka.broker.ground import Ground
+from sskafka.broker.kafka_listeners import KafkaListeners
 from sskafka.broker.quorum_discovery import with_found_voters
 from sskafka.broker.services import NodeServices
 from sskafka.broker.side_doors import SideDoors
@@ -32,6 +35,7 @@ from sskafka.metadata.records import RESOURCE_BROKER
 from sskafka.model.clock import Clock
 from sskafka.model.counters import ConnectionCounters, Sample
 from sskafka.model.listeners import SECURITY_PROTOCOLS
+from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_thread import ControlThread
 from sskafka.quorum.formatting import format_storage
@@ -54,6 +58,8 @@ from sskafka.wire.messages.broker_registration import Listener as RegisteredList
 
 if TYPE_CHECKING:
     from sskafka.broker.first_topics import FirstTopics
+
+log = logging.getLogger(__name__)
 
 THREADS = 4
 REQUEST_MEMORY_DEFAULT_BYTES = 256 * 1024 * 1024
@@ -146,7 +152,8 @@ class Broker:
         control = self._control = self._make_control(ground)
         self._stack.callback(lambda: logs.close(control.broker_epoch))
         services = self._services = NodeServices(ground, logs, control) if is_broker else None
-        control.feed.subscribe(self._apply_quotas)
+        self._listeners = KafkaListeners(self.settings, self._sockets, partial(self._client_listener, ground))
+        control.feed.subscribe(self._apply_settings)
         await control.open()
         self._stack.push_async_callback(control.close)
         await self._serve_quorum(ground, control)
@@ -202,7 +209,14 @@ class Broker:
     def _register_apis(self, services: NodeServices, doors: SideDoors, control: NodeControl) -> None:
         identity = BrokerIdentityHandler(self.cluster_id, self.node_id, self._incarnation_id)
         register_broker_apis(
-            self._registry, services.for_handlers, control, self.settings, self._clock, identity, self.cluster_id
+            self._registry,
+            services.for_handlers,
+            control,
+            self.settings,
+            self._clock,
+            identity,
+            self.cluster_id,
+            self._listeners,
         )
         doors.register(self._registry)
 
@@ -210,30 +224,33 @@ class Broker:
         """The HTTP door opens behind the Kafka port; where others are awaited, it tells so meanwhile."""
         if not control.is_alone:
             self._served.open_to_nodes(self._registry)
-            await self._serve(ground)
+            await self._serve()
         await control.begin()
         if not control.is_alone:
             doors.maybe_open_http(self.samples)
         await ground.background.unless_failed(
             control.join(
-                self._registration(logs), lambda: logs.offline_directory_ids, lambda: logs.cordoned_directory_ids
+                self._registration(logs, control.image),
+                lambda: logs.offline_directory_ids,
+                lambda: logs.cordoned_directory_ids,
             )
         )
         self.recovery = str(logs.recovery)
         self._served.open_to_all(self._registry)
         if control.is_alone:
-            await self._serve(ground)
+            await self._serve()
             doors.maybe_open_http(self.samples)
         self._stack.push_async_callback(control.leave)
 
-    def _registration(self, logs: LogManager) -> BrokerRegistrationRequest:
+    def _registration(self, logs: LogManager, image: ClusterImage) -> BrokerRegistrationRequest:
+        advertised = self._listeners.advertised(effective_settings(self.settings, image))
         return BrokerRegistrationRequest(
             broker_id=self.node_id,
             cluster_id=self.cluster_id,
             incarnation_id=self._incarnation_id,
             listeners=[
                 RegisteredListener(item.name, item.host, item.port, SECURITY_PROTOCOLS[item.protocol])
-                for item in self._sockets.advertised
+                for item in advertised
             ],
             features=supported_features(),
             rack=self.settings["broker.rack"],
@@ -243,11 +260,9 @@ class Broker:
 
     # -- Kafka's listeners
 
-    async def _serve(self, ground: Ground) -> None:
-        for item in self.settings.listeners:
-            listener = self._listener(ground, item.name, self._served.by_key, self._connections, self._quotas)
-            await listener.start(self._sockets[item.name], self.settings["socket.listen.backlog.size"])
-            self._stack.push_async_callback(listener.stop)
+    async def _serve(self) -> None:
+        self._stack.push_async_callback(self._listeners.stop)
+        await self._listeners.start()
         self._stack.push_async_callback(self._requests.drain, DRAIN_TIMEOUT_S)
 
     async def _serve_quorum(self, ground: Ground, control: NodeControl) -> None:
@@ -261,12 +276,23 @@ class Broker:
             await thread.call(listener.start(self._sockets[item.name], self.settings["socket.listen.backlog.size"]))
             self._stack.push_async_callback(_stop_on, thread, listener)
 
-    def _apply_quotas(self, delta: MetadataDelta, image: ClusterImage) -> None:
-        """Limits of connections may change while the node runs."""
+    def _apply_settings(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        """Limits of connections and listeners may change while the node runs."""
         if any(resource.type == RESOURCE_BROKER for resource in delta.configs_changed):
             settings = effective_settings(self.settings, image)
             self._quotas.apply(settings)
             self._controller_quotas.apply(settings)
+            self._apply_listeners(settings)
+
+    def _apply_listeners(self, settings: Settings) -> None:
+        """Values that a controller took without asking this node may be unusable: what is open stays open then."""
+        try:
+            self._listeners.change_to(settings.listeners)
+        except SettingError as error:
+            log.error("the listeners stay as they are: %s", error)
+
+    def _client_listener(self, ground: Ground, name: str) -> Listener:
+        return self._listener(ground, name, self._served.by_key, self._connections, self._quotas)
 
     def _listener(
         self, ground: Ground, name: str, apis: dict[int, Api], counters: ConnectionCounters, quotas: ConnectionQuotas

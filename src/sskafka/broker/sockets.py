@@ -1,7 +1,7 @@
 """The sockets of a node, bound before anything else starts, and the addresses that others are told of them."""
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sskafka.client.connection import Address
 from sskafka.model.listeners import Listener, parse_address
@@ -60,10 +60,15 @@ class NodeSockets:
 
     @property
     def own_kafka_address(self) -> Address:
-        """Where processes of this node reach it."""
-        kafka = self._settings.listeners[0]
+        """Where processes of this node reach it: at the listener between brokers, which is always there."""
+        name = self._settings.inter_broker_listener
+        kafka = next(listener for listener in self._settings.listeners if listener.name == name)
         host = "localhost" if kafka.host in _EVERY_INTERFACE else kafka.host
         return Address(host, _port(self._bound[kafka.name]))
+
+    def advertised_with(self, added: Iterable[tuple[Listener, socket.socket]]) -> list[Listener]:
+        """What others are told of: the listeners of the start and those that were added to them since."""
+        return [*self.advertised, *(self._reachable(listener, bound) for listener, bound in added)]
 
     def _reachable(self, listener: Listener, bound: socket.socket) -> Listener:
         host = listener.host

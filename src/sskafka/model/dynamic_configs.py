@@ -10,6 +10,7 @@ from typing import Any
 
 from sskafka.model.cordoned_directories import CORDONED, check_cordoned_directories
 from sskafka.model.group_bounds import check_group_bounds
+from sskafka.model.listener_changes import check_listener_changes
 from sskafka.model.setting import Setting, SettingError, Update
 from sskafka.model.settings_table import BROKER_SETTINGS
 
@@ -73,12 +74,7 @@ def validate_dynamic_configs(configs: Mapping[str, str], *, all_brokers: bool) -
 
 def validate_against_current(configs: Mapping[str, str], current: Any, wanted: Any) -> None:
     """Raise SettingError where a broker with the settings `current` cannot become one with `wanted`."""
-    for name in ("listeners", "listener.security.protocol.map"):
-        if current[name] != wanted[name]:
-            text = (
-                f"{name} cannot change while the broker runs; put the new value into server.properties and restart it"
-            )
-            raise _refusal(name, configs, text)
+    check_listener_changes(current, wanted)
     for name in THREAD_COUNTS:
         if name in configs:
             _check_thread_count(name, current[name], wanted[name])

@@ -13,6 +13,7 @@ from differential.scripts import (
     configs,
     consumer_groups,
     fetch,
+    listeners,
     malformed,
     offsets,
     produce,
@@ -26,6 +27,7 @@ from differential.session import Session
 ONE_BROKER = (
     api_versions, topics, produce, fetch, offsets, configs, classic_groups, committed_offsets, consumer_groups,
     transactions, cluster, security, malformed,
+    listeners,
 )  # fmt: skip
 THREE_BROKERS = (reassignments,)
 

@@ -35,7 +35,7 @@ def handler(*names: str) -> TopicPartitionsHandler:
 
 
 def describe(handler: TopicPartitionsHandler, **fields: Any) -> DescribeTopicPartitionsResponse:
-    connection: Any = SimpleNamespace(authorizer=AllButSecrets(), principal="User:me")
+    connection: Any = SimpleNamespace(authorizer=AllButSecrets(), principal="User:me", listener_name="PLAINTEXT")
     request = Request(connection, 0, 1, None, memoryview(b""), 0, 0)
     return handler.describe(DescribeTopicPartitionsRequest(**fields), request)
 

@@ -23,7 +23,7 @@ from sskafka.servers.kafka.handlers.administration import AdministrationHandlers
 from sskafka.servers.kafka.handlers.api_versions import ApiVersionsHandler
 from sskafka.servers.kafka.handlers.broker_identity import BrokerIdentityHandler
 from sskafka.servers.kafka.handlers.cluster import ClusterHandler
-from sskafka.servers.kafka.handlers.configs import ConfigHandlers
+from sskafka.servers.kafka.handlers.configs import ConfigHandlers, ListenerPorts
 from sskafka.servers.kafka.handlers.controller_apis import ControllerHandlers
 from sskafka.servers.kafka.handlers.delete_records import DeleteRecordsHandler
 from sskafka.servers.kafka.handlers.fetch import FetchHandler
@@ -75,6 +75,7 @@ def register_broker_apis(
     clock: Clock,
     identity: BrokerIdentityHandler,
     cluster_id: str,
+    listeners: ListenerPorts,
 ) -> None:
     controller, node_id = control.client, settings["node.id"]
     logs, replicas, timers, housekeeping, groups, producer_ids, transactions, moves = services
@@ -102,7 +103,7 @@ def register_broker_apis(
     TopicPartitionsHandler(view, settings["max.request.partition.size.limit"]).register(registry)
     ClusterHandler(view).register(registry)
     TopicHandlers(controller).register(registry)
-    ConfigHandlers(node_id, controller, settings).register(registry)
+    ConfigHandlers(node_id, controller, settings, listeners).register(registry)
     administration = AdministrationHandlers(controller)
     administration.register(registry)
     ReplicaPositionsHandler(replicas, administration.forward).register(registry)

@@ -44,9 +44,14 @@ class ClusterView:
             if broker.broker_id in broker_ids
         ]
 
-    def offline_replicas(self, partition: PartitionImage) -> list[int]:
-        return [replica for replica in partition.replicas if not self._is_live(replica)]
-
-    def _is_live(self, broker_id: int) -> bool:
+    def has_listener(self, broker_id: int, listener_name: str) -> bool:
         broker = self.image.brokers.get(broker_id)
-        return broker is not None and not broker.fenced
+        return broker is not None and broker.endpoint(listener_name) is not None
+
+    def offline_replicas(self, partition: PartitionImage, listener_name: str) -> list[int]:
+        """Replicas on brokers that are fenced, gone, or without that listener."""
+        return [replica for replica in partition.replicas if not self._is_live(replica, listener_name)]
+
+    def _is_live(self, broker_id: int, listener_name: str) -> bool:
+        broker = self.image.brokers.get(broker_id)
+        return broker is not None and not broker.fenced and broker.endpoint(listener_name) is not None

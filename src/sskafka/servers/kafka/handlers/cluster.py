@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from sskafka.model.errors import ErrorCode
+from sskafka.raft.voters import NO_NODE
 from sskafka.servers.kafka.authorization import NOT_ASKED, Operation
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.registry import Registry
@@ -34,11 +35,13 @@ class ClusterHandler:
         if message.endpoint_type != self._endpoint_type:
             return _refused(message.endpoint_type, self._endpoint_type)
         rights = request.rights_on_cluster() if message.include_cluster_authorized_operations else NOT_ASKED
+        nodes = list(self._nodes(message, request))
+        controller_id = self._view.controller_id
         return DescribeClusterResponse(
             endpoint_type=self._endpoint_type,
             cluster_id=self._view.cluster_id,
-            controller_id=self._view.controller_id,
-            brokers=list(self._nodes(message, request)),
+            controller_id=controller_id if any(node.broker_id == controller_id for node in nodes) else NO_NODE,
+            brokers=nodes,
             cluster_authorized_operations=rights,
         )
 

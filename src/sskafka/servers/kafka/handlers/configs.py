@@ -4,8 +4,9 @@ What a node can judge alone is judged here, before the controller is asked: whet
 whether its own settings allow the new ones. The levels of loggers never leave the node.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, Protocol, TypeVar
 
 from sskafka.metadata import records
 from sskafka.metadata.config_changes import Operation as ConfigOperation
@@ -30,6 +31,7 @@ from sskafka.model.config_description import (
 from sskafka.model.dynamic_configs import validate_against_current, validate_dynamic_configs
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import topic_name_problem
+from sskafka.model.listeners import Listener
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.servers.broker_loggers import alter_loggers, describe_loggers
@@ -58,11 +60,34 @@ Refusals = dict[int, KafkaError | None]
 """By the resource's place in the request; None for what is done already."""
 
 
+class ListenerPorts(Protocol):
+    """The ports of this broker's listeners, while the controller is asked for others."""
+
+    def reserve(self, listeners: Iterable[Listener]) -> list[Listener]:
+        """Bind the ports of new listeners; raises OSError where one cannot be had."""
+        ...
+
+    def release(self, reserved: Iterable[Listener]) -> None:
+        """Give back what no listener has come to use."""
+        ...
+
+    async def settled(self) -> None:
+        """Return when the listeners are as the metadata wants them."""
+        ...
+
+
 class ConfigHandlers:
     def __init__(
-        self, node_id: int, controller: Controller, settings: Settings, *, for_all_nodes: bool = False
+        self,
+        node_id: int,
+        controller: Controller,
+        settings: Settings,
+        listeners: ListenerPorts | None = None,
+        *,
+        for_all_nodes: bool = False,
     ) -> None:
         """`for_all_nodes`: requests come straight to a controller, which changes the settings of any node."""
+        self._listeners = listeners
         self._node_id = node_id
         self._controller = controller
         self._settings = settings
@@ -178,33 +203,39 @@ class ConfigHandlers:
     # -- changing
 
     async def alter_configs(self, message: full.AlterConfigsRequest, request: Request) -> full.AlterConfigsResponse:
+        reserved: list[Listener] = []
+
         def judge(resource: full.AlterConfigsResource) -> bool:
             if resource.resource_type == RESOURCE_BROKER_LOGGER:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
             changed = {config.name: config.value for config in resource.configs if config.value is not None}
-            self._check_broker(resource, changed, {})
+            self._check_broker(resource, changed, {}, reserved)
             return False
 
         resources = message.resources
         refusals, message.resources = _judged(resources, request, judge)
-        responses = await self._asked(message, full.AlterConfigsResponse, full.AlterConfigsResourceResponse)
+        async with self._reserved(reserved):
+            responses = await self._asked(message, full.AlterConfigsResponse, full.AlterConfigsResourceResponse)
         outcomes = _in_order(resources, refusals, responses, full.AlterConfigsResourceResponse)
         return full.AlterConfigsResponse(responses=outcomes)
 
     async def incremental_alter_configs(
         self, message: incremental.IncrementalAlterConfigsRequest, request: Request
     ) -> incremental.IncrementalAlterConfigsResponse:
+        reserved: list[Listener] = []
+
         def judge(resource: incremental.AlterConfigsResource) -> bool:
             if resource.resource_type == RESOURCE_BROKER_LOGGER:
                 self._alter_loggers(resource, validate_only=message.validate_only)
                 return True
-            self._check_broker(resource, *_changes(resource))
+            self._check_broker(resource, *_changes(resource), reserved)
             return False
 
         response_class = incremental.AlterConfigsResourceResponse
         resources = message.resources
         refusals, message.resources = _judged(resources, request, judge)
-        responses = await self._asked(message, incremental.IncrementalAlterConfigsResponse, response_class)
+        async with self._reserved(reserved):
+            responses = await self._asked(message, incremental.IncrementalAlterConfigsResponse, response_class)
         outcomes = _in_order(resources, refusals, responses, response_class)
         return incremental.IncrementalAlterConfigsResponse(responses=outcomes)
 
@@ -229,8 +260,31 @@ class ConfigHandlers:
             raise KafkaError(ErrorCode.INVALID_REQUEST, text)
         alter_loggers(resource.configs, validate_only=validate_only)
 
-    def _check_broker(self, resource: Resource, changed: dict[str, str], removed: dict[str, str]) -> None:
-        """Whether this node can have the settings that a request wants for it, or for all brokers."""
+    @asynccontextmanager
+    async def _reserved(self, reserved: list[Listener]) -> AsyncIterator[None]:
+        """Ports that are bound for listeners while the controller is asked whether these may be opened."""
+        try:
+            yield
+            if self._listeners is not None:
+                await self._listeners.settled()
+        finally:
+            if self._listeners is not None:
+                self._listeners.release(reserved)
+
+    def _reserve(self, wanted: Settings, reserved: list[Listener]) -> None:
+        if self._listeners is None:
+            return
+        try:
+            reserved += self._listeners.reserve(wanted.listeners)
+        except OSError as error:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, error.strerror or str(error)) from error
+
+    def _check_broker(
+        self, resource: Resource, changed: dict[str, str], removed: dict[str, str], reserved: list[Listener]
+    ) -> None:
+        """Whether this node can have the settings that a request wants for it, or for all brokers.
+
+        Ports of new listeners are bound and added to `reserved`."""
         if resource.resource_type != RESOURCE_BROKER or self._for_all_nodes:
             return
         name = resource.resource_name
@@ -244,9 +298,12 @@ class ConfigHandlers:
         for_all = image.broker_default_configs() if name else wanted
         try:
             validate_dynamic_configs(changed, all_brokers=not name)
-            validate_against_current(changed, self._effective(), self._settings.with_dynamic(for_one, for_all))
+            current, becoming = self._effective(), self._settings.with_dynamic(for_one, for_all)
+            validate_against_current(changed, current, becoming)
         except SettingError as error:
             raise KafkaError(ErrorCode.INVALID_REQUEST, error.kafka_text) from error
+        if becoming["listeners"] != current["listeners"]:
+            self._reserve(becoming, reserved)
 
 
 def _description_refused(message: DescribeConfigsRequest, unknown: DescribeConfigsResource) -> DescribeConfigsResponse:

@@ -6,6 +6,7 @@ from sskafka.metadata.image import TopicImage
 from sskafka.metadata.partition_image import PartitionImage
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, ZERO_UUID, topic_name_problem
+from sskafka.raft.voters import NO_NODE
 from sskafka.servers.kafka.authorization import NOT_ASKED, Operation
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.registry import Registry
@@ -22,6 +23,7 @@ from sskafka.wire.messages.metadata import (
 )
 
 ALL_TOPICS_IF_EMPTY = 0  # in version 0 an empty list means every topic
+LISTENER_NOT_FOUND_FROM = 6
 IDS_FROM = 12  # requests have a place for ids two versions earlier, but brokers did not answer them
 
 
@@ -115,22 +117,30 @@ class MetadataHandler:
             topic.name,
             topic.topic_id,
             topic.name in INTERNAL_TOPICS,
-            [self._describe_partition(index, topic.partitions[index]) for index in sorted(topic.partitions)],
+            [self._describe_partition(index, topic.partitions[index], request) for index in sorted(topic.partitions)],
             self._topic_rights(topic.name, message, request),
         )
 
     def _topic_rights(self, name: str, message: MetadataRequest, request: Request) -> int:
         return request.rights_on_topic(name) if message.include_topic_authorized_operations else NOT_ASKED
 
-    def _describe_partition(self, index: int, partition: PartitionImage) -> MetadataResponsePartition:
+    def _describe_partition(self, index: int, partition: PartitionImage, request: Request) -> MetadataResponsePartition:
+        """A leader that does not have the listener of the client cannot be named to it."""
+        name, error, leader = request.listener_name, ErrorCode.NONE, partition.leader
+        if not partition.has_leader:
+            error = ErrorCode.LEADER_NOT_AVAILABLE
+        elif not self._view.has_listener(leader, name):
+            is_told = request.version >= LISTENER_NOT_FOUND_FROM
+            error = ErrorCode.LISTENER_NOT_FOUND if is_told else ErrorCode.LEADER_NOT_AVAILABLE
+            leader = NO_NODE
         return MetadataResponsePartition(
-            ErrorCode.NONE if partition.has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+            error,
             index,
-            partition.leader,
+            leader,
             partition.leader_epoch,
             list(partition.replicas),
             list(partition.isr),
-            self._view.offline_replicas(partition),
+            self._view.offline_replicas(partition, name),
         )
 
 

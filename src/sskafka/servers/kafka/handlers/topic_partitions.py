@@ -74,12 +74,12 @@ class TopicPartitionsHandler:
             name,
             topic.topic_id,
             name in INTERNAL_TOPICS,
-            [self._partition(topic, index) for index in indexes[:room]],
+            [self._partition(topic, index, request.listener_name) for index in indexes[:room]],
             request.rights_on_topic(name),
         )
         return described, indexes[room] if len(indexes) > room else None
 
-    def _partition(self, topic: TopicImage, index: int) -> DescribeTopicPartitionsResponsePartition:
+    def _partition(self, topic: TopicImage, index: int, listener_name: str) -> DescribeTopicPartitionsResponsePartition:
         partition = topic.partitions[index]
         return DescribeTopicPartitionsResponsePartition(
             ErrorCode.NONE if partition.has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
@@ -90,7 +90,7 @@ class TopicPartitionsHandler:
             list(partition.isr),
             list(partition.eligible_leader_replicas),
             list(partition.last_known_eligible_leader_replicas),
-            self._view.offline_replicas(partition),
+            self._view.offline_replicas(partition, listener_name),
         )
 
 

@@ -1,0 +1,150 @@
+"""The Kafka listeners of a broker. They are opened at the start and come and go with the setting `listeners`.
+
+    reserve      a client wants other listeners: the ports of the new ones are bound, or the change is refused
+    change_to    the metadata has other listeners: those that are gone are closed, then the new ones are opened
+    release      what was reserved and not opened is given back
+
+A port that cannot be had when the metadata says so (a controller was asked directly, or another program was quicker)
+is an error in the log; the other listeners go on. Nobody is told of a new listener before the broker starts again, as
+in Apache Kafka: only then it registers with other listeners.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Iterable, Iterator
+
+from sskafka.broker.sockets import NodeSockets
+from sskafka.model.listeners import Listener as ListenerAddress
+from sskafka.model.setting import SettingError
+from sskafka.model.settings import Settings
+from sskafka.servers.kafka.listener import Listener
+from sskafka.servers.kafka.sockets import bind
+
+_log = logging.getLogger(__name__)
+
+Bound = dict[ListenerAddress, socket.socket]
+
+
+class KafkaListeners:
+    def __init__(self, settings: Settings, sockets: NodeSockets, make: Callable[[str], Listener]) -> None:
+        """`make` gives a listener of a name, which is not started yet."""
+        self._backlog: int = settings["socket.listen.backlog.size"]
+        self._sockets = sockets
+        self._make = make
+        self._at_start = settings.listeners
+        self._wanted = settings.listeners
+        self._reserved: Bound = {}
+        self._open: dict[str, tuple[ListenerAddress, Listener]] = {}
+        self._is_started = False
+        self._change: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Open the listeners that are wanted by now."""
+        self._is_started = True
+        wanted = {listener.name for listener in self._wanted}
+        for listener in self._at_start:
+            if listener.name in wanted:
+                await self._serve(listener, self._sockets[listener.name])
+            else:
+                self._sockets[listener.name].close()
+        await self._follow()
+        self.release([listener for listener in self._reserved if listener not in self._wanted])
+
+    async def stop(self) -> None:
+        await self.settled()
+        for _, listener in self._open.values():
+            await listener.stop()
+        self._open.clear()
+        for bound in self._reserved.values():
+            bound.close()
+        self._reserved.clear()
+
+    def change_to(self, listeners: tuple[ListenerAddress, ...]) -> None:
+        """Close and open listeners until there are these, by their names."""
+        self._wanted = listeners
+        if self._is_started and (self._change is None or self._change.done()):
+            self._change = asyncio.get_running_loop().create_task(self._follow())
+
+    async def settled(self) -> None:
+        """Return when every change so far is done."""
+        while self._change is not None and not self._change.done():
+            await self._change
+
+    def reserve(self, listeners: Iterable[ListenerAddress]) -> list[ListenerAddress]:
+        """Bind the ports of listeners that are not open, and return those; raises OSError and keeps none if one fails.
+
+        A port of a listener that the change closes is free only then."""
+        listeners = list(listeners)
+        names = {listener.name for listener in listeners}
+        closing = {(at.host, at.port) for name, (at, _) in self._open.items() if name not in names}
+        reserved: list[ListenerAddress] = []
+        for listener in self._new_of(listeners):
+            if listener in self._reserved or (listener.host, listener.port) in closing:
+                continue
+            try:
+                self._reserved[listener] = bind(listener)
+            except OSError:
+                self.release(reserved)
+                raise
+            reserved.append(listener)
+        return reserved
+
+    def release(self, reserved: Iterable[ListenerAddress]) -> None:
+        for listener in reserved:
+            bound = self._reserved.pop(listener, None)
+            if bound is not None:
+                bound.close()
+
+    def advertised(self, settings: Settings) -> list[ListenerAddress]:
+        """What the broker registers with: of those that the metadata added, the ones whose ports could be had."""
+        try:
+            names = {listener.name for listener in settings.advertised_listeners}
+            added = [listener for listener in self._new_of(settings.listeners) if listener.name in names]
+        except SettingError as error:
+            _log.error("listeners of the metadata are not registered: %s", error)
+            added = []
+        return self._sockets.advertised_with(self._bound_of(added))
+
+    def _bound_of(self, listeners: Iterable[ListenerAddress]) -> Iterator[tuple[ListenerAddress, socket.socket]]:
+        for listener in listeners:
+            try:
+                self.reserve([*self._wanted, listener])
+            except OSError as error:
+                _log.error("%s", error)
+                continue
+            yield listener, self._reserved[listener]
+
+    def _new_of(self, listeners: Iterable[ListenerAddress]) -> list[ListenerAddress]:
+        known = set(self._open) if self._is_started else {listener.name for listener in self._at_start}
+        return [listener for listener in listeners if listener.name not in known]
+
+    async def _follow(self) -> None:
+        wanted = None
+        while wanted is not self._wanted:
+            wanted = self._wanted
+            names = {listener.name for listener in wanted}
+            for name in [name for name in self._open if name not in names]:
+                _, listener = self._open.pop(name)
+                await listener.stop()
+                _log.info("listener %s is closed", name)
+            for address in self._new_of(wanted):
+                await self._maybe_open(address)
+
+    async def _maybe_open(self, address: ListenerAddress) -> None:
+        try:
+            bound = self._reserved.pop(address) if address in self._reserved else bind(address)
+            await self._serve(address, bound)
+        except OSError as error:
+            _log.error("listener %s is not opened: %s", address.name, error)
+        else:
+            _log.info("listener %s is open at %s:%d", address.name, address.host or "*", address.port)
+
+    async def _serve(self, address: ListenerAddress, bound: socket.socket) -> None:
+        listener = self._make(address.name)
+        try:
+            await listener.start(bound, self._backlog)
+        except OSError:
+            bound.close()
+            raise
+        self._open[address.name] = (address, listener)

@@ -1,0 +1,55 @@
+"""Which changes of a broker's listeners are allowed while it runs: Apache Kafka's rules (KIP-226).
+
+Listeners are known by their names. New names are added and names that are gone are removed; another address for a name
+that stays counts from the next start. The listeners that clients and other nodes have been told of must stay, and so
+must those of the controller.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sskafka.model.listeners import parse_protocol_map
+from sskafka.model.setting import SettingError
+
+LISTENERS, PROTOCOL_MAP = "listeners", "listener.security.protocol.map"
+
+
+def check_listener_changes(current: Any, wanted: Any) -> None:
+    """Raise SettingError where a running broker with the settings `current` cannot get the listeners of `wanted`."""
+    if all(current[name] == wanted[name] for name in (LISTENERS, PROTOCOL_MAP)):
+        return
+    names = _names(wanted.listeners)  # raises SettingError where they cannot be read
+    _check_controllers(_names(current.controller_listeners), _names(wanted.controller_listeners), wanted)
+    _check_protocols(names - _names(current.listeners), wanted)
+    advertised = _names(current.advertised_listeners)
+    if not advertised <= names:
+        problem = (
+            f"Advertised listeners '{_listed(advertised)}' must be a subset of listeners '{_listed(names)}': clients "
+            "may be using them"
+        )
+        raise _refusal(wanted, problem)
+    if current.inter_broker_listener not in names:
+        raise _refusal(wanted, f"the listener between brokers, {current.inter_broker_listener}, cannot be removed")
+
+
+def _check_controllers(now: set[str], wanted: set[str], settings: Any) -> None:
+    if now != wanted:
+        raise _refusal(settings, f"controller listeners cannot be added or removed, there are '{_listed(now)}'")
+
+
+def _check_protocols(added: set[str], wanted: Any) -> None:
+    unknown = added - parse_protocol_map(wanted[PROTOCOL_MAP]).keys()
+    if unknown:
+        raise _refusal(wanted, f"No security protocol defined for listener {_listed(unknown)} in {PROTOCOL_MAP}")
+
+
+def _names(listeners: Iterable[Any]) -> set[str]:
+    return {listener.name for listener in listeners}
+
+
+def _listed(names: set[str]) -> str:
+    return ",".join(sorted(names))
+
+
+def _refusal(wanted: Any, problem: str) -> SettingError:
+    return SettingError(LISTENERS, ",".join(wanted[LISTENERS]), problem)
