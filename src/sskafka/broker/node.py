@@ -19,6 +19,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sskafka.broker.api_handlers import serve_broker_apis, serve_controller_apis
 from sskafka.broker.ground import Ground
 from sskafka.broker.kafka_listeners import KafkaListeners
 from sskafka.broker.quorum_discovery import with_found_voters
@@ -41,13 +42,12 @@ from sskafka.quorum.control_thread import ControlThread
 from sskafka.quorum.formatting import format_storage
 from sskafka.quorum.node_control import NodeControl
 from sskafka.servers.event_loop import new_event_loop
-from sskafka.servers.kafka.api_tables import register_broker_apis, register_controller_apis
 from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.handlers.broker_identity import BrokerIdentityHandler
 from sskafka.servers.kafka.listener import ConnectionLimits, Listener
 from sskafka.servers.kafka.readiness import ServedApis
-from sskafka.servers.kafka.registry import Api, Registry
+from sskafka.servers.kafka.registry import Registry, ServedApi
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.servers.samples import control_samples, process_samples
 from sskafka.storage.disk import OsDisk
@@ -208,17 +208,16 @@ class Broker:
 
     def _register_apis(self, services: NodeServices, doors: SideDoors, control: NodeControl) -> None:
         identity = BrokerIdentityHandler(self.cluster_id, self.node_id, self._incarnation_id)
-        register_broker_apis(
+        serve_broker_apis(
             self._registry,
             services.for_handlers,
             control,
             self.settings,
             self._clock,
-            identity,
             self.cluster_id,
             self._listeners,
+            {"broker_identity": lambda: identity, "adr": lambda: doors.adr},
         )
-        doors.register(self._registry)
 
     async def _join_cluster(self, ground: Ground, control: NodeControl, logs: LogManager, doors: SideDoors) -> None:
         """The HTTP door opens behind the Kafka port; where others are awaited, it tells so meanwhile."""
@@ -269,7 +268,7 @@ class Broker:
         """Controller listeners are served by the control loop itself: no load of data reaches them."""
         thread = control.thread
         registry = Registry(RequestTasks().spawn)
-        register_controller_apis(registry, control, self.settings, self.cluster_id)
+        serve_controller_apis(registry, control, self.settings, self.cluster_id)
         for item in self.settings.controller_listeners:
             counters, quotas = ConnectionCounters(), self._controller_quotas
             listener = self._listener(ground, item.name, registry.by_key, counters, quotas)
@@ -295,7 +294,12 @@ class Broker:
         return self._listener(ground, name, self._served.by_key, self._connections, self._quotas)
 
     def _listener(
-        self, ground: Ground, name: str, apis: dict[int, Api], counters: ConnectionCounters, quotas: ConnectionQuotas
+        self,
+        ground: Ground,
+        name: str,
+        apis: dict[int, ServedApi],
+        counters: ConnectionCounters,
+        quotas: ConnectionQuotas,
     ) -> Listener:
         settings = self.settings
         limits = ConnectionLimits(

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from sskafka.broker.api_handlers import BrokerServices, allocate_producer_ids
 from sskafka.broker.ground import Ground
 from sskafka.broker.tasks import RequestTasks
 from sskafka.client.connection import Address, ConnectionOptions
@@ -24,7 +25,6 @@ from sskafka.replication.housekeeping import Housekeeping
 from sskafka.replication.leader_connections import LeaderConnections
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
-from sskafka.servers.kafka.api_tables import BrokerServices, allocate_producer_ids
 from sskafka.servers.kafka.first_need import Surroundings
 from sskafka.servers.kafka.group_services import GroupServices
 from sskafka.servers.kafka.handlers.producers import ProducerIds

@@ -15,7 +15,6 @@ from sskafka.quorum.node_control import NodeControl
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.adr.services import AdrServices
 from sskafka.servers.kafka.authorization import AllowAll
-from sskafka.servers.kafka.registry import Registry
 
 if TYPE_CHECKING:
     from sskafka.servers.adr.door import Door as AdrDoor
@@ -31,12 +30,9 @@ class SideDoors:
         self._sockets = sockets
         self._control = control
         self._replicas = replicas
-        self._adr = AdrServices(self._make_adr_door)
+        self.adr = AdrServices(self._make_adr_door)
+        """Every broker has it: other brokers send it requests, whether this one has an ADR listener or not."""
         self._http: HttpDoor | None = None
-
-    def register(self, registry: Registry) -> None:
-        """What brokers ask each other on behalf of their doors, whether they have some or not."""
-        self._adr.register(registry)
 
     def maybe_open_http(self, samples: Callable[[], Iterator[Sample]]) -> None:
         """The process behind the HTTP door, with what it must know; it is not waited for."""
@@ -57,7 +53,7 @@ class SideDoors:
         )
         answers = NodeAnswers(settings["node.id"], self._control, samples, is_broker).table()
         if is_broker:
-            answers |= self._adr.answers()
+            answers |= self.adr.answers()
         self._http = HttpDoor(bound, configuration, answers)
         self._ground.run_in_background(self._http.run())
 
@@ -66,7 +62,7 @@ class SideDoors:
             await self._http.opened()
 
     async def maybe_open_adr(self) -> None:
-        self._ground.stack.push_async_callback(self._adr.close)
+        self._ground.stack.push_async_callback(self.adr.close)
         bound = self._sockets.door(ADR_LISTENER)
         if bound is None:
             return
@@ -74,7 +70,7 @@ class SideDoors:
 
         settings = self._ground.settings
         frame_bytes_max, idle_ms_max = settings["socket.request.max.bytes"], settings["connections.max.idle.ms"]
-        listener = AdrListener(self._adr.door, frame_bytes_max, idle_ms_max, settings["max.connections"])
+        listener = AdrListener(self.adr.door, frame_bytes_max, idle_ms_max, settings["max.connections"])
         await listener.start(bound, settings["socket.listen.backlog.size"])
         self._ground.stack.push_async_callback(listener.stop)
 

@@ -5,8 +5,8 @@
                     nobody does, or it has just changed: a short pause, then again, until the request's time is up
 
 What brokers ask on their own account (registration, heartbeats, AlterPartition, AllocateProducerIds) travels as it is.
-What a client asked this broker for travels in an Envelope: who receives one and is not the controller says so instead
-of passing it on.
+What a client asked this broker for (the forwarded APIs of wire/apis.py) travels in an Envelope: a node that receives
+one and is not the controller answers NOT_CONTROLLER instead of forwarding it.
 """
 
 import asyncio
@@ -21,23 +21,13 @@ from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.quorum.envelopes import open_answer, put_into_envelope
 from sskafka.quorum.peer_network import NodeConnection
 from sskafka.raft.voters import NO_NODE
-from sskafka.wire.apis import API_BY_KEY, ApiKey
+from sskafka.wire.apis import API_BY_KEY
 from sskafka.wire.messages.envelope import EnvelopeResponse
 from sskafka.wire.schema import Message
 
 _log = logging.getLogger(__name__)
 
 RETRY_PAUSE_MS = 50
-BETWEEN_BROKERS = frozenset(
-    {
-        ApiKey.BROKER_REGISTRATION,
-        ApiKey.BROKER_HEARTBEAT,
-        ApiKey.ALTER_PARTITION,
-        ApiKey.ALLOCATE_PRODUCER_IDS,
-        ApiKey.ASSIGN_REPLICAS_TO_DIRS,
-        ApiKey.CONTROLLER_REGISTRATION,
-    }
-)
 
 
 class Leaders(Protocol):
@@ -107,9 +97,9 @@ class ControllerLink:
         key = request.SCHEMA.key
         assert key is not None
         try:
-            if key in BETWEEN_BROKERS:
-                response_class = API_BY_KEY[key].response_class()
-                answer = await connection.request(request, response_class, timeout_ms=int(timeout_ms) or 1)
+            api = API_BY_KEY[key]
+            if not api.forwarded:
+                answer = await connection.request(request, api.response_class(), timeout_ms=int(timeout_ms) or 1)
                 if answer.error_code == ErrorCode.NOT_CONTROLLER:
                     raise KafkaError(ErrorCode.NOT_CONTROLLER)
                 return answer

@@ -52,10 +52,10 @@ def open_envelope(envelope: EnvelopeRequest) -> Letter:
     data = envelope.request_data
     try:
         header = decode_request_header(data)
-        schema = API_BY_KEY.get(header.api_key)
-        if schema is None or not schema.min_version <= header.api_version <= schema.max_version:
+        api = API_BY_KEY.get(header.api_key)
+        if api is None or not api.has_version(header.api_version):
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-        request = decode(schema.request_class(), header.api_version, data, header.body_position)
+        request = decode(api.request_class(), header.api_version, data, header.body_position)
     except MalformedMessageError as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
     return Letter(header.api_key, header.api_version, header.correlation_id, request)

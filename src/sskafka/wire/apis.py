@@ -1,50 +1,39 @@
-"""Every API of the Kafka protocol: its key, its versions, and where its messages are.
+"""Every API of the Kafka protocol in one table: one row has all that the program knows about an API.
+
+ApiVersions, version checks, headers, error frames, forwarding to the controller and the table in docs/protocol.md are
+derived from it. `ApiKey` has the numbers; the rows are in the order of the numbers.
 
 Message modules are imported when a class of theirs is first asked for: a broker uses a third of them, and not at once.
 """
 
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from functools import cache
 from importlib import import_module
 from re import sub
 from typing import Any, NamedTuple
 
-from sskafka.wire.schema import NEVER
+from sskafka.model.acl import Operation
+
+NEVER = 0x8000
+"""Above every version: the `flexible_from` of messages that have no flexible version."""
 
 
-class ApiSchema(NamedTuple):
-    """The versions that Apache Kafka 4.3 defines and calls stable."""
+class Listeners(IntFlag):
+    """Which listeners serve an API."""
 
-    key: int
-    name: str
-    min_version: int
-    max_version: int
-    flexible_from: int
-    """From this version on, headers and bodies have tagged fields and compact lengths."""
-
-    def request_class(self) -> type[Any]:
-        return _message_class(self.name, "Request")
-
-    def response_class(self) -> type[Any]:
-        return _message_class(self.name, "Response")
-
-
-@cache
-def _message_class(api_name: str, kind: str) -> type[Any]:
-    module = import_module(f"sskafka.wire.messages.{sub('(?<!^)(?=[A-Z])', '_', api_name).lower()}")
-    cls: type[Any] = getattr(module, api_name + kind)
-    return cls
-
-
-OWN_KEYS_FROM = 20_000
-"""Keys of our own APIs, which ask for what Kafka has no API for. Kafka has no key above 10,000."""
-
-
-UNSTABLE_FROM = {22: 6}
-"""By API key, the first version that Kafka 4.3 does not call stable: it lists such versions only when it is told to."""
+    BROKER = 1
+    """Listeners of brokers; ApiVersions lists the API there."""
+    UNLISTED = 2
+    """Listeners of brokers, but ApiVersions lists the API to our own software only."""
+    STARTING = 4
+    """Listeners of a broker that has not joined its cluster yet: what other nodes ask so that it can join."""
+    CONTROLLER = 8
+    """Controller listeners; ApiVersions lists the API there."""
 
 
 class ApiKey(IntEnum):
+    """Numbers of the APIs. Kafka has none above 10,000; those from 20,000 on are our own additions."""
+
     PRODUCE = 0
     FETCH = 1
     LIST_OFFSETS = 2
@@ -142,102 +131,170 @@ class ApiKey(IntEnum):
     BROKER_IDENTITY = 20010
 
 
+class Api(NamedTuple):
+    """One API; the versions are those that Apache Kafka 4.3 defines."""
+
+    key: ApiKey
+    min_version: int
+    max_version: int
+    flexible_from: int
+    """From this version on, headers and bodies have tagged fields and compact lengths."""
+    listeners: Listeners
+    handler: str
+    """`family.method` of the handler in servers/kafka/handlers, which `broker/api_handlers.py` constructs."""
+    operation: Operation | None = None
+    """What the caller must be allowed to do on the cluster; None where the handler checks each resource."""
+    forwarded: bool = False
+    """Whether brokers forward the request to the active controller, in an Envelope."""
+    listed_from: int | None = None
+    """The lowest version that ApiVersions lists, where that is not `min_version`."""
+    stable_until: int = NEVER
+    """The last version that Kafka calls stable: it lists later ones only when it is told to."""
+
+    @property
+    def name(self) -> str:
+        return _name(self.key)
+
+    def has_version(self, version: int) -> bool:
+        return self.min_version <= version <= self.max_version
+
+    def request_class(self) -> type[Any]:
+        return _message_class(self.name, "Request")
+
+    def response_class(self) -> type[Any]:
+        return _message_class(self.name, "Response")
+
+
+@cache
+def _name(key: ApiKey) -> str:
+    return "".join(word.title() for word in key.name.split("_"))
+
+
+@cache
+def _message_class(api_name: str, kind: str) -> type[Any]:
+    module = import_module(f"sskafka.wire.messages.{sub('(?<!^)(?=[A-Z])', '_', api_name).lower()}")
+    cls: type[Any] = getattr(module, api_name + kind)
+    return cls
+
+
+BROKER, UNLISTED, STARTING, CONTROLLER = Listeners
+BOTH = BROKER | CONTROLLER
+NODES = UNLISTED | STARTING | CONTROLLER  # nodes ask each other, on whichever listener they have
+DESCRIBE, ALTER, CLUSTER_ACTION = Operation.DESCRIBE, Operation.ALTER, Operation.CLUSTER_ACTION
+DESCRIBE_CONFIGS, ALTER_CONFIGS = Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS
+
 _APIS = (
-    ApiSchema(0, "Produce", 3, 13, 9),
-    ApiSchema(1, "Fetch", 4, 18, 12),
-    ApiSchema(2, "ListOffsets", 1, 11, 6),
-    ApiSchema(3, "Metadata", 0, 13, 9),
-    ApiSchema(8, "OffsetCommit", 2, 10, 8),
-    ApiSchema(9, "OffsetFetch", 1, 10, 6),
-    ApiSchema(10, "FindCoordinator", 0, 6, 3),
-    ApiSchema(11, "JoinGroup", 0, 9, 6),
-    ApiSchema(12, "Heartbeat", 0, 4, 4),
-    ApiSchema(13, "LeaveGroup", 0, 5, 4),
-    ApiSchema(14, "SyncGroup", 0, 5, 4),
-    ApiSchema(15, "DescribeGroups", 0, 6, 5),
-    ApiSchema(16, "ListGroups", 0, 5, 3),
-    ApiSchema(17, "SaslHandshake", 0, 1, NEVER),
-    ApiSchema(18, "ApiVersions", 0, 4, 3),
-    ApiSchema(19, "CreateTopics", 2, 7, 5),
-    ApiSchema(20, "DeleteTopics", 1, 6, 4),
-    ApiSchema(21, "DeleteRecords", 0, 2, 2),
-    ApiSchema(22, "InitProducerId", 0, 6, 2),
-    ApiSchema(23, "OffsetForLeaderEpoch", 2, 4, 4),
-    ApiSchema(24, "AddPartitionsToTxn", 0, 5, 3),
-    ApiSchema(25, "AddOffsetsToTxn", 0, 4, 3),
-    ApiSchema(26, "EndTxn", 0, 5, 3),
-    ApiSchema(27, "WriteTxnMarkers", 1, 2, 1),
-    ApiSchema(28, "TxnOffsetCommit", 0, 5, 3),
-    ApiSchema(29, "DescribeAcls", 1, 3, 2),
-    ApiSchema(30, "CreateAcls", 1, 3, 2),
-    ApiSchema(31, "DeleteAcls", 1, 3, 2),
-    ApiSchema(32, "DescribeConfigs", 1, 4, 4),
-    ApiSchema(33, "AlterConfigs", 0, 2, 2),
-    ApiSchema(34, "AlterReplicaLogDirs", 1, 2, 2),
-    ApiSchema(35, "DescribeLogDirs", 1, 5, 2),
-    ApiSchema(36, "SaslAuthenticate", 0, 2, 2),
-    ApiSchema(37, "CreatePartitions", 0, 3, 2),
-    ApiSchema(38, "CreateDelegationToken", 1, 3, 2),
-    ApiSchema(39, "RenewDelegationToken", 1, 2, 2),
-    ApiSchema(40, "ExpireDelegationToken", 1, 2, 2),
-    ApiSchema(41, "DescribeDelegationToken", 1, 3, 2),
-    ApiSchema(42, "DeleteGroups", 0, 2, 2),
-    ApiSchema(43, "ElectLeaders", 0, 2, 2),
-    ApiSchema(44, "IncrementalAlterConfigs", 0, 1, 1),
-    ApiSchema(45, "AlterPartitionReassignments", 0, 1, 0),
-    ApiSchema(46, "ListPartitionReassignments", 0, 0, 0),
-    ApiSchema(47, "OffsetDelete", 0, 0, NEVER),
-    ApiSchema(48, "DescribeClientQuotas", 0, 1, 1),
-    ApiSchema(49, "AlterClientQuotas", 0, 1, 1),
-    ApiSchema(50, "DescribeUserScramCredentials", 0, 0, 0),
-    ApiSchema(51, "AlterUserScramCredentials", 0, 0, 0),
-    ApiSchema(52, "Vote", 0, 2, 0),
-    ApiSchema(53, "BeginQuorumEpoch", 0, 1, 1),
-    ApiSchema(54, "EndQuorumEpoch", 0, 1, 1),
-    ApiSchema(55, "DescribeQuorum", 0, 2, 0),
-    ApiSchema(56, "AlterPartition", 2, 3, 0),
-    ApiSchema(57, "UpdateFeatures", 0, 2, 0),
-    ApiSchema(58, "Envelope", 0, 0, 0),
-    ApiSchema(59, "FetchSnapshot", 0, 1, 0),
-    ApiSchema(60, "DescribeCluster", 0, 2, 0),
-    ApiSchema(61, "DescribeProducers", 0, 0, 0),
-    ApiSchema(62, "BrokerRegistration", 0, 4, 0),
-    ApiSchema(63, "BrokerHeartbeat", 0, 2, 0),
-    ApiSchema(64, "UnregisterBroker", 0, 0, 0),
-    ApiSchema(65, "DescribeTransactions", 0, 0, 0),
-    ApiSchema(66, "ListTransactions", 0, 2, 0),
-    ApiSchema(67, "AllocateProducerIds", 0, 0, 0),
-    ApiSchema(68, "ConsumerGroupHeartbeat", 0, 1, 0),
-    ApiSchema(69, "ConsumerGroupDescribe", 0, 1, 0),
-    ApiSchema(70, "ControllerRegistration", 0, 0, 0),
-    ApiSchema(71, "GetTelemetrySubscriptions", 0, 0, 0),
-    ApiSchema(72, "PushTelemetry", 0, 0, 0),
-    ApiSchema(73, "AssignReplicasToDirs", 0, 0, 0),
-    ApiSchema(74, "ListConfigResources", 0, 1, 0),
-    ApiSchema(75, "DescribeTopicPartitions", 0, 0, 0),
-    ApiSchema(76, "ShareGroupHeartbeat", 1, 1, 0),
-    ApiSchema(77, "ShareGroupDescribe", 1, 1, 0),
-    ApiSchema(78, "ShareFetch", 1, 2, 0),
-    ApiSchema(79, "ShareAcknowledge", 1, 2, 0),
-    ApiSchema(80, "AddRaftVoter", 0, 1, 0),
-    ApiSchema(81, "RemoveRaftVoter", 0, 0, 0),
-    ApiSchema(82, "UpdateRaftVoter", 0, 0, 0),
-    ApiSchema(83, "InitializeShareGroupState", 0, 0, 0),
-    ApiSchema(84, "ReadShareGroupState", 0, 0, 0),
-    ApiSchema(85, "WriteShareGroupState", 0, 1, 0),
-    ApiSchema(86, "DeleteShareGroupState", 0, 0, 0),
-    ApiSchema(87, "ReadShareGroupStateSummary", 0, 1, 0),
-    ApiSchema(88, "StreamsGroupHeartbeat", 0, 0, 0),
-    ApiSchema(89, "StreamsGroupDescribe", 0, 0, 0),
-    ApiSchema(90, "DescribeShareGroupOffsets", 0, 1, 0),
-    ApiSchema(91, "AlterShareGroupOffsets", 0, 0, 0),
-    ApiSchema(92, "DeleteShareGroupOffsets", 0, 0, 0),
-    ApiSchema(20001, "RecordCounts", 0, 0, 0),
-    ApiSchema(20002, "PlaceRecord", 0, 0, 0),
-    ApiSchema(20003, "FlushLogs", 0, 0, 0),
-    ApiSchema(20004, "DescribeGroupTimeline", 0, 0, 0),
-    ApiSchema(20005, "DescribeReaders", 0, 0, 0),
-    ApiSchema(20010, "BrokerIdentity", 0, 0, 0),
+    Api(ApiKey.PRODUCE, 3, 13, 9, BROKER, "produce.handle", listed_from=0),  # older librdkafka compresses only then
+    Api(ApiKey.FETCH, 4, 18, 12, BROKER | STARTING | CONTROLLER, "fetch.handle"),
+    Api(ApiKey.LIST_OFFSETS, 1, 11, 6, BROKER, "offsets.list_offsets"),
+    Api(ApiKey.METADATA, 0, 13, 9, BROKER, "metadata.metadata"),
+    Api(ApiKey.OFFSET_COMMIT, 2, 10, 8, BROKER, "group_offsets.handle_commit"),
+    Api(ApiKey.OFFSET_FETCH, 1, 10, 6, BROKER, "group_offsets.handle_fetch"),
+    Api(ApiKey.FIND_COORDINATOR, 0, 6, 3, BROKER, "find_coordinator.find_coordinator"),
+    Api(ApiKey.JOIN_GROUP, 0, 9, 6, BROKER, "groups.handle_join"),
+    Api(ApiKey.HEARTBEAT, 0, 4, 4, BROKER, "groups.handle_heartbeat"),
+    Api(ApiKey.LEAVE_GROUP, 0, 5, 4, BROKER, "groups.handle_leave"),
+    Api(ApiKey.SYNC_GROUP, 0, 5, 4, BROKER, "groups.handle_sync"),
+    Api(ApiKey.DESCRIBE_GROUPS, 0, 6, 5, BROKER, "groups.handle_describe"),
+    Api(ApiKey.LIST_GROUPS, 0, 5, 3, BROKER, "groups.list_groups"),
+    Api(ApiKey.SASL_HANDSHAKE, 0, 1, NEVER, BOTH, "absent_features.sasl_handshake"),
+    Api(ApiKey.API_VERSIONS, 0, 4, 3, BROKER | STARTING | CONTROLLER, "api_versions.handle"),
+    Api(ApiKey.CREATE_TOPICS, 2, 7, 5, BOTH, "topics.create_topics", forwarded=True),
+    Api(ApiKey.DELETE_TOPICS, 1, 6, 4, BOTH, "topics.delete_topics", forwarded=True),
+    Api(ApiKey.DELETE_RECORDS, 0, 2, 2, BROKER, "delete_records.delete_records"),
+    Api(ApiKey.INIT_PRODUCER_ID, 0, 6, 2, BROKER, "producers.init_producer_id", stable_until=5),
+    Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4, 4, BROKER, "offsets.offset_for_leader_epoch"),
+    Api(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, 3, BROKER, "transactions.add_partitions"),
+    Api(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4, 3, BROKER, "transactions.add_offsets"),
+    Api(ApiKey.END_TXN, 0, 5, 3, BROKER, "transactions.end"),
+    Api(ApiKey.WRITE_TXN_MARKERS, 1, 2, 1, BROKER, "transaction_markers.write_markers"),
+    Api(ApiKey.TXN_OFFSET_COMMIT, 0, 5, 3, BROKER, "transaction_offsets.commit"),
+    Api(ApiKey.DESCRIBE_ACLS, 1, 3, 2, BOTH, "absent_features.describe_acls", DESCRIBE),
+    Api(ApiKey.CREATE_ACLS, 1, 3, 2, BOTH, "absent_features.create_acls", ALTER),
+    Api(ApiKey.DELETE_ACLS, 1, 3, 2, BOTH, "absent_features.delete_acls", ALTER),
+    Api(ApiKey.DESCRIBE_CONFIGS, 1, 4, 4, BOTH, "configs.describe_configs"),
+    Api(ApiKey.ALTER_CONFIGS, 0, 2, 2, BOTH, "configs.alter_configs", forwarded=True),
+    Api(ApiKey.ALTER_REPLICA_LOG_DIRS, 1, 2, 2, BROKER, "log_dirs.alter", ALTER),
+    Api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5, 2, BROKER, "log_dirs.describe", DESCRIBE),
+    Api(ApiKey.SASL_AUTHENTICATE, 0, 2, 2, BOTH, "absent_features.sasl_authenticate"),
+    Api(ApiKey.CREATE_PARTITIONS, 0, 3, 2, BOTH, "topics.create_partitions", forwarded=True),
+    Api(ApiKey.CREATE_DELEGATION_TOKEN, 1, 3, 2, BOTH, "absent_features.create_delegation_token"),
+    Api(ApiKey.RENEW_DELEGATION_TOKEN, 1, 2, 2, BOTH, "absent_features.renew_delegation_token"),
+    Api(ApiKey.EXPIRE_DELEGATION_TOKEN, 1, 2, 2, BOTH, "absent_features.expire_delegation_token"),
+    Api(ApiKey.DESCRIBE_DELEGATION_TOKEN, 1, 3, 2, BOTH, "absent_features.describe_delegation_token"),
+    Api(ApiKey.DELETE_GROUPS, 0, 2, 2, BROKER, "groups.handle_delete"),
+    Api(ApiKey.ELECT_LEADERS, 0, 2, 2, BOTH, "administration.forward", ALTER, forwarded=True),
+    Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, 1, BOTH, "configs.incremental_alter_configs", forwarded=True),
+    Api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1, 0, BOTH, "administration.forward", ALTER, forwarded=True),
+    Api(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, 0, BOTH, "administration.list_reassignments", DESCRIBE),
+    Api(ApiKey.OFFSET_DELETE, 0, 0, NEVER, BROKER, "group_offsets.handle_delete"),
+    Api(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1, 1, BROKER, "client_quotas.describe", DESCRIBE_CONFIGS),
+    Api(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, 1, BOTH, "client_quotas.alter", ALTER_CONFIGS, forwarded=True),
+    Api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, 0, BOTH, "scram_credentials.describe", DESCRIBE),
+    Api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 0, 0, BOTH, "scram_credentials.alter", ALTER, forwarded=True),
+    Api(ApiKey.VOTE, 0, 2, 0, NODES, "quorum.handle", CLUSTER_ACTION),
+    Api(ApiKey.BEGIN_QUORUM_EPOCH, 0, 1, 1, NODES, "quorum.handle", CLUSTER_ACTION),
+    Api(ApiKey.END_QUORUM_EPOCH, 0, 1, 1, NODES, "quorum.handle", CLUSTER_ACTION),
+    Api(ApiKey.DESCRIBE_QUORUM, 0, 2, 0, BOTH, "describe_quorum.describe_quorum", DESCRIBE, forwarded=True),
+    Api(ApiKey.ALTER_PARTITION, 2, 3, 0, NODES, "controller_apis.decide", CLUSTER_ACTION),
+    Api(ApiKey.UPDATE_FEATURES, 0, 2, 0, BOTH, "administration.forward", ALTER, forwarded=True),
+    Api(ApiKey.ENVELOPE, 0, 0, 0, NODES, "controller_apis.envelope", CLUSTER_ACTION),
+    Api(ApiKey.FETCH_SNAPSHOT, 0, 1, 0, NODES, "quorum.handle", CLUSTER_ACTION),
+    Api(ApiKey.DESCRIBE_CLUSTER, 0, 2, 0, BOTH, "cluster.describe_cluster", DESCRIBE),
+    Api(ApiKey.DESCRIBE_PRODUCERS, 0, 0, 0, BROKER, "producers.describe_producers"),
+    Api(ApiKey.BROKER_REGISTRATION, 0, 4, 0, NODES, "controller_apis.decide", CLUSTER_ACTION),
+    Api(ApiKey.BROKER_HEARTBEAT, 0, 2, 0, NODES, "controller_apis.decide", CLUSTER_ACTION),
+    Api(ApiKey.UNREGISTER_BROKER, 0, 0, 0, BOTH, "administration.forward", ALTER, forwarded=True),
+    Api(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0, 0, BROKER, "transaction_descriptions.describe"),
+    Api(ApiKey.LIST_TRANSACTIONS, 0, 2, 0, BROKER, "transaction_descriptions.list"),
+    Api(ApiKey.ALLOCATE_PRODUCER_IDS, 0, 0, 0, NODES, "controller_apis.decide", CLUSTER_ACTION),
+    Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, 0, BROKER, "consumer_groups.handle_heartbeat"),
+    Api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, 0, BROKER, "consumer_groups.handle_describe"),
+    Api(ApiKey.CONTROLLER_REGISTRATION, 0, 0, 0, NODES, "controller_apis.decide", CLUSTER_ACTION),
+    Api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, 0, 0, UNLISTED, "absent_features.get_telemetry_subscriptions"),
+    Api(ApiKey.PUSH_TELEMETRY, 0, 0, 0, UNLISTED, "absent_features.push_telemetry"),
+    Api(ApiKey.ASSIGN_REPLICAS_TO_DIRS, 0, 0, 0, NODES, "controller_apis.decide", CLUSTER_ACTION),
+    Api(ApiKey.LIST_CONFIG_RESOURCES, 0, 1, 0, BROKER, "config_resources.list_resources", DESCRIBE_CONFIGS),
+    Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, 0, BROKER, "topic_partitions.describe"),
+    Api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, 0, BROKER, "absent_features.share_group_heartbeat"),
+    Api(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, 0, BROKER, "absent_features.share_group_describe"),
+    Api(ApiKey.SHARE_FETCH, 1, 2, 0, BROKER, "absent_features.share_fetch"),
+    Api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, 0, BROKER, "absent_features.share_acknowledge"),
+    Api(ApiKey.ADD_RAFT_VOTER, 0, 1, 0, BOTH, "raft_voters.add", ALTER),
+    Api(ApiKey.REMOVE_RAFT_VOTER, 0, 0, 0, BOTH, "raft_voters.remove", ALTER),
+    Api(ApiKey.UPDATE_RAFT_VOTER, 0, 0, 0, CONTROLLER, "raft_voters.update", CLUSTER_ACTION),
+    Api(
+        ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+        0,
+        0,
+        0,
+        BROKER,
+        "absent_features.initialize_share_group_state",
+        CLUSTER_ACTION,
+    ),
+    Api(ApiKey.READ_SHARE_GROUP_STATE, 0, 0, 0, BROKER, "absent_features.read_share_group_state", CLUSTER_ACTION),
+    Api(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, 0, BROKER, "absent_features.write_share_group_state", CLUSTER_ACTION),
+    Api(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0, 0, BROKER, "absent_features.delete_share_group_state", CLUSTER_ACTION),
+    Api(
+        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+        0,
+        1,
+        0,
+        BROKER,
+        "absent_features.read_share_group_state_summary",
+        CLUSTER_ACTION,
+    ),
+    Api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 0, 0, BROKER, "absent_features.streams_group_heartbeat"),
+    Api(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 0, 0, BROKER, "absent_features.streams_group_describe"),
+    Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, 0, BROKER, "absent_features.describe_share_group_offsets"),
+    Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, 0, BROKER, "absent_features.alter_share_group_offsets"),
+    Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, 0, BROKER, "absent_features.delete_share_group_offsets"),
+    Api(ApiKey.RECORD_COUNTS, 0, 0, 0, UNLISTED, "adr.record_counts", CLUSTER_ACTION),
+    Api(ApiKey.PLACE_RECORD, 0, 0, 0, UNLISTED, "adr.place_record", CLUSTER_ACTION),
+    Api(ApiKey.FLUSH_LOGS, 0, 0, 0, UNLISTED, "adr.flush_logs", CLUSTER_ACTION),
+    Api(ApiKey.DESCRIBE_GROUP_TIMELINE, 0, 0, 0, UNLISTED, "groups.handle_timeline"),
+    Api(ApiKey.DESCRIBE_READERS, 0, 0, 0, UNLISTED, "readers.describe_readers"),
+    Api(ApiKey.BROKER_IDENTITY, 0, 0, 0, UNLISTED | STARTING, "broker_identity.identity", CLUSTER_ACTION),
 )
 
-API_BY_KEY: dict[int, ApiSchema] = {api.key: api for api in _APIS}
+API_BY_KEY: dict[int, Api] = {api.key: api for api in _APIS}

@@ -8,7 +8,7 @@
 
     @message
     class FetchRequest:
-        SCHEMA: ClassVar = request(1, versions=(4, 18), flexible_from=12)
+        SCHEMA: ClassVar = request(1)                                # an API key; apis.py has its versions
         cluster_id: Annotated[String | None, tagged(0, since=12), ignorable] = None
         max_wait_ms: Int32 = 0
         topics: list[FetchTopic] = field(default_factory=list)
@@ -30,10 +30,9 @@ from typing import Annotated, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.values import structure, value
+from sskafka.wire.apis import API_BY_KEY
 
 VERSION_MAX = 0x7FFF
-NEVER = VERSION_MAX + 1
-"""The `flexible_from` of messages that have no flexible version."""
 
 
 class Primitive(NamedTuple):
@@ -150,18 +149,20 @@ class Message(Protocol):
     SCHEMA: ClassVar[MessageSchema]
 
 
-def request(key: int, *, versions: tuple[int, int], flexible_from: int) -> MessageSchema:
-    return _schema(Kind.REQUEST, key, versions, flexible_from)
+def request(key: int) -> MessageSchema:
+    """Return the schema of the request of an API, with the versions that the table of APIs has for it."""
+    return _of_api(Kind.REQUEST, key)
 
 
-def response(key: int, *, versions: tuple[int, int], flexible_from: int) -> MessageSchema:
-    return _schema(Kind.RESPONSE, key, versions, flexible_from)
+def response(key: int) -> MessageSchema:
+    return _of_api(Kind.RESPONSE, key)
 
 
 def data(*, versions: tuple[int, int], flexible_from: int, key: int | None = None) -> MessageSchema:
     """What is stored rather than sent: records of internal topics, control records, subscriptions."""
-    return _schema(Kind.DATA, key, versions, flexible_from)
+    return MessageSchema(Kind.DATA, key, Versions(*versions), flexible_from)
 
 
-def _schema(kind: Kind, key: int | None, versions: tuple[int, int], flexible_from: int) -> MessageSchema:
-    return MessageSchema(kind, key, Versions(*versions), flexible_from)
+def _of_api(kind: Kind, key: int) -> MessageSchema:
+    api = API_BY_KEY[key]
+    return MessageSchema(kind, key, Versions(api.min_version, api.max_version), api.flexible_from)

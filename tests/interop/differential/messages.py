@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from sskafka.wire.apis import API_BY_KEY, ApiSchema
+from sskafka.wire.apis import API_BY_KEY, Api
 from sskafka.wire.layout import Field, layout_of
 from sskafka.wire.schema import Primitive
 
-API_BY_NAME: dict[str, ApiSchema] = {api.name: api for api in API_BY_KEY.values()}
+API_BY_NAME: dict[str, Api] = {api.name: api for api in API_BY_KEY.values()}
 
 
 def build(api: str, **fields: Any) -> Any:

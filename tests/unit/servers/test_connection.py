@@ -7,18 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from sskafka.model.acl import Operation, ResourceType
 from sskafka.model.counters import ConnectionCounters, RequestCounters
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
-from sskafka.servers.kafka.authorization import AllowAll, Operation, ResourceType
+from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.connection import LARGE_FRAME_BYTES, Connection
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.listener import RECEIVE_BUFFER_BYTES, ConnectionLimits, Listener
 from sskafka.servers.kafka.outgoing import WRITE_CHUNK_BYTES
-from sskafka.servers.kafka.registry import Api
+from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.servers.kafka.response_slot import ResponseSlot
+from sskafka.wire.apis import Api, ApiKey, Listeners
 from sskafka.wire.codec import decode
 from sskafka.wire.header import decode_response_header
 from sskafka.wire.messages.describe_cluster import DescribeClusterResponse
@@ -125,8 +127,11 @@ class _InstantLoop:
         pass  # seconds go by when the test says so
 
 
-def _api(key: int, name: str, handle: Callable[[Request], Response | None], operation: Operation | None = None) -> Api:
-    return Api(key, name, 0, 5, 100, 0, handle, RequestCounters(name), operation)
+def _api(
+    key: int, name: str, handle: Callable[[Request], Response | None], operation: Operation | None = None
+) -> ServedApi:
+    api = Api(ApiKey(key), 0, 5, 100, Listeners.BROKER, "", operation)
+    return ServedApi(api, handle, RequestCounters(name))
 
 
 def frame(key: int, correlation_id: int, body: bytes = b"", version: int = 0) -> bytes:

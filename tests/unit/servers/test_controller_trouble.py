@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from sskafka.metadata.image import ClusterImage
+from sskafka.model.acl import Operation, ResourceType
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
-from sskafka.servers.kafka.authorization import AllowAll, Operation, ResourceType
+from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.creation_warnings import CreationWarnings
 from sskafka.servers.kafka.handlers.configs import ConfigHandlers
 from sskafka.servers.kafka.handlers.producers import ProducerHandlers, ProducerIds

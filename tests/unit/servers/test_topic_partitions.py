@@ -6,8 +6,8 @@ from typing import Any
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import PartitionRecord, TopicRecord
+from sskafka.model.acl import Operation, ResourceType
 from sskafka.model.errors import ErrorCode
-from sskafka.servers.kafka.authorization import Operation, ResourceType
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandler
 from sskafka.servers.kafka.request import Request

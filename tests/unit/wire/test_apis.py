@@ -1,5 +1,8 @@
 import subprocess
 import sys
+from pathlib import Path
+
+from docs import generate
 
 from sskafka.wire.apis import API_BY_KEY, ApiKey
 from sskafka.wire.schema import Kind, Versions
@@ -25,3 +28,9 @@ def test_the_table_imports_no_messages() -> None:
     script = "import sys, sskafka.wire.apis; print([name for name in sys.modules if '.messages.' in name])"
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_the_page_of_the_protocol_has_the_table() -> None:
+    page = (Path(generate.__file__).parent / "protocol.md").read_text(encoding="utf-8")
+    assert generate.protocol_page(page) == page, "run: python docs/generate.py"
+    assert "| 26 | EndTxn | 0-5 | 3 | yes |  |  |" in page

@@ -10,7 +10,7 @@ import pytest
 
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.frames import error_frame
-from sskafka.wire.apis import API_BY_KEY, ApiSchema
+from sskafka.wire.apis import API_BY_KEY, Api
 from sskafka.wire.codec import decode, encode
 from sskafka.wire.layout import layout_of
 from sskafka.wire.schema import Primitive
@@ -35,7 +35,7 @@ INTEGER = 7
 APIS = pytest.mark.parametrize("api", API_BY_KEY.values(), ids=lambda api: api.name)
 
 
-def versions_of(api: ApiSchema) -> range:
+def versions_of(api: Api) -> range:
     return range(api.min_version, api.max_version + 1)
 
 
@@ -50,14 +50,14 @@ def filled(cls: type[Any], left_out: set[str]) -> Any:
     return cls(**values)
 
 
-def shape_of(api: ApiSchema, version: int) -> set[str]:
+def shape_of(api: Api, version: int) -> set[str]:
     """The fields that a handler leaves alone because this version has no place for them."""
     absent = {field.name for field in layout_of(api.response_class(), version).absent}
     return SHAPE_BY_VERSION.get(api.name, set()) & absent
 
 
 @APIS
-def test_an_answer_with_every_field_is_sent_in_every_version(api: ApiSchema) -> None:
+def test_an_answer_with_every_field_is_sent_in_every_version(api: Api) -> None:
     cls = api.response_class()
     for version in versions_of(api):
         encoded = encode(filled(cls, shape_of(api, version)), version)
@@ -65,14 +65,14 @@ def test_an_answer_with_every_field_is_sent_in_every_version(api: ApiSchema) -> 
 
 
 @APIS
-def test_an_empty_answer_is_sent_in_every_version(api: ApiSchema) -> None:
+def test_an_empty_answer_is_sent_in_every_version(api: Api) -> None:
     cls = api.response_class()
     for version in versions_of(api):
         assert decode(cls, version, encode(cls(), version)) == cls()
 
 
 @APIS
-def test_an_error_is_sent_in_every_version_that_has_a_place_for_it(api: ApiSchema) -> None:
+def test_an_error_is_sent_in_every_version_that_has_a_place_for_it(api: Api) -> None:
     for version in versions_of(api):
         fields = {field.name for field in layout_of(api.response_class(), version).plain}
         frame = error_frame(api.key, version, 1, ErrorCode.UNSUPPORTED_VERSION)

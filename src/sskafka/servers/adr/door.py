@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from sskafka.client.fetched import ConsumedRecord, FetchedPartition
 from sskafka.metadata.image import ClusterImage
+from sskafka.model.acl import Operation, ResourceType
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, METADATA_TOPIC, TopicPartition, topic_name_problem
@@ -30,7 +31,7 @@ from sskafka.servers.adr.errors import (
 from sskafka.servers.adr.least_loaded import Append, LeastLoaded, Spawn
 from sskafka.servers.adr.local_partitions import Bounds, LocalPartitions
 from sskafka.servers.adr.remote_partitions import RemotePartitions
-from sskafka.servers.kafka.authorization import ANONYMOUS, CLUSTER_NAME, Authorizer, Operation, ResourceType
+from sskafka.servers.kafka.authorization import ANONYMOUS, CLUSTER_NAME, Authorizer
 from sskafka.servers.kafka.controller import ANSWER_TIMEOUT_MS, Controller
 from sskafka.wire.adr import Consume, Consumed, Produce, Produced, StoredMessage
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest

@@ -16,10 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.servers.kafka.authorization import Operation
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 
 if TYPE_CHECKING:
     from sskafka.servers.adr.door import Door
@@ -41,14 +38,6 @@ class AdrServices:
             await self.door.close()
 
     # -- what other brokers ask
-
-    def register(self, registry: Registry) -> None:
-        for key, handle in (
-            (ApiKey.RECORD_COUNTS, self.record_counts),
-            (ApiKey.PLACE_RECORD, self.place_record),
-            (ApiKey.FLUSH_LOGS, self.flush_logs),
-        ):
-            registry.add_message(key, handle, cluster_operation=Operation.CLUSTER_ACTION, is_advertised=False)
 
     async def record_counts(self, message: Any, request: Request) -> Any:
         from sskafka.wire.messages.record_counts import PartitionRecordCount, RecordCountsResponse  # noqa: PLC0415

@@ -1,34 +1,15 @@
 """The one place that decides who may do what.
 
-Everything passes `Authorizer.allows`: an API on the cluster before its handler runs, which `Registry.add` is told, and
-every topic in the handler that touches it. ApiVersions alone is open to all. Codes are Kafka's ACL numbers.
+Everything passes `Authorizer.allows`: the cluster operation of an API (wire/apis.py) before its handler runs, and every
+other resource in the handler that touches it. ApiVersions alone is open to all.
 """
 
 from collections.abc import Callable, Iterable
-from enum import IntEnum
 from typing import Protocol, TypeVar
 
+from sskafka.model.acl import Operation, ResourceType
+
 T = TypeVar("T")
-
-
-class Operation(IntEnum):
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-
-
-class ResourceType(IntEnum):
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
 
 
 CLUSTER_NAME = "kafka-cluster"

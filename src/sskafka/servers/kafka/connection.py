@@ -1,6 +1,6 @@
 """One client connection: bytes in, requests dispatched in order, responses out in the same order.
 
-    socket -> shared receive buffer -> frames -> Api.handle -> responses -> one write
+    socket -> shared receive buffer -> frames -> ServedApi.handle -> responses -> one write
                     |                                 |
           large frame: a buffer of its own     parked: a slot keeps its place
 
@@ -20,12 +20,13 @@ from struct import error as StructError  # noqa: N812
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, cast
 
+from sskafka.model.acl import ResourceType
 from sskafka.model.errors import ErrorCode
-from sskafka.servers.kafka.authorization import ANONYMOUS, CLUSTER_NAME, Authorizer, ResourceType
+from sskafka.servers.kafka.authorization import ANONYMOUS, CLUSTER_NAME, Authorizer
 from sskafka.servers.kafka.frames import REQUEST_START, SIZE, error_frame
 from sskafka.servers.kafka.large_frame import LargeFrame
 from sskafka.servers.kafka.outgoing import WRITE_CHUNK_BYTES, Outgoing
-from sskafka.servers.kafka.registry import Api
+from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.wire.apis import ApiKey
@@ -63,7 +64,7 @@ class Connection(Outgoing):
         self._tail = b""
         self._backlog = b""  # what had come in when reading was paused
         self._large: LargeFrame | None = None
-        self._api: Api | None = None
+        self._api: ServedApi | None = None
         self._slots: deque[ResponseSlot | Response] = deque()  # parked requests, and answers behind them
         self._reading_paused = False
         self._awaiting_memory = False
@@ -225,7 +226,7 @@ class Connection(Outgoing):
             client_id = str(frame[10:position], "utf-8")
         if version >= api.flexible_from:
             position = skip_tagged_fields(frame, position)
-        if api.cluster_operation is not None and not self._may_call(api):
+        if api.operation is not None and not self._may_call(api):
             self._answer_forbidden(api, version, correlation_id)
             return
         response = api.handle(Request(self, version, correlation_id, client_id, frame, position, received_ns))
@@ -238,15 +239,15 @@ class Connection(Outgoing):
         else:
             self._answer(response)
 
-    def _may_call(self, api: Api) -> bool:
-        operation = api.cluster_operation
+    def _may_call(self, api: ServedApi) -> bool:
+        operation = api.operation
         return operation is None or self.authorizer.allows(
             self.principal, operation, ResourceType.CLUSTER, CLUSTER_NAME
         )
 
-    def _answer_forbidden(self, api: Api, version: int, correlation_id: int) -> None:
-        refusal = error_frame(api.key, version, correlation_id, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        self._answer_or_refuse(refusal, f"{self.principal} may not call {api.name}")
+    def _answer_forbidden(self, api: ServedApi, version: int, correlation_id: int) -> None:
+        refusal = error_frame(api.api.key, version, correlation_id, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        self._answer_or_refuse(refusal, f"{self.principal} may not call {api.api.name}")
 
     def _answer_unsupported(
         self, key: int, version: int, correlation_id: int, frame: memoryview, received_ns: int
@@ -330,7 +331,7 @@ class Connection(Outgoing):
         limit = self._listener.request_bytes_max
         self.refuse(f"a request of {size} bytes is outside 8..{limit} (socket.request.max.bytes)")
 
-    def abort_after(self, error: Exception, api: Api | None) -> None:
-        name = api.name if api else "a request"
+    def abort_after(self, error: Exception, api: ServedApi | None) -> None:
+        name = api.api.name if api else "a request"
         log.error("closing the connection from %s: %s failed", self.peer, name, exc_info=error)
         self.close()

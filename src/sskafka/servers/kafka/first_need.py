@@ -5,7 +5,7 @@ before this broker is in service: what a start replays tells of the cluster as i
 that is not there for a deleted one, or one that was made anew for the one before, would be wrong.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from sskafka.metadata.delta import MetadataDelta
@@ -14,11 +14,7 @@ from sskafka.model.clock import Clock
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.timer_wheel import TimerWheel
-from sskafka.servers.kafka.authorization import Operation
-from sskafka.servers.kafka.registry import Handler, Registry
-from sskafka.servers.kafka.request import Request, Response
 from sskafka.storage.flusher import Background
-from sskafka.wire.apis import ApiKey
 
 
 class Surroundings(NamedTuple):
@@ -84,28 +80,3 @@ class FirstNeed(Generic[S]):
     def stop(self) -> None:
         if self._service is not None:
             self._service.stop()
-
-
-def register_at_first_use(
-    registry: Registry,
-    keys: Iterable[int] | Mapping[ApiKey, Operation | None],
-    add_handlers: Callable[[Registry], None],
-    *,
-    is_advertised: bool = True,
-) -> None:
-    """Serve APIs whose handlers `add_handlers` adds to a registry when the first of them is asked for.
-
-    A mapping says of each API what the caller must be allowed to do on the cluster."""
-    operations = keys if isinstance(keys, Mapping) else {}
-    made = Registry(registry.spawn)
-
-    def handler(key: int) -> Handler:
-        def handle(request: Request) -> Response | None:
-            if not made.by_key:
-                add_handlers(made)
-            return made.by_key[key].handle(request)
-
-        return handle
-
-    for key in keys:
-        registry.add(key, handler(key), cluster_operation=operations.get(ApiKey(key)), is_advertised=is_advertised)

@@ -21,10 +21,10 @@ def response_frame(key: int, version: int, correlation_id: int, message: Message
 
 def error_frame(key: int, version: int, correlation_id: int, code: ErrorCode) -> bytes | None:
     """An answer that says no more than `code`; None where that version of the answer has no place for it."""
-    schema = API_BY_KEY.get(key)
-    if schema is None or not schema.min_version <= version <= schema.max_version:
+    api = API_BY_KEY.get(key)
+    if api is None or not api.has_version(version):
         return None
-    response_class = schema.response_class()
+    response_class = api.response_class()
     if not any(field.name == "error_code" for field in layout_of(response_class, version).plain):
         return None
     return response_frame(key, version, correlation_id, response_class(error_code=code))

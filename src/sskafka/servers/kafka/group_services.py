@@ -7,9 +7,8 @@ from sskafka.metadata.image import TopicImage
 from sskafka.model.counters import Sample
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.controller import Controller
-from sskafka.servers.kafka.first_need import FirstNeed, Surroundings, register_at_first_use
-from sskafka.servers.kafka.registry import Registry
-from sskafka.wire.apis import ApiKey
+from sskafka.servers.kafka.first_need import FirstNeed, Surroundings
+from sskafka.servers.kafka.registry import HandlerFactories
 
 if TYPE_CHECKING:
     from sskafka.coordination.group_coordinator import GroupCoordinator
@@ -17,27 +16,11 @@ if TYPE_CHECKING:
 
 OFFSETS_TOPIC = "__consumer_offsets"
 METRICS = "kafka_server_group_coordinator_metrics_"
-GROUP_APIS = (
-    ApiKey.OFFSET_COMMIT,
-    ApiKey.OFFSET_FETCH,
-    ApiKey.FIND_COORDINATOR,
-    ApiKey.JOIN_GROUP,
-    ApiKey.HEARTBEAT,
-    ApiKey.LEAVE_GROUP,
-    ApiKey.SYNC_GROUP,
-    ApiKey.DESCRIBE_GROUPS,
-    ApiKey.LIST_GROUPS,
-    ApiKey.DELETE_GROUPS,
-    ApiKey.OFFSET_DELETE,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT,
-    ApiKey.CONSUMER_GROUP_DESCRIBE,
-    ApiKey.DESCRIBE_GROUP_TIMELINE,
-)
 
 
 class GroupServices:
     find_topic: Callable[[str], "Awaitable[TopicImage | None]"]
-    """An internal topic, made if need be; set when the APIs are registered."""
+    """Return an internal topic, created if need be; set by `handler_factories`."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
@@ -79,12 +62,17 @@ class GroupServices:
 
     # -- the APIs
 
-    def register(self, registry: Registry, view: ClusterView, controller: Controller) -> None:
+    def handler_factories(self, view: ClusterView, controller: Controller) -> HandlerFactories:
         def find_topic(name: str) -> "Awaitable[TopicImage | None]":
             return self._internal_topics(view, controller).find_or_create(name)
 
         self.find_topic = find_topic
-        register_at_first_use(registry, GROUP_APIS, lambda made: self._add_handlers(made, view, controller))
+        return {
+            "find_coordinator": lambda: self._find_coordinator(view, controller),
+            "groups": self._group_handlers,
+            "consumer_groups": lambda: self._consumer_group_handlers(view),
+            "group_offsets": lambda: self._group_offset_handlers(view),
+        }
 
     def _internal_topics(self, view: ClusterView, controller: Controller) -> "InternalTopics":
         from sskafka.servers.kafka.internal_topics import InternalTopics  # noqa: PLC0415
@@ -94,14 +82,23 @@ class GroupServices:
             self._topics = InternalTopics(view, controller, settings, replicas.when_applied)
         return self._topics
 
-    def _add_handlers(self, found: Registry, view: ClusterView, controller: Controller) -> None:
-        from sskafka.servers.kafka.handlers.consumer_groups import ConsumerGroupHandlers  # noqa: PLC0415
+    def _find_coordinator(self, view: ClusterView, controller: Controller) -> object:
         from sskafka.servers.kafka.handlers.find_coordinator import FindCoordinatorHandler  # noqa: PLC0415
-        from sskafka.servers.kafka.handlers.group_offsets import GroupOffsetHandlers  # noqa: PLC0415
+
+        return FindCoordinatorHandler(view, self._internal_topics(view, controller))
+
+    def _group_handlers(self) -> object:
         from sskafka.servers.kafka.handlers.groups import GroupHandlers  # noqa: PLC0415
 
-        FindCoordinatorHandler(view, self._internal_topics(view, controller)).register(found)
-        GroupHandlers(self.coordinator).register(found)
+        return GroupHandlers(self.coordinator)
+
+    def _consumer_group_handlers(self, view: ClusterView) -> object:
+        from sskafka.servers.kafka.handlers.consumer_groups import ConsumerGroupHandlers  # noqa: PLC0415
+
         is_configured = "consumer" in self._surroundings.settings["group.coordinator.rebalance.protocols"]
-        ConsumerGroupHandlers(self.coordinator, view, is_configured).register(found)
-        GroupOffsetHandlers(self.coordinator, view).register(found)
+        return ConsumerGroupHandlers(self.coordinator, view, is_configured)
+
+    def _group_offset_handlers(self, view: ClusterView) -> object:
+        from sskafka.servers.kafka.handlers.group_offsets import GroupOffsetHandlers  # noqa: PLC0415
+
+        return GroupOffsetHandlers(self.coordinator, view)

@@ -12,7 +12,7 @@ from sskafka.model.values import value
 from sskafka.servers.kafka.authorization import Authorizer
 from sskafka.servers.kafka.connection import Connection
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
-from sskafka.servers.kafka.registry import Api
+from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.storage.errors import StorageError
 from sskafka.storage.file_slice import FileSlice
@@ -39,7 +39,7 @@ class Listener:
     def __init__(
         self,
         name: str,
-        apis: dict[int, Api],
+        apis: dict[int, ServedApi],
         authorizer: Authorizer,
         limits: ConnectionLimits,
         quotas: ConnectionQuotas,

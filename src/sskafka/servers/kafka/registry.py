@@ -1,18 +1,23 @@
-"""Which APIs this broker serves: the table that dispatch looks into and that ApiVersions is made from.
+"""The APIs that a kind of listener serves: rows of the API table (wire/apis.py), each bound to its handler.
 
-A handler takes a `Request` and returns the finished frame, or None when it parked the request (or when the
-client wants no answer). Most handlers are written against decoded messages; `Registry.add_message` wraps those.
+A handler has one of two shapes:
+
+    (message, request) -> response message    decoded and encoded here; a coroutine function completes later
+    (request) -> response frame | None        decodes and encodes itself; None when it parked the request, to complete
+                                              its slot later, or when the client wants no answer
+
+Handlers are constructed at the first request for one of their APIs, so that a broker starts without those that nobody
+uses. From then on `ServedApi.handle` is the handler itself.
 """
 
 import inspect
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 from sskafka.model.counters import RequestCounters
-from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.frames import response_frame
 from sskafka.servers.kafka.request import Request, Response
-from sskafka.wire.apis import API_BY_KEY, OWN_KEYS_FROM
+from sskafka.wire.apis import API_BY_KEY, Api, Listeners
 from sskafka.wire.codec import decode
 
 Handler: TypeAlias = Callable[[Request], Response | None]
@@ -20,112 +25,88 @@ Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
 RequestT = TypeVar("RequestT")
 MessageHandler: TypeAlias = Callable[[RequestT, Request], Any]
 """From request message to response message, or to an awaitable of it."""
+HandlerFactories: TypeAlias = Mapping[str, Callable[[], object]]
+"""By the family that rows of the API table name: constructs the object that has the family's handlers."""
 
 
-class Api(NamedTuple):
-    key: int
-    name: str
-    min_version: int
-    max_version: int
-    flexible_from: int
-    advertised_min: int
-    handle: Handler
-    counters: RequestCounters
-    cluster_operation: Operation | None
-    """What the caller must be allowed to do on the cluster; None where the handler asks for each resource."""
-    is_advertised: bool = True
-    """False for what the nodes of a cluster ask each other here: clients of other software are not told of it."""
+class ServedApi:
+    """A row of the API table with its handler and counters; dispatch reads these attributes for every request."""
 
-    def serves(self, version: int) -> bool:
-        return self.min_version <= version <= self.max_version
+    __slots__ = ("api", "counters", "flexible_from", "handle", "max_version", "min_version", "operation")
+
+    def __init__(self, api: Api, handle: Handler, counters: RequestCounters) -> None:
+        self.api = api
+        self.min_version = api.min_version
+        self.max_version = api.max_version
+        self.flexible_from = api.flexible_from
+        self.operation = api.operation
+        self.handle = handle
+        self.counters = counters
 
 
 class Registry:
     def __init__(self, spawn: Spawn) -> None:
         self.spawn = spawn
-        self.by_key: dict[int, Api] = {}
+        self.by_key: dict[int, ServedApi] = {}
+        self._families: dict[str, object] = {}
 
-    def __iter__(self) -> Iterator[Api]:
-        return iter(sorted(self.by_key.values()))
+    def __iter__(self) -> Iterator[ServedApi]:
+        return iter(self.by_key.values())
 
-    def add(
-        self,
-        key: int,
-        handle: Handler,
-        *,
-        versions: tuple[int, int] | None = None,
-        advertised_min: int | None = None,
-        cluster_operation: Operation | None = None,
-        is_advertised: bool = True,
-    ) -> None:
-        """Serve an API; `versions` narrows what the schema knows."""
-        schema = API_BY_KEY[key]
-        low, high = versions or (schema.min_version, schema.max_version)
-        self.by_key[key] = Api(
-            key=key,
-            name=schema.name,
-            min_version=low,
-            max_version=high,
-            flexible_from=schema.flexible_from,
-            advertised_min=low if advertised_min is None else advertised_min,
-            handle=handle,
-            counters=RequestCounters(schema.name),
-            cluster_operation=cluster_operation,
-            is_advertised=is_advertised and key < OWN_KEYS_FROM,
-        )
+    def serve(self, listeners: Listeners, factories: HandlerFactories) -> None:
+        """Serve the APIs that the table has for any of `listeners`."""
+        for api in API_BY_KEY.values():
+            if api.listeners & listeners:
+                self.by_key[api.key] = self._bound_at_first_request(api, factories)
 
-    def add_message(
-        self,
-        key: int,
-        handle: MessageHandler[Any],
-        *,
-        versions: tuple[int, int] | None = None,
-        cluster_operation: Operation | None = None,
-        is_advertised: bool = True,
-    ) -> None:
-        """Serve an API with a function from decoded request to response message, plain or async."""
-        self.add(
-            key,
-            self.message_handler(key, handle),
-            versions=versions,
-            cluster_operation=cluster_operation,
-            is_advertised=is_advertised,
-        )
+    def _bound_at_first_request(self, api: Api, factories: HandlerFactories) -> ServedApi:
+        def handle(request: Request) -> Response | None:
+            served.handle = self._handler(api, factories)
+            return served.handle(request)
 
-    def message_handler(self, key: int, handle: MessageHandler[Any]) -> Handler:
-        """The handler that decodes the request, calls `handle` and encodes what it answers."""
-        wrap = self._wrap_async if inspect.iscoroutinefunction(handle) else self._wrap
-        return wrap(key, handle)
+        served = ServedApi(api, handle, RequestCounters(api.name))
+        return served
 
-    def _wrap(self, key: int, handle: MessageHandler[Any]) -> Handler:
-        schema = API_BY_KEY[key]
+    def _handler(self, api: Api, factories: HandlerFactories) -> Handler:
+        family, method = api.handler.split(".")
+        if family not in self._families:
+            self._families[family] = factories[family]()
+        handle = getattr(self._families[family], method)
+        takes_frame = len(inspect.signature(handle).parameters) == 1
+        return handle if takes_frame else message_handler(api, handle, self.spawn)
 
-        def handler(request: Request) -> Response:
-            message = decode_request(schema.request_class(), request)
-            return response_frame(key, request.version, request.correlation_id, handle(message, request))
 
-        return handler
+def message_handler(api: Api, handle: MessageHandler[Any], spawn: Spawn) -> Handler:
+    """Return a handler that decodes the request, calls `handle` and encodes the response; `spawn` runs coroutines."""
+    return _completing(api, handle, spawn) if inspect.iscoroutinefunction(handle) else _answering(api, handle)
 
-    def _wrap_async(self, key: int, handle: MessageHandler[Any]) -> Handler:
-        schema = API_BY_KEY[key]
 
-        def handler(request: Request) -> None:
-            message = decode_request(schema.request_class(), request)
-            slot = request.park()
+def _answering(api: Api, handle: MessageHandler[Any]) -> Handler:
+    def handler(request: Request) -> Response:
+        message = decode_request(api.request_class(), request)
+        return response_frame(api.key, request.version, request.correlation_id, handle(message, request))
 
-            async def answer() -> None:
-                # The boundary of a request: whatever goes wrong ends its connection, not the broker.
-                try:
-                    response = await handle(message, request)
-                    slot.complete(response_frame(key, request.version, request.correlation_id, response))
-                except Exception as error:
-                    slot.fail(error)
+    return handler
 
-            self.spawn(answer())
 
-        return handler
+def _completing(api: Api, handle: MessageHandler[Any], spawn: Spawn) -> Handler:
+    def handler(request: Request) -> None:
+        message = decode_request(api.request_class(), request)
+        slot = request.park()
+
+        async def complete() -> None:
+            # The boundary of a request: whatever goes wrong ends its connection, not the broker.
+            try:
+                response = await handle(message, request)
+                slot.complete(response_frame(api.key, request.version, request.correlation_id, response))
+            except Exception as error:
+                slot.fail(error)
+
+        spawn(complete())
+
+    return handler
 
 
 def decode_request(cls: type[Any], request: Request) -> Any:
-    """Bytes behind the message are let pass, as Kafka does: librdkafka's Metadata v13 for all topics has three."""
+    """Decode a request; bytes behind it are ignored, as in Kafka: librdkafka's Metadata v13 for all topics has some."""
     return decode(cls, request.version, request.frame, request.position, allow_trailing=True)

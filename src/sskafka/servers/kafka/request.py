@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
+from sskafka.model.acl import Operation, ResourceType
 from sskafka.servers.kafka.authorization import (
     CLUSTER_NAME,
     CLUSTER_OPERATIONS,
     GROUP_OPERATIONS,
     TOPIC_OPERATIONS,
-    Operation,
-    ResourceType,
 )
 from sskafka.storage.file_slice import FileSlice
 

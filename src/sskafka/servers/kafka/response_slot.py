@@ -4,7 +4,7 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
-from sskafka.servers.kafka.registry import Api
+from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request import Response
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class ResponseSlot:
     __slots__ = ("_api", "_connection", "_received_ns", "on_abandoned", "response")
 
-    def __init__(self, connection: "Connection", api: Api, received_ns: int) -> None:
+    def __init__(self, connection: "Connection", api: ServedApi, received_ns: int) -> None:
         self._connection = connection
         self._api = api
         self._received_ns = received_ns

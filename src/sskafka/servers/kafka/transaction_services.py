@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.counters import Sample
 from sskafka.servers.kafka.error_mapping import error_code_of
-from sskafka.servers.kafka.first_need import FirstNeed, Surroundings, register_at_first_use
+from sskafka.servers.kafka.first_need import FirstNeed, Surroundings
 from sskafka.servers.kafka.group_services import GroupServices
-from sskafka.servers.kafka.registry import Registry
+from sskafka.servers.kafka.registry import HandlerFactories
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 
 if TYPE_CHECKING:
     from sskafka.coordination.broker_links import BrokerTransport
@@ -20,15 +19,6 @@ if TYPE_CHECKING:
     from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 STATE_TOPIC = "__transaction_state"
-TRANSACTION_APIS = (
-    ApiKey.ADD_PARTITIONS_TO_TXN,
-    ApiKey.ADD_OFFSETS_TO_TXN,
-    ApiKey.END_TXN,
-    ApiKey.TXN_OFFSET_COMMIT,
-    ApiKey.WRITE_TXN_MARKERS,
-    ApiKey.DESCRIBE_TRANSACTIONS,
-    ApiKey.LIST_TRANSACTIONS,
-)
 
 
 class Neighbours(NamedTuple):
@@ -90,23 +80,31 @@ class TransactionServices:
 
     # -- the APIs
 
-    def register(self, registry: Registry) -> None:
-        register_at_first_use(registry, TRANSACTION_APIS, self._add_handlers)
+    def handler_factories(self) -> HandlerFactories:
+        return {
+            "transactions": self._coordinator_handlers,
+            "transaction_markers": self._marker_handler,
+            "transaction_descriptions": self._description_handlers,
+            "transaction_offsets": self._offset_handler,
+        }
 
-    def _add_handlers(self, found: Registry) -> None:
+    def _marker_handler(self) -> object:
+        from sskafka.servers.kafka.handlers.transaction_markers import TransactionMarkerHandler  # noqa: PLC0415
+
+        return TransactionMarkerHandler(self.service.writer)
+
+    def _description_handlers(self) -> object:
         from sskafka.servers.kafka.handlers.transaction_descriptions import (  # noqa: PLC0415
             TransactionDescriptionHandlers,
         )
-        from sskafka.servers.kafka.handlers.transaction_markers import TransactionMarkerHandler  # noqa: PLC0415
+
+        return TransactionDescriptionHandlers(self.service.coordinator, self._surroundings.clock)
+
+    def _offset_handler(self) -> object:
         from sskafka.servers.kafka.handlers.transaction_offsets import TransactionOffsetHandler  # noqa: PLC0415
 
-        service, neighbours = self.service, self._neighbours
-        self._coordinator_handlers().register(found)
-        TransactionMarkerHandler(service.writer).register(found)
-        TransactionDescriptionHandlers(service.coordinator, self._surroundings.clock).register(found)
-        TransactionOffsetHandler(
-            self._surroundings.replicas, neighbours.groups.coordinator, service.verifier, neighbours.image
-        ).register(found)
+        groups, image = self._neighbours.groups.coordinator, self._neighbours.image
+        return TransactionOffsetHandler(self._surroundings.replicas, groups, self.service.verifier, image)
 
     def _coordinator_handlers(self) -> "TransactionHandlers":
         from sskafka.servers.kafka.handlers.transactions import TransactionHandlers  # noqa: PLC0415

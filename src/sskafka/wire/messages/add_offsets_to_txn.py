@@ -7,7 +7,7 @@ from sskafka.wire.schema import Int16, Int32, Int64, String, message, request, r
 
 @message
 class AddOffsetsToTxnRequest:
-    SCHEMA: ClassVar = request(25, versions=(0, 4), flexible_from=3)
+    SCHEMA: ClassVar = request(25)
 
     transactional_id: String = ""
     producer_id: Int64 = 0
@@ -17,7 +17,7 @@ class AddOffsetsToTxnRequest:
 
 @message
 class AddOffsetsToTxnResponse:
-    SCHEMA: ClassVar = response(25, versions=(0, 4), flexible_from=3)
+    SCHEMA: ClassVar = response(25)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

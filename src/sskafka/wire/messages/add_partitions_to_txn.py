@@ -23,7 +23,7 @@ class AddPartitionsToTxnTransaction:
 
 @message
 class AddPartitionsToTxnRequest:
-    SCHEMA: ClassVar = request(24, versions=(0, 5), flexible_from=3)
+    SCHEMA: ClassVar = request(24)
 
     transactions: Annotated[list[AddPartitionsToTxnTransaction], since(4)] = field(default_factory=list)
     v3_and_below_transactional_id: Annotated[String, until(3)] = ""
@@ -52,7 +52,7 @@ class AddPartitionsToTxnResult:
 
 @message
 class AddPartitionsToTxnResponse:
-    SCHEMA: ClassVar = response(24, versions=(0, 5), flexible_from=3)
+    SCHEMA: ClassVar = response(24)
 
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, since(4), ignorable] = 0

@@ -16,7 +16,7 @@ class Listener:
 
 @message
 class AddRaftVoterRequest:
-    SCHEMA: ClassVar = request(80, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = request(80)
 
     cluster_id: String | None = ""
     timeout_ms: Int32 = 0
@@ -28,7 +28,7 @@ class AddRaftVoterRequest:
 
 @message
 class AddRaftVoterResponse:
-    SCHEMA: ClassVar = response(80, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = response(80)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

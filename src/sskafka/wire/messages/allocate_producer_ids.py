@@ -7,7 +7,7 @@ from sskafka.wire.schema import Int16, Int32, Int64, message, request, response
 
 @message
 class AllocateProducerIdsRequest:
-    SCHEMA: ClassVar = request(67, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(67)
 
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
@@ -15,7 +15,7 @@ class AllocateProducerIdsRequest:
 
 @message
 class AllocateProducerIdsResponse:
-    SCHEMA: ClassVar = response(67, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(67)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

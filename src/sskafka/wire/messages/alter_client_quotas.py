@@ -27,7 +27,7 @@ class RequestEntryData:
 
 @message
 class AlterClientQuotasRequest:
-    SCHEMA: ClassVar = request(49, versions=(0, 1), flexible_from=1)
+    SCHEMA: ClassVar = request(49)
 
     entries: list[RequestEntryData] = field(default_factory=list)
     validate_only: Bool = False
@@ -42,7 +42,7 @@ class ResponseEntryData:
 
 @message
 class AlterClientQuotasResponse:
-    SCHEMA: ClassVar = response(49, versions=(0, 1), flexible_from=1)
+    SCHEMA: ClassVar = response(49)
 
     throttle_time_ms: Int32 = 0
     entries: list[ResponseEntryData] = field(default_factory=list)

@@ -21,7 +21,7 @@ class AlterConfigsResource:
 
 @message
 class AlterConfigsRequest:
-    SCHEMA: ClassVar = request(33, versions=(0, 2), flexible_from=2)
+    SCHEMA: ClassVar = request(33)
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
     validate_only: Bool = False
@@ -37,7 +37,7 @@ class AlterConfigsResourceResponse:
 
 @message
 class AlterConfigsResponse:
-    SCHEMA: ClassVar = response(33, versions=(0, 2), flexible_from=2)
+    SCHEMA: ClassVar = response(33)
 
     throttle_time_ms: Int32 = 0
     responses: list[AlterConfigsResourceResponse] = field(default_factory=list)

@@ -31,7 +31,7 @@ class RequestTopicData:
 
 @message
 class AlterPartitionRequest:
-    SCHEMA: ClassVar = request(56, versions=(2, 3), flexible_from=0)
+    SCHEMA: ClassVar = request(56)
 
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
@@ -57,7 +57,7 @@ class ResponseTopicData:
 
 @message
 class AlterPartitionResponse:
-    SCHEMA: ClassVar = response(56, versions=(2, 3), flexible_from=0)
+    SCHEMA: ClassVar = response(56)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

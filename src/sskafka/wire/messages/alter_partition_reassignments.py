@@ -20,7 +20,7 @@ class ReassignableTopic:
 
 @message
 class AlterPartitionReassignmentsRequest:
-    SCHEMA: ClassVar = request(45, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = request(45)
 
     timeout_ms: Int32 = 60000
     allow_replication_factor_change: Annotated[Bool, since(1)] = True
@@ -42,7 +42,7 @@ class ReassignableTopicResponse:
 
 @message
 class AlterPartitionReassignmentsResponse:
-    SCHEMA: ClassVar = response(45, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = response(45)
 
     throttle_time_ms: Int32 = 0
     allow_replication_factor_change: Annotated[Bool, since(1), ignorable] = True

@@ -20,7 +20,7 @@ class AlterReplicaLogDir:
 
 @message
 class AlterReplicaLogDirsRequest:
-    SCHEMA: ClassVar = request(34, versions=(1, 2), flexible_from=2)
+    SCHEMA: ClassVar = request(34)
 
     dirs: list[AlterReplicaLogDir] = field(default_factory=list)
 
@@ -39,7 +39,7 @@ class AlterReplicaLogDirTopicResult:
 
 @message
 class AlterReplicaLogDirsResponse:
-    SCHEMA: ClassVar = response(34, versions=(1, 2), flexible_from=2)
+    SCHEMA: ClassVar = response(34)
 
     throttle_time_ms: Int32 = 0
     results: list[AlterReplicaLogDirTopicResult] = field(default_factory=list)

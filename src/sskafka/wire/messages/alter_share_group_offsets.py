@@ -21,7 +21,7 @@ class AlterShareGroupOffsetsRequestTopic:
 
 @message
 class AlterShareGroupOffsetsRequest:
-    SCHEMA: ClassVar = request(91, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(91)
 
     group_id: String = ""
     topics: list[AlterShareGroupOffsetsRequestTopic] = field(default_factory=list)
@@ -43,7 +43,7 @@ class AlterShareGroupOffsetsResponseTopic:
 
 @message
 class AlterShareGroupOffsetsResponse:
-    SCHEMA: ClassVar = response(91, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(91)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

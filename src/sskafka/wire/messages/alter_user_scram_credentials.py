@@ -23,7 +23,7 @@ class ScramCredentialUpsertion:
 
 @message
 class AlterUserScramCredentialsRequest:
-    SCHEMA: ClassVar = request(51, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(51)
 
     deletions: list[ScramCredentialDeletion] = field(default_factory=list)
     upsertions: list[ScramCredentialUpsertion] = field(default_factory=list)
@@ -38,7 +38,7 @@ class AlterUserScramCredentialsResult:
 
 @message
 class AlterUserScramCredentialsResponse:
-    SCHEMA: ClassVar = response(51, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(51)
 
     throttle_time_ms: Int32 = 0
     results: list[AlterUserScramCredentialsResult] = field(default_factory=list)

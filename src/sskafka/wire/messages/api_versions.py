@@ -8,7 +8,7 @@ from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, ignorable, me
 
 @message
 class ApiVersionsRequest:
-    SCHEMA: ClassVar = request(18, versions=(0, 4), flexible_from=3)
+    SCHEMA: ClassVar = request(18)
 
     client_software_name: Annotated[String, since(3), ignorable] = ""
     client_software_version: Annotated[String, since(3), ignorable] = ""
@@ -37,7 +37,7 @@ class FinalizedFeatureKey:
 
 @message
 class ApiVersionsResponse:
-    SCHEMA: ClassVar = response(18, versions=(0, 4), flexible_from=3)
+    SCHEMA: ClassVar = response(18)
 
     error_code: Int16 = 0
     api_keys: list[ApiVersion] = field(default_factory=list)

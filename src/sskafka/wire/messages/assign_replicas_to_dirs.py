@@ -26,7 +26,7 @@ class RequestDirectoryData:
 
 @message
 class AssignReplicasToDirsRequest:
-    SCHEMA: ClassVar = request(73, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(73)
 
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
@@ -53,7 +53,7 @@ class ResponseDirectoryData:
 
 @message
 class AssignReplicasToDirsResponse:
-    SCHEMA: ClassVar = response(73, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(73)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -30,7 +30,7 @@ class LeaderEndpoint:
 
 @message
 class BeginQuorumEpochRequest:
-    SCHEMA: ClassVar = request(53, versions=(0, 1), flexible_from=1)
+    SCHEMA: ClassVar = request(53)
 
     cluster_id: String | None = None
     voter_id: Annotated[Int32, since(1), ignorable] = -1
@@ -61,7 +61,7 @@ class NodeEndpoint:
 
 @message
 class BeginQuorumEpochResponse:
-    SCHEMA: ClassVar = response(53, versions=(0, 1), flexible_from=1)
+    SCHEMA: ClassVar = response(53)
 
     error_code: Int16 = 0
     topics: list[ResponseTopicData] = field(default_factory=list)

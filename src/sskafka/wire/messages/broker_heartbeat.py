@@ -8,7 +8,7 @@ from sskafka.wire.schema import Bool, Int16, Int32, Int64, Uuid, ignorable, mess
 
 @message
 class BrokerHeartbeatRequest:
-    SCHEMA: ClassVar = request(63, versions=(0, 2), flexible_from=0)
+    SCHEMA: ClassVar = request(63)
 
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
@@ -21,7 +21,7 @@ class BrokerHeartbeatRequest:
 
 @message
 class BrokerHeartbeatResponse:
-    SCHEMA: ClassVar = response(63, versions=(0, 2), flexible_from=0)
+    SCHEMA: ClassVar = response(63)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -7,12 +7,12 @@ from sskafka.wire.schema import Int16, Int32, String, Uuid, message, request, re
 
 @message
 class BrokerIdentityRequest:
-    SCHEMA: ClassVar = request(20010, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(20010)
 
 
 @message
 class BrokerIdentityResponse:
-    SCHEMA: ClassVar = response(20010, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(20010)
 
     error_code: Int16 = 0
     cluster_id: String = ""

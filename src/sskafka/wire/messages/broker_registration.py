@@ -37,7 +37,7 @@ class Feature:
 
 @message
 class BrokerRegistrationRequest:
-    SCHEMA: ClassVar = request(62, versions=(0, 4), flexible_from=0)
+    SCHEMA: ClassVar = request(62)
 
     broker_id: Int32 = 0
     cluster_id: String = ""
@@ -52,7 +52,7 @@ class BrokerRegistrationRequest:
 
 @message
 class BrokerRegistrationResponse:
-    SCHEMA: ClassVar = response(62, versions=(0, 4), flexible_from=0)
+    SCHEMA: ClassVar = response(62)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -9,7 +9,7 @@ from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, Uuid, ignorabl
 
 @message
 class ConsumerGroupDescribeRequest:
-    SCHEMA: ClassVar = request(69, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = request(69)
 
     group_ids: list[String] = field(default_factory=list)
     include_authorized_operations: Bool = False
@@ -57,7 +57,7 @@ class DescribedGroup:
 
 @message
 class ConsumerGroupDescribeResponse:
-    SCHEMA: ClassVar = response(69, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = response(69)
 
     throttle_time_ms: Int32 = 0
     groups: list[DescribedGroup] = field(default_factory=list)

@@ -15,7 +15,7 @@ class TopicPartitions:
 
 @message
 class ConsumerGroupHeartbeatRequest:
-    SCHEMA: ClassVar = request(68, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = request(68)
 
     group_id: String = ""
     member_id: String = ""
@@ -36,7 +36,7 @@ class Assignment:
 
 @message
 class ConsumerGroupHeartbeatResponse:
-    SCHEMA: ClassVar = response(68, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = response(68)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

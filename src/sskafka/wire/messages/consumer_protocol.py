@@ -6,7 +6,8 @@ The bytes start with an int16, the version. A version newer than ours is read as
 from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import NEVER, Bytes, Int32, String, data, ignorable, message, since
+from sskafka.wire.apis import NEVER
+from sskafka.wire.schema import Bytes, Int32, String, data, ignorable, message, since
 
 
 @message

@@ -4,7 +4,8 @@ from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
-from sskafka.wire.schema import NEVER, Int16, Int32, Int64, String, UInt16, Uuid, data, message, since
+from sskafka.wire.apis import NEVER
+from sskafka.wire.schema import Int16, Int32, Int64, String, UInt16, Uuid, data, message, since
 
 
 @message

@@ -24,7 +24,7 @@ class Feature:
 
 @message
 class ControllerRegistrationRequest:
-    SCHEMA: ClassVar = request(70, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(70)
 
     controller_id: Int32 = 0
     incarnation_id: Uuid = ZERO_UUID
@@ -35,7 +35,7 @@ class ControllerRegistrationRequest:
 
 @message
 class ControllerRegistrationResponse:
-    SCHEMA: ClassVar = response(70, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(70)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

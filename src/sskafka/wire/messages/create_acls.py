@@ -19,7 +19,7 @@ class AclCreation:
 
 @message
 class CreateAclsRequest:
-    SCHEMA: ClassVar = request(30, versions=(1, 3), flexible_from=2)
+    SCHEMA: ClassVar = request(30)
 
     creations: list[AclCreation] = field(default_factory=list)
 
@@ -32,7 +32,7 @@ class AclCreationResult:
 
 @message
 class CreateAclsResponse:
-    SCHEMA: ClassVar = response(30, versions=(1, 3), flexible_from=2)
+    SCHEMA: ClassVar = response(30)
 
     throttle_time_ms: Int32 = 0
     results: list[AclCreationResult] = field(default_factory=list)

@@ -14,7 +14,7 @@ class CreatableRenewers:
 
 @message
 class CreateDelegationTokenRequest:
-    SCHEMA: ClassVar = request(38, versions=(1, 3), flexible_from=2)
+    SCHEMA: ClassVar = request(38)
 
     owner_principal_type: Annotated[String | None, since(3)] = ""
     owner_principal_name: Annotated[String | None, since(3)] = ""
@@ -24,7 +24,7 @@ class CreateDelegationTokenRequest:
 
 @message
 class CreateDelegationTokenResponse:
-    SCHEMA: ClassVar = response(38, versions=(1, 3), flexible_from=2)
+    SCHEMA: ClassVar = response(38)
 
     error_code: Int16 = 0
     principal_type: String = ""

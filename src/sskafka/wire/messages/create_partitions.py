@@ -20,7 +20,7 @@ class CreatePartitionsTopic:
 
 @message
 class CreatePartitionsRequest:
-    SCHEMA: ClassVar = request(37, versions=(0, 3), flexible_from=2)
+    SCHEMA: ClassVar = request(37)
 
     topics: list[CreatePartitionsTopic] = field(default_factory=list)
     timeout_ms: Int32 = 0
@@ -36,7 +36,7 @@ class CreatePartitionsTopicResult:
 
 @message
 class CreatePartitionsResponse:
-    SCHEMA: ClassVar = response(37, versions=(0, 3), flexible_from=2)
+    SCHEMA: ClassVar = response(37)
 
     throttle_time_ms: Int32 = 0
     results: list[CreatePartitionsTopicResult] = field(default_factory=list)

@@ -43,7 +43,7 @@ class CreatableTopic:
 
 @message
 class CreateTopicsRequest:
-    SCHEMA: ClassVar = request(19, versions=(2, 7), flexible_from=5)
+    SCHEMA: ClassVar = request(19)
 
     topics: list[CreatableTopic] = field(default_factory=list)
     timeout_ms: Int32 = 60000
@@ -73,7 +73,7 @@ class CreatableTopicResult:
 
 @message
 class CreateTopicsResponse:
-    SCHEMA: ClassVar = response(19, versions=(2, 7), flexible_from=5)
+    SCHEMA: ClassVar = response(19)
 
     throttle_time_ms: Int32 = 0
     topics: list[CreatableTopicResult] = field(default_factory=list)

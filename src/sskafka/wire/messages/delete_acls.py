@@ -19,7 +19,7 @@ class DeleteAclsFilter:
 
 @message
 class DeleteAclsRequest:
-    SCHEMA: ClassVar = request(31, versions=(1, 3), flexible_from=2)
+    SCHEMA: ClassVar = request(31)
 
     filters: list[DeleteAclsFilter] = field(default_factory=list)
 
@@ -46,7 +46,7 @@ class DeleteAclsFilterResult:
 
 @message
 class DeleteAclsResponse:
-    SCHEMA: ClassVar = response(31, versions=(1, 3), flexible_from=2)
+    SCHEMA: ClassVar = response(31)
 
     throttle_time_ms: Int32 = 0
     filter_results: list[DeleteAclsFilterResult] = field(default_factory=list)

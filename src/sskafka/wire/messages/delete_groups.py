@@ -8,7 +8,7 @@ from sskafka.wire.schema import Int16, Int32, String, message, request, response
 
 @message
 class DeleteGroupsRequest:
-    SCHEMA: ClassVar = request(42, versions=(0, 2), flexible_from=2)
+    SCHEMA: ClassVar = request(42)
 
     groups_names: list[String] = field(default_factory=list)
 
@@ -21,7 +21,7 @@ class DeletableGroupResult:
 
 @message
 class DeleteGroupsResponse:
-    SCHEMA: ClassVar = response(42, versions=(0, 2), flexible_from=2)
+    SCHEMA: ClassVar = response(42)
 
     throttle_time_ms: Int32 = 0
     results: list[DeletableGroupResult] = field(default_factory=list)

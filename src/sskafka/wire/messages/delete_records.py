@@ -20,7 +20,7 @@ class DeleteRecordsTopic:
 
 @message
 class DeleteRecordsRequest:
-    SCHEMA: ClassVar = request(21, versions=(0, 2), flexible_from=2)
+    SCHEMA: ClassVar = request(21)
 
     topics: list[DeleteRecordsTopic] = field(default_factory=list)
     timeout_ms: Int32 = 0
@@ -41,7 +41,7 @@ class DeleteRecordsTopicResult:
 
 @message
 class DeleteRecordsResponse:
-    SCHEMA: ClassVar = response(21, versions=(0, 2), flexible_from=2)
+    SCHEMA: ClassVar = response(21)
 
     throttle_time_ms: Int32 = 0
     topics: list[DeleteRecordsTopicResult] = field(default_factory=list)

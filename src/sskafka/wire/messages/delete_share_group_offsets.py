@@ -14,7 +14,7 @@ class DeleteShareGroupOffsetsRequestTopic:
 
 @message
 class DeleteShareGroupOffsetsRequest:
-    SCHEMA: ClassVar = request(92, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(92)
 
     group_id: String = ""
     topics: list[DeleteShareGroupOffsetsRequestTopic] = field(default_factory=list)
@@ -30,7 +30,7 @@ class DeleteShareGroupOffsetsResponseTopic:
 
 @message
 class DeleteShareGroupOffsetsResponse:
-    SCHEMA: ClassVar = response(92, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(92)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -20,7 +20,7 @@ class DeleteStateData:
 
 @message
 class DeleteShareGroupStateRequest:
-    SCHEMA: ClassVar = request(86, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(86)
 
     group_id: String = ""
     topics: list[DeleteStateData] = field(default_factory=list)
@@ -41,6 +41,6 @@ class DeleteStateResult:
 
 @message
 class DeleteShareGroupStateResponse:
-    SCHEMA: ClassVar = response(86, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(86)
 
     results: list[DeleteStateResult] = field(default_factory=list)

@@ -27,7 +27,7 @@ class DeleteTopicState:
 
 @message
 class DeleteTopicsRequest:
-    SCHEMA: ClassVar = request(20, versions=(1, 6), flexible_from=4)
+    SCHEMA: ClassVar = request(20)
 
     topics: Annotated[list[DeleteTopicState], since(6)] = field(default_factory=list)
     topic_names: Annotated[list[String], until(5), ignorable] = field(default_factory=list)
@@ -44,7 +44,7 @@ class DeletableTopicResult:
 
 @message
 class DeleteTopicsResponse:
-    SCHEMA: ClassVar = response(20, versions=(1, 6), flexible_from=4)
+    SCHEMA: ClassVar = response(20)
 
     throttle_time_ms: Int32 = 0
     responses: list[DeletableTopicResult] = field(default_factory=list)

@@ -8,7 +8,7 @@ from sskafka.wire.schema import Int8, Int16, Int32, String, message, request, re
 
 @message
 class DescribeAclsRequest:
-    SCHEMA: ClassVar = request(29, versions=(1, 3), flexible_from=2)
+    SCHEMA: ClassVar = request(29)
 
     resource_type_filter: Int8 = 0
     resource_name_filter: String | None = ""
@@ -37,7 +37,7 @@ class DescribeAclsResource:
 
 @message
 class DescribeAclsResponse:
-    SCHEMA: ClassVar = response(29, versions=(1, 3), flexible_from=2)
+    SCHEMA: ClassVar = response(29)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -15,7 +15,7 @@ class ComponentData:
 
 @message
 class DescribeClientQuotasRequest:
-    SCHEMA: ClassVar = request(48, versions=(0, 1), flexible_from=1)
+    SCHEMA: ClassVar = request(48)
 
     components: list[ComponentData] = field(default_factory=list)
     strict: Bool = False
@@ -41,7 +41,7 @@ class EntryData:
 
 @message
 class DescribeClientQuotasResponse:
-    SCHEMA: ClassVar = response(48, versions=(0, 1), flexible_from=1)
+    SCHEMA: ClassVar = response(48)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -8,7 +8,7 @@ from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, ignorable, mes
 
 @message
 class DescribeClusterRequest:
-    SCHEMA: ClassVar = request(60, versions=(0, 2), flexible_from=0)
+    SCHEMA: ClassVar = request(60)
 
     include_cluster_authorized_operations: Bool = False
     endpoint_type: Annotated[Int8, since(1)] = 1
@@ -26,7 +26,7 @@ class DescribeClusterBroker:
 
 @message
 class DescribeClusterResponse:
-    SCHEMA: ClassVar = response(60, versions=(0, 2), flexible_from=0)
+    SCHEMA: ClassVar = response(60)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -15,7 +15,7 @@ class DescribeConfigsResource:
 
 @message
 class DescribeConfigsRequest:
-    SCHEMA: ClassVar = request(32, versions=(1, 4), flexible_from=4)
+    SCHEMA: ClassVar = request(32)
 
     resources: list[DescribeConfigsResource] = field(default_factory=list)
     include_synonyms: Bool = False
@@ -52,7 +52,7 @@ class DescribeConfigsResult:
 
 @message
 class DescribeConfigsResponse:
-    SCHEMA: ClassVar = response(32, versions=(1, 4), flexible_from=4)
+    SCHEMA: ClassVar = response(32)
 
     throttle_time_ms: Int32 = 0
     results: list[DescribeConfigsResult] = field(default_factory=list)

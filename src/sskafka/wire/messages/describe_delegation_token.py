@@ -14,7 +14,7 @@ class DescribeDelegationTokenOwner:
 
 @message
 class DescribeDelegationTokenRequest:
-    SCHEMA: ClassVar = request(41, versions=(1, 3), flexible_from=2)
+    SCHEMA: ClassVar = request(41)
 
     owners: list[DescribeDelegationTokenOwner] | None = field(default_factory=list)
 
@@ -41,7 +41,7 @@ class DescribedDelegationToken:
 
 @message
 class DescribeDelegationTokenResponse:
-    SCHEMA: ClassVar = response(41, versions=(1, 3), flexible_from=2)
+    SCHEMA: ClassVar = response(41)
 
     error_code: Int16 = 0
     tokens: list[DescribedDelegationToken] = field(default_factory=list)

@@ -8,7 +8,7 @@ from sskafka.wire.schema import Int16, Int32, Int64, String, message, request, r
 
 @message
 class DescribeGroupTimelineRequest:
-    SCHEMA: ClassVar = request(20004, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(20004)
 
     group_id: String = ""
 
@@ -31,7 +31,7 @@ class TimelineEvent:
 
 @message
 class DescribeGroupTimelineResponse:
-    SCHEMA: ClassVar = response(20004, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(20004)
 
     error_code: Int16 = 0
     events: list[TimelineEvent] = field(default_factory=list)

@@ -8,7 +8,7 @@ from sskafka.wire.schema import Bool, Bytes, Int16, Int32, String, ignorable, me
 
 @message
 class DescribeGroupsRequest:
-    SCHEMA: ClassVar = request(15, versions=(0, 6), flexible_from=5)
+    SCHEMA: ClassVar = request(15)
 
     groups: list[String] = field(default_factory=list)
     include_authorized_operations: Annotated[Bool, since(3)] = False
@@ -38,7 +38,7 @@ class DescribedGroup:
 
 @message
 class DescribeGroupsResponse:
-    SCHEMA: ClassVar = response(15, versions=(0, 6), flexible_from=5)
+    SCHEMA: ClassVar = response(15)
 
     throttle_time_ms: Annotated[Int32, since(1), ignorable] = 0
     groups: list[DescribedGroup] = field(default_factory=list)

@@ -14,7 +14,7 @@ class DescribableLogDirTopic:
 
 @message
 class DescribeLogDirsRequest:
-    SCHEMA: ClassVar = request(35, versions=(1, 5), flexible_from=2)
+    SCHEMA: ClassVar = request(35)
 
     topics: list[DescribableLogDirTopic] | None = field(default_factory=list)
 
@@ -45,7 +45,7 @@ class DescribeLogDirsResult:
 
 @message
 class DescribeLogDirsResponse:
-    SCHEMA: ClassVar = response(35, versions=(1, 5), flexible_from=2)
+    SCHEMA: ClassVar = response(35)
 
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, since(3), ignorable] = 0

@@ -14,7 +14,7 @@ class TopicRequest:
 
 @message
 class DescribeProducersRequest:
-    SCHEMA: ClassVar = request(61, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(61)
 
     topics: list[TopicRequest] = field(default_factory=list)
 
@@ -45,7 +45,7 @@ class TopicResponse:
 
 @message
 class DescribeProducersResponse:
-    SCHEMA: ClassVar = response(61, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(61)
 
     throttle_time_ms: Int32 = 0
     topics: list[TopicResponse] = field(default_factory=list)

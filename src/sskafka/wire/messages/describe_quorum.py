@@ -20,7 +20,7 @@ class RequestTopicData:
 
 @message
 class DescribeQuorumRequest:
-    SCHEMA: ClassVar = request(55, versions=(0, 2), flexible_from=0)
+    SCHEMA: ClassVar = request(55)
 
     topics: list[RequestTopicData] = field(default_factory=list)
 
@@ -67,7 +67,7 @@ class Node:
 
 @message
 class DescribeQuorumResponse:
-    SCHEMA: ClassVar = response(55, versions=(0, 2), flexible_from=0)
+    SCHEMA: ClassVar = response(55)
 
     error_code: Int16 = 0
     error_message: Annotated[String | None, since(2), ignorable] = ""

@@ -13,7 +13,7 @@ from sskafka.wire.schema import Int16, Int32, Int64, String, message, request, r
 class DescribeReadersRequest:
     """Without topics: all of them."""
 
-    SCHEMA: ClassVar = request(20005, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(20005)
 
     topics: list[String] | None = None
 
@@ -33,7 +33,7 @@ class ReaderPosition:
 
 @message
 class DescribeReadersResponse:
-    SCHEMA: ClassVar = response(20005, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(20005)
 
     error_code: Int16 = 0
     readers: list[ReaderPosition] = field(default_factory=list)

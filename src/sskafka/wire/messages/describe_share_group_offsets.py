@@ -21,7 +21,7 @@ class DescribeShareGroupOffsetsRequestGroup:
 
 @message
 class DescribeShareGroupOffsetsRequest:
-    SCHEMA: ClassVar = request(90, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = request(90)
 
     groups: list[DescribeShareGroupOffsetsRequestGroup] = field(default_factory=list)
 
@@ -53,7 +53,7 @@ class DescribeShareGroupOffsetsResponseGroup:
 
 @message
 class DescribeShareGroupOffsetsResponse:
-    SCHEMA: ClassVar = response(90, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = response(90)
 
     throttle_time_ms: Int32 = 0
     groups: list[DescribeShareGroupOffsetsResponseGroup] = field(default_factory=list)

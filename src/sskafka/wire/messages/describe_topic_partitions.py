@@ -20,7 +20,7 @@ class Cursor:
 
 @message
 class DescribeTopicPartitionsRequest:
-    SCHEMA: ClassVar = request(75, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(75)
 
     topics: list[TopicRequest] = field(default_factory=list)
     response_partition_limit: Int32 = 2000
@@ -52,7 +52,7 @@ class DescribeTopicPartitionsResponseTopic:
 
 @message
 class DescribeTopicPartitionsResponse:
-    SCHEMA: ClassVar = response(75, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(75)
 
     throttle_time_ms: Int32 = 0
     topics: list[DescribeTopicPartitionsResponseTopic] = field(default_factory=list)

@@ -8,7 +8,7 @@ from sskafka.wire.schema import Int16, Int32, Int64, String, message, request, r
 
 @message
 class DescribeTransactionsRequest:
-    SCHEMA: ClassVar = request(65, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(65)
 
     transactional_ids: list[String] = field(default_factory=list)
 
@@ -33,7 +33,7 @@ class TransactionState:
 
 @message
 class DescribeTransactionsResponse:
-    SCHEMA: ClassVar = response(65, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(65)
 
     throttle_time_ms: Int32 = 0
     transaction_states: list[TransactionState] = field(default_factory=list)

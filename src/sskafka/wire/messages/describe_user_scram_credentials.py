@@ -13,7 +13,7 @@ class UserName:
 
 @message
 class DescribeUserScramCredentialsRequest:
-    SCHEMA: ClassVar = request(50, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(50)
 
     users: list[UserName] | None = field(default_factory=list)
 
@@ -34,7 +34,7 @@ class DescribeUserScramCredentialsResult:
 
 @message
 class DescribeUserScramCredentialsResponse:
-    SCHEMA: ClassVar = response(50, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(50)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

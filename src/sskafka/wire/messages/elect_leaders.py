@@ -14,7 +14,7 @@ class TopicPartitions:
 
 @message
 class ElectLeadersRequest:
-    SCHEMA: ClassVar = request(43, versions=(0, 2), flexible_from=2)
+    SCHEMA: ClassVar = request(43)
 
     election_type: Annotated[Int8, since(1)] = 0
     topic_partitions: list[TopicPartitions] | None = field(default_factory=list)
@@ -36,7 +36,7 @@ class ReplicaElectionResult:
 
 @message
 class ElectLeadersResponse:
-    SCHEMA: ClassVar = response(43, versions=(0, 2), flexible_from=2)
+    SCHEMA: ClassVar = response(43)
 
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, since(1), ignorable] = 0

@@ -50,7 +50,7 @@ class LeaderEndpoint:
 
 @message
 class EndQuorumEpochRequest:
-    SCHEMA: ClassVar = request(54, versions=(0, 1), flexible_from=1)
+    SCHEMA: ClassVar = request(54)
 
     cluster_id: String | None = None
     topics: list[RequestTopicData] = field(default_factory=list)
@@ -80,7 +80,7 @@ class NodeEndpoint:
 
 @message
 class EndQuorumEpochResponse:
-    SCHEMA: ClassVar = response(54, versions=(0, 1), flexible_from=1)
+    SCHEMA: ClassVar = response(54)
 
     error_code: Int16 = 0
     topics: list[ResponseTopicData] = field(default_factory=list)

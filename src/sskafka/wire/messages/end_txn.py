@@ -7,7 +7,7 @@ from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, ignorable, me
 
 @message
 class EndTxnRequest:
-    SCHEMA: ClassVar = request(26, versions=(0, 5), flexible_from=3)
+    SCHEMA: ClassVar = request(26)
 
     transactional_id: String = ""
     producer_id: Int64 = 0
@@ -17,7 +17,7 @@ class EndTxnRequest:
 
 @message
 class EndTxnResponse:
-    SCHEMA: ClassVar = response(26, versions=(0, 5), flexible_from=3)
+    SCHEMA: ClassVar = response(26)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

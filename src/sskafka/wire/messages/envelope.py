@@ -7,7 +7,7 @@ from sskafka.wire.schema import Bytes, Int16, message, request, response
 
 @message
 class EnvelopeRequest:
-    SCHEMA: ClassVar = request(58, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(58)
 
     request_data: Bytes = b""
     request_principal: Bytes | None = b""
@@ -16,7 +16,7 @@ class EnvelopeRequest:
 
 @message
 class EnvelopeResponse:
-    SCHEMA: ClassVar = response(58, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(58)
 
     response_data: Bytes | None = None
     error_code: Int16 = 0

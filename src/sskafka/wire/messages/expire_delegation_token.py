@@ -7,7 +7,7 @@ from sskafka.wire.schema import Bytes, Int16, Int32, Int64, message, request, re
 
 @message
 class ExpireDelegationTokenRequest:
-    SCHEMA: ClassVar = request(40, versions=(1, 2), flexible_from=2)
+    SCHEMA: ClassVar = request(40)
 
     hmac: Bytes = b""
     expiry_time_period_ms: Int64 = 0
@@ -15,7 +15,7 @@ class ExpireDelegationTokenRequest:
 
 @message
 class ExpireDelegationTokenResponse:
-    SCHEMA: ClassVar = response(40, versions=(1, 2), flexible_from=2)
+    SCHEMA: ClassVar = response(40)
 
     error_code: Int16 = 0
     expiry_timestamp_ms: Int64 = 0

@@ -56,7 +56,7 @@ class ForgottenTopic:
 
 @message
 class FetchRequest:
-    SCHEMA: ClassVar = request(1, versions=(4, 18), flexible_from=12)
+    SCHEMA: ClassVar = request(1)
 
     cluster_id: Annotated[String | None, tagged(0, since=12), ignorable] = None
     replica_id: Annotated[Int32, until(14)] = -1
@@ -130,7 +130,7 @@ class NodeEndpoint:
 
 @message
 class FetchResponse:
-    SCHEMA: ClassVar = response(1, versions=(4, 18), flexible_from=12)
+    SCHEMA: ClassVar = response(1)
 
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, since(7), ignorable] = 0

@@ -43,7 +43,7 @@ class RequestTopicSnapshot:
 
 @message
 class FetchSnapshotRequest:
-    SCHEMA: ClassVar = request(59, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = request(59)
 
     cluster_id: Annotated[String | None, tagged(0)] = None
     replica_id: Int32 = -1
@@ -83,7 +83,7 @@ class NodeEndpoint:
 
 @message
 class FetchSnapshotResponse:
-    SCHEMA: ClassVar = response(59, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = response(59)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -8,7 +8,7 @@ from sskafka.wire.schema import Int8, Int16, Int32, String, between, ignorable, 
 
 @message
 class FindCoordinatorRequest:
-    SCHEMA: ClassVar = request(10, versions=(0, 6), flexible_from=3)
+    SCHEMA: ClassVar = request(10)
 
     key: Annotated[String, until(3)] = ""
     key_type: Annotated[Int8, since(1)] = 0
@@ -27,7 +27,7 @@ class Coordinator:
 
 @message
 class FindCoordinatorResponse:
-    SCHEMA: ClassVar = response(10, versions=(0, 6), flexible_from=3)
+    SCHEMA: ClassVar = response(10)
 
     throttle_time_ms: Annotated[Int32, since(1), ignorable] = 0
     error_code: Annotated[Int16, until(3)] = 0

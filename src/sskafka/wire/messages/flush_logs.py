@@ -7,12 +7,12 @@ from sskafka.wire.schema import Int16, String, message, request, response
 
 @message
 class FlushLogsRequest:
-    SCHEMA: ClassVar = request(20003, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(20003)
 
 
 @message
 class FlushLogsResponse:
-    SCHEMA: ClassVar = response(20003, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(20003)
 
     error_code: Int16 = 0
     error_message: String | None = None

@@ -9,14 +9,14 @@ from sskafka.wire.schema import Bool, Int8, Int16, Int32, String, Uuid, message,
 
 @message
 class GetTelemetrySubscriptionsRequest:
-    SCHEMA: ClassVar = request(71, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(71)
 
     client_instance_id: Uuid = ZERO_UUID
 
 
 @message
 class GetTelemetrySubscriptionsResponse:
-    SCHEMA: ClassVar = response(71, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(71)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

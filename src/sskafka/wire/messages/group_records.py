@@ -7,8 +7,8 @@ from dataclasses import field
 from typing import Annotated, ClassVar
 
 from sskafka.model.ids import ZERO_UUID
+from sskafka.wire.apis import NEVER
 from sskafka.wire.schema import (
-    NEVER,
     Bytes,
     Int8,
     Int32,

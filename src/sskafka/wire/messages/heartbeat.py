@@ -7,7 +7,7 @@ from sskafka.wire.schema import Int16, Int32, String, ignorable, message, reques
 
 @message
 class HeartbeatRequest:
-    SCHEMA: ClassVar = request(12, versions=(0, 4), flexible_from=4)
+    SCHEMA: ClassVar = request(12)
 
     group_id: String = ""
     generation_id: Int32 = 0
@@ -17,7 +17,7 @@ class HeartbeatRequest:
 
 @message
 class HeartbeatResponse:
-    SCHEMA: ClassVar = response(12, versions=(0, 4), flexible_from=4)
+    SCHEMA: ClassVar = response(12)
 
     throttle_time_ms: Annotated[Int32, since(1), ignorable] = 0
     error_code: Int16 = 0

@@ -22,7 +22,7 @@ class AlterConfigsResource:
 
 @message
 class IncrementalAlterConfigsRequest:
-    SCHEMA: ClassVar = request(44, versions=(0, 1), flexible_from=1)
+    SCHEMA: ClassVar = request(44)
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
     validate_only: Bool = False
@@ -38,7 +38,7 @@ class AlterConfigsResourceResponse:
 
 @message
 class IncrementalAlterConfigsResponse:
-    SCHEMA: ClassVar = response(44, versions=(0, 1), flexible_from=1)
+    SCHEMA: ClassVar = response(44)
 
     throttle_time_ms: Int32 = 0
     responses: list[AlterConfigsResourceResponse] = field(default_factory=list)

@@ -7,7 +7,7 @@ from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, ignorable, me
 
 @message
 class InitProducerIdRequest:
-    SCHEMA: ClassVar = request(22, versions=(0, 6), flexible_from=2)
+    SCHEMA: ClassVar = request(22)
 
     transactional_id: String | None = ""
     transaction_timeout_ms: Int32 = 0
@@ -19,7 +19,7 @@ class InitProducerIdRequest:
 
 @message
 class InitProducerIdResponse:
-    SCHEMA: ClassVar = response(22, versions=(0, 6), flexible_from=2)
+    SCHEMA: ClassVar = response(22)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -22,7 +22,7 @@ class InitializeStateData:
 
 @message
 class InitializeShareGroupStateRequest:
-    SCHEMA: ClassVar = request(83, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(83)
 
     group_id: String = ""
     topics: list[InitializeStateData] = field(default_factory=list)
@@ -43,6 +43,6 @@ class InitializeStateResult:
 
 @message
 class InitializeShareGroupStateResponse:
-    SCHEMA: ClassVar = response(83, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(83)
 
     results: list[InitializeStateResult] = field(default_factory=list)

@@ -26,7 +26,7 @@ class JoinGroupRequestProtocol:
 
 @message
 class JoinGroupRequest:
-    SCHEMA: ClassVar = request(11, versions=(0, 9), flexible_from=6)
+    SCHEMA: ClassVar = request(11)
 
     group_id: String = ""
     session_timeout_ms: Int32 = 0
@@ -47,7 +47,7 @@ class JoinGroupResponseMember:
 
 @message
 class JoinGroupResponse:
-    SCHEMA: ClassVar = response(11, versions=(0, 9), flexible_from=6)
+    SCHEMA: ClassVar = response(11)
 
     throttle_time_ms: Annotated[Int32, since(2), ignorable] = 0
     error_code: Int16 = 0

@@ -15,7 +15,7 @@ class MemberIdentity:
 
 @message
 class LeaveGroupRequest:
-    SCHEMA: ClassVar = request(13, versions=(0, 5), flexible_from=4)
+    SCHEMA: ClassVar = request(13)
 
     group_id: String = ""
     member_id: Annotated[String, until(2)] = ""
@@ -31,7 +31,7 @@ class MemberResponse:
 
 @message
 class LeaveGroupResponse:
-    SCHEMA: ClassVar = response(13, versions=(0, 5), flexible_from=4)
+    SCHEMA: ClassVar = response(13)
 
     throttle_time_ms: Annotated[Int32, since(1), ignorable] = 0
     error_code: Int16 = 0

@@ -8,7 +8,7 @@ from sskafka.wire.schema import Int8, Int16, Int32, String, ignorable, message, 
 
 @message
 class ListConfigResourcesRequest:
-    SCHEMA: ClassVar = request(74, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = request(74)
 
     resource_types: Annotated[list[Int8], since(1)] = field(default_factory=list)
 
@@ -21,7 +21,7 @@ class ConfigResource:
 
 @message
 class ListConfigResourcesResponse:
-    SCHEMA: ClassVar = response(74, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = response(74)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -8,7 +8,7 @@ from sskafka.wire.schema import Int16, Int32, String, ignorable, message, reques
 
 @message
 class ListGroupsRequest:
-    SCHEMA: ClassVar = request(16, versions=(0, 5), flexible_from=3)
+    SCHEMA: ClassVar = request(16)
 
     states_filter: Annotated[list[String], since(4)] = field(default_factory=list)
     types_filter: Annotated[list[String], since(5)] = field(default_factory=list)
@@ -24,7 +24,7 @@ class ListedGroup:
 
 @message
 class ListGroupsResponse:
-    SCHEMA: ClassVar = response(16, versions=(0, 5), flexible_from=3)
+    SCHEMA: ClassVar = response(16)
 
     throttle_time_ms: Annotated[Int32, since(1), ignorable] = 0
     error_code: Int16 = 0

@@ -21,7 +21,7 @@ class ListOffsetsTopic:
 
 @message
 class ListOffsetsRequest:
-    SCHEMA: ClassVar = request(2, versions=(1, 11), flexible_from=6)
+    SCHEMA: ClassVar = request(2)
 
     replica_id: Int32 = 0
     isolation_level: Annotated[Int8, since(2)] = 0
@@ -46,7 +46,7 @@ class ListOffsetsTopicResponse:
 
 @message
 class ListOffsetsResponse:
-    SCHEMA: ClassVar = response(2, versions=(1, 11), flexible_from=6)
+    SCHEMA: ClassVar = response(2)
 
     throttle_time_ms: Annotated[Int32, since(2), ignorable] = 0
     topics: list[ListOffsetsTopicResponse] = field(default_factory=list)

@@ -14,7 +14,7 @@ class ListPartitionReassignmentsTopics:
 
 @message
 class ListPartitionReassignmentsRequest:
-    SCHEMA: ClassVar = request(46, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(46)
 
     timeout_ms: Int32 = 60000
     topics: list[ListPartitionReassignmentsTopics] | None = None
@@ -36,7 +36,7 @@ class OngoingTopicReassignment:
 
 @message
 class ListPartitionReassignmentsResponse:
-    SCHEMA: ClassVar = response(46, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(46)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -8,7 +8,7 @@ from sskafka.wire.schema import Int16, Int32, Int64, String, message, request, r
 
 @message
 class ListTransactionsRequest:
-    SCHEMA: ClassVar = request(66, versions=(0, 2), flexible_from=0)
+    SCHEMA: ClassVar = request(66)
 
     state_filters: list[String] = field(default_factory=list)
     producer_id_filters: list[Int64] = field(default_factory=list)
@@ -25,7 +25,7 @@ class TransactionState:
 
 @message
 class ListTransactionsResponse:
-    SCHEMA: ClassVar = response(66, versions=(0, 2), flexible_from=0)
+    SCHEMA: ClassVar = response(66)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -28,7 +28,7 @@ class MetadataRequestTopic:
 
 @message
 class MetadataRequest:
-    SCHEMA: ClassVar = request(3, versions=(0, 13), flexible_from=9)
+    SCHEMA: ClassVar = request(3)
 
     topics: Annotated[list[MetadataRequestTopic] | None, nullable(since=1)] = field(default_factory=list)
     allow_auto_topic_creation: Annotated[Bool, since(4)] = True
@@ -67,7 +67,7 @@ class MetadataResponseTopic:
 
 @message
 class MetadataResponse:
-    SCHEMA: ClassVar = response(3, versions=(0, 13), flexible_from=9)
+    SCHEMA: ClassVar = response(3)
 
     throttle_time_ms: Annotated[Int32, since(3), ignorable] = 0
     brokers: list[MetadataResponseBroker] = field(default_factory=list)

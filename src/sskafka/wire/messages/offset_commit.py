@@ -24,7 +24,7 @@ class OffsetCommitRequestTopic:
 
 @message
 class OffsetCommitRequest:
-    SCHEMA: ClassVar = request(8, versions=(2, 10), flexible_from=8)
+    SCHEMA: ClassVar = request(8)
 
     group_id: String = ""
     generation_id_or_member_epoch: Int32 = -1
@@ -49,7 +49,7 @@ class OffsetCommitResponseTopic:
 
 @message
 class OffsetCommitResponse:
-    SCHEMA: ClassVar = response(8, versions=(2, 10), flexible_from=8)
+    SCHEMA: ClassVar = response(8)
 
     throttle_time_ms: Annotated[Int32, since(3), ignorable] = 0
     topics: list[OffsetCommitResponseTopic] = field(default_factory=list)

@@ -3,7 +3,7 @@
 from dataclasses import field
 from typing import ClassVar
 
-from sskafka.wire.schema import NEVER, Int16, Int32, String, message, request, response
+from sskafka.wire.schema import Int16, Int32, String, message, request, response
 
 
 @message
@@ -19,7 +19,7 @@ class OffsetDeleteRequestTopic:
 
 @message
 class OffsetDeleteRequest:
-    SCHEMA: ClassVar = request(47, versions=(0, 0), flexible_from=NEVER)
+    SCHEMA: ClassVar = request(47)
 
     group_id: String = ""
     topics: list[OffsetDeleteRequestTopic] = field(default_factory=list)
@@ -39,7 +39,7 @@ class OffsetDeleteResponseTopic:
 
 @message
 class OffsetDeleteResponse:
-    SCHEMA: ClassVar = response(47, versions=(0, 0), flexible_from=NEVER)
+    SCHEMA: ClassVar = response(47)
 
     error_code: Int16 = 0
     throttle_time_ms: Int32 = 0

@@ -45,7 +45,7 @@ class OffsetFetchRequestGroup:
 
 @message
 class OffsetFetchRequest:
-    SCHEMA: ClassVar = request(9, versions=(1, 10), flexible_from=6)
+    SCHEMA: ClassVar = request(9)
 
     group_id: Annotated[String, until(7)] = ""
     topics: Annotated[list[OffsetFetchRequestTopic] | None, until(7), nullable(since=2)] = field(default_factory=list)
@@ -93,7 +93,7 @@ class OffsetFetchResponseGroup:
 
 @message
 class OffsetFetchResponse:
-    SCHEMA: ClassVar = response(9, versions=(1, 10), flexible_from=6)
+    SCHEMA: ClassVar = response(9)
 
     throttle_time_ms: Annotated[Int32, since(3), ignorable] = 0
     topics: Annotated[list[OffsetFetchResponseTopic], until(7)] = field(default_factory=list)

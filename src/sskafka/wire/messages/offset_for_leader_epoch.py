@@ -21,7 +21,7 @@ class OffsetForLeaderTopic:
 
 @message
 class OffsetForLeaderEpochRequest:
-    SCHEMA: ClassVar = request(23, versions=(2, 4), flexible_from=4)
+    SCHEMA: ClassVar = request(23)
 
     replica_id: Annotated[Int32, since(3), ignorable] = -2
     topics: list[OffsetForLeaderTopic] = field(default_factory=list)
@@ -43,7 +43,7 @@ class OffsetForLeaderTopicResult:
 
 @message
 class OffsetForLeaderEpochResponse:
-    SCHEMA: ClassVar = response(23, versions=(2, 4), flexible_from=4)
+    SCHEMA: ClassVar = response(23)
 
     throttle_time_ms: Int32 = 0
     topics: list[OffsetForLeaderTopicResult] = field(default_factory=list)

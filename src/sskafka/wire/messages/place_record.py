@@ -7,7 +7,7 @@ from sskafka.wire.schema import Bytes, Int16, Int32, Int64, String, message, req
 
 @message
 class PlaceRecordRequest:
-    SCHEMA: ClassVar = request(20002, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(20002)
 
     topic: String = ""
     data: Bytes = b""
@@ -15,7 +15,7 @@ class PlaceRecordRequest:
 
 @message
 class PlaceRecordResponse:
-    SCHEMA: ClassVar = response(20002, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(20002)
 
     error_code: Int16 = 0
     error_message: String | None = None

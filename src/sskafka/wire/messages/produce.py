@@ -36,7 +36,7 @@ class TopicProduceData:
 
 @message
 class ProduceRequest:
-    SCHEMA: ClassVar = request(0, versions=(3, 13), flexible_from=9)
+    SCHEMA: ClassVar = request(0)
 
     transactional_id: String | None = None
     acks: Int16 = 0
@@ -87,7 +87,7 @@ class NodeEndpoint:
 
 @message
 class ProduceResponse:
-    SCHEMA: ClassVar = response(0, versions=(3, 13), flexible_from=9)
+    SCHEMA: ClassVar = response(0)
 
     responses: list[TopicProduceResponse] = field(default_factory=list)
     throttle_time_ms: Int32 = 0

@@ -8,7 +8,7 @@ from sskafka.wire.schema import Bool, Bytes, Int8, Int16, Int32, Uuid, message, 
 
 @message
 class PushTelemetryRequest:
-    SCHEMA: ClassVar = request(72, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(72)
 
     client_instance_id: Uuid = ZERO_UUID
     subscription_id: Int32 = 0
@@ -19,7 +19,7 @@ class PushTelemetryRequest:
 
 @message
 class PushTelemetryResponse:
-    SCHEMA: ClassVar = response(72, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(72)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

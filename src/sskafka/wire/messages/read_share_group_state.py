@@ -21,7 +21,7 @@ class ReadStateData:
 
 @message
 class ReadShareGroupStateRequest:
-    SCHEMA: ClassVar = request(84, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(84)
 
     group_id: String = ""
     topics: list[ReadStateData] = field(default_factory=list)
@@ -53,6 +53,6 @@ class ReadStateResult:
 
 @message
 class ReadShareGroupStateResponse:
-    SCHEMA: ClassVar = response(84, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(84)
 
     results: list[ReadStateResult] = field(default_factory=list)

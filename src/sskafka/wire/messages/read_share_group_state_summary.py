@@ -21,7 +21,7 @@ class ReadStateSummaryData:
 
 @message
 class ReadShareGroupStateSummaryRequest:
-    SCHEMA: ClassVar = request(87, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = request(87)
 
     group_id: String = ""
     topics: list[ReadStateSummaryData] = field(default_factory=list)
@@ -46,6 +46,6 @@ class ReadStateSummaryResult:
 
 @message
 class ReadShareGroupStateSummaryResponse:
-    SCHEMA: ClassVar = response(87, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = response(87)
 
     results: list[ReadStateSummaryResult] = field(default_factory=list)

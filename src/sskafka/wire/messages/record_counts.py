@@ -8,7 +8,7 @@ from sskafka.wire.schema import Int16, Int32, Int64, String, message, request, r
 
 @message
 class RecordCountsRequest:
-    SCHEMA: ClassVar = request(20001, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(20001)
 
     topic: String = ""
     partitions: list[Int32] = field(default_factory=list)
@@ -23,7 +23,7 @@ class PartitionRecordCount:
 
 @message
 class RecordCountsResponse:
-    SCHEMA: ClassVar = response(20001, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(20001)
 
     error_code: Int16 = 0
     partitions: list[PartitionRecordCount] = field(default_factory=list)

@@ -8,7 +8,7 @@ from sskafka.wire.schema import Int16, Int32, String, Uuid, message, request, re
 
 @message
 class RemoveRaftVoterRequest:
-    SCHEMA: ClassVar = request(81, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(81)
 
     cluster_id: String | None = ""
     voter_id: Int32 = 0
@@ -17,7 +17,7 @@ class RemoveRaftVoterRequest:
 
 @message
 class RemoveRaftVoterResponse:
-    SCHEMA: ClassVar = response(81, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(81)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -7,7 +7,7 @@ from sskafka.wire.schema import Bytes, Int16, Int32, Int64, message, request, re
 
 @message
 class RenewDelegationTokenRequest:
-    SCHEMA: ClassVar = request(39, versions=(1, 2), flexible_from=2)
+    SCHEMA: ClassVar = request(39)
 
     hmac: Bytes = b""
     renew_period_ms: Int64 = 0
@@ -15,7 +15,7 @@ class RenewDelegationTokenRequest:
 
 @message
 class RenewDelegationTokenResponse:
-    SCHEMA: ClassVar = response(39, versions=(1, 2), flexible_from=2)
+    SCHEMA: ClassVar = response(39)
 
     error_code: Int16 = 0
     expiry_timestamp_ms: Int64 = 0

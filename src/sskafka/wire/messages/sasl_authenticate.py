@@ -7,14 +7,14 @@ from sskafka.wire.schema import Bytes, Int16, Int64, String, ignorable, message,
 
 @message
 class SaslAuthenticateRequest:
-    SCHEMA: ClassVar = request(36, versions=(0, 2), flexible_from=2)
+    SCHEMA: ClassVar = request(36)
 
     auth_bytes: Bytes = b""
 
 
 @message
 class SaslAuthenticateResponse:
-    SCHEMA: ClassVar = response(36, versions=(0, 2), flexible_from=2)
+    SCHEMA: ClassVar = response(36)
 
     error_code: Int16 = 0
     error_message: String | None = ""

@@ -41,7 +41,7 @@ class AcknowledgeTopic:
 
 @message
 class ShareAcknowledgeRequest:
-    SCHEMA: ClassVar = request(79, versions=(1, 2), flexible_from=0)
+    SCHEMA: ClassVar = request(79)
 
     group_id: String | None = None
     member_id: String | None = ""
@@ -80,7 +80,7 @@ class NodeEndpoint:
 
 @message
 class ShareAcknowledgeResponse:
-    SCHEMA: ClassVar = response(79, versions=(1, 2), flexible_from=0)
+    SCHEMA: ClassVar = response(79)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

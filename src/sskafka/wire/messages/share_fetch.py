@@ -48,7 +48,7 @@ class ForgottenTopic:
 
 @message
 class ShareFetchRequest:
-    SCHEMA: ClassVar = request(78, versions=(1, 2), flexible_from=0)
+    SCHEMA: ClassVar = request(78)
 
     group_id: String | None = None
     member_id: String | None = ""
@@ -105,7 +105,7 @@ class NodeEndpoint:
 
 @message
 class ShareFetchResponse:
-    SCHEMA: ClassVar = response(78, versions=(1, 2), flexible_from=0)
+    SCHEMA: ClassVar = response(78)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -9,7 +9,7 @@ from sskafka.wire.schema import Bool, Int16, Int32, String, Uuid, message, reque
 
 @message
 class ShareGroupDescribeRequest:
-    SCHEMA: ClassVar = request(77, versions=(1, 1), flexible_from=0)
+    SCHEMA: ClassVar = request(77)
 
     group_ids: list[String] = field(default_factory=list)
     include_authorized_operations: Bool = False
@@ -53,7 +53,7 @@ class DescribedGroup:
 
 @message
 class ShareGroupDescribeResponse:
-    SCHEMA: ClassVar = response(77, versions=(1, 1), flexible_from=0)
+    SCHEMA: ClassVar = response(77)
 
     throttle_time_ms: Int32 = 0
     groups: list[DescribedGroup] = field(default_factory=list)

@@ -9,7 +9,7 @@ from sskafka.wire.schema import Int16, Int32, String, Uuid, message, request, re
 
 @message
 class ShareGroupHeartbeatRequest:
-    SCHEMA: ClassVar = request(76, versions=(1, 1), flexible_from=0)
+    SCHEMA: ClassVar = request(76)
 
     group_id: String = ""
     member_id: String = ""
@@ -31,7 +31,7 @@ class Assignment:
 
 @message
 class ShareGroupHeartbeatResponse:
-    SCHEMA: ClassVar = response(76, versions=(1, 1), flexible_from=0)
+    SCHEMA: ClassVar = response(76)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

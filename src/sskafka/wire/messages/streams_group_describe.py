@@ -8,7 +8,7 @@ from sskafka.wire.schema import Bool, Int16, Int32, Int64, String, UInt16, messa
 
 @message
 class StreamsGroupDescribeRequest:
-    SCHEMA: ClassVar = request(89, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(89)
 
     group_ids: list[String] = field(default_factory=list)
     include_authorized_operations: Bool = False
@@ -103,7 +103,7 @@ class DescribedGroup:
 
 @message
 class StreamsGroupDescribeResponse:
-    SCHEMA: ClassVar = response(89, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(89)
 
     throttle_time_ms: Int32 = 0
     groups: list[DescribedGroup] = field(default_factory=list)

@@ -65,7 +65,7 @@ class TaskOffset:
 
 @message
 class StreamsGroupHeartbeatRequest:
-    SCHEMA: ClassVar = request(88, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(88)
 
     group_id: String = ""
     member_id: String = ""
@@ -107,7 +107,7 @@ class EndpointToPartitions:
 
 @message
 class StreamsGroupHeartbeatResponse:
-    SCHEMA: ClassVar = response(88, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(88)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -14,7 +14,7 @@ class SyncGroupRequestAssignment:
 
 @message
 class SyncGroupRequest:
-    SCHEMA: ClassVar = request(14, versions=(0, 5), flexible_from=4)
+    SCHEMA: ClassVar = request(14)
 
     group_id: String = ""
     generation_id: Int32 = 0
@@ -27,7 +27,7 @@ class SyncGroupRequest:
 
 @message
 class SyncGroupResponse:
-    SCHEMA: ClassVar = response(14, versions=(0, 5), flexible_from=4)
+    SCHEMA: ClassVar = response(14)
 
     throttle_time_ms: Annotated[Int32, since(1), ignorable] = 0
     error_code: Int16 = 0

@@ -3,7 +3,8 @@
 from dataclasses import field
 from typing import Annotated, ClassVar
 
-from sskafka.wire.schema import NEVER, Int8, Int16, Int32, Int64, String, data, message, tagged
+from sskafka.wire.apis import NEVER
+from sskafka.wire.schema import Int8, Int16, Int32, Int64, String, data, message, tagged
 
 
 @message

@@ -22,7 +22,7 @@ class TxnOffsetCommitRequestTopic:
 
 @message
 class TxnOffsetCommitRequest:
-    SCHEMA: ClassVar = request(28, versions=(0, 5), flexible_from=3)
+    SCHEMA: ClassVar = request(28)
 
     transactional_id: String = ""
     group_id: String = ""
@@ -48,7 +48,7 @@ class TxnOffsetCommitResponseTopic:
 
 @message
 class TxnOffsetCommitResponse:
-    SCHEMA: ClassVar = response(28, versions=(0, 5), flexible_from=3)
+    SCHEMA: ClassVar = response(28)
 
     throttle_time_ms: Int32 = 0
     topics: list[TxnOffsetCommitResponseTopic] = field(default_factory=list)

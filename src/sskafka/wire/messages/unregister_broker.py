@@ -7,14 +7,14 @@ from sskafka.wire.schema import Int16, Int32, String, message, request, response
 
 @message
 class UnregisterBrokerRequest:
-    SCHEMA: ClassVar = request(64, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(64)
 
     broker_id: Int32 = 0
 
 
 @message
 class UnregisterBrokerResponse:
-    SCHEMA: ClassVar = response(64, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(64)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

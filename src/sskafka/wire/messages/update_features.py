@@ -16,7 +16,7 @@ class FeatureUpdateKey:
 
 @message
 class UpdateFeaturesRequest:
-    SCHEMA: ClassVar = request(57, versions=(0, 2), flexible_from=0)
+    SCHEMA: ClassVar = request(57)
 
     timeout_ms: Int32 = 60000
     feature_updates: list[FeatureUpdateKey] = field(default_factory=list)
@@ -32,7 +32,7 @@ class UpdatableFeatureResult:
 
 @message
 class UpdateFeaturesResponse:
-    SCHEMA: ClassVar = response(57, versions=(0, 2), flexible_from=0)
+    SCHEMA: ClassVar = response(57)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -22,7 +22,7 @@ class KRaftVersionFeature:
 
 @message
 class UpdateRaftVoterRequest:
-    SCHEMA: ClassVar = request(82, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = request(82)
 
     cluster_id: String | None = ""
     current_leader_epoch: Int32 = 0
@@ -42,7 +42,7 @@ class CurrentLeader:
 
 @message
 class UpdateRaftVoterResponse:
-    SCHEMA: ClassVar = response(82, versions=(0, 0), flexible_from=0)
+    SCHEMA: ClassVar = response(82)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

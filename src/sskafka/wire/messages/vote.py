@@ -41,7 +41,7 @@ class RequestTopicData:
 
 @message
 class VoteRequest:
-    SCHEMA: ClassVar = request(52, versions=(0, 2), flexible_from=0)
+    SCHEMA: ClassVar = request(52)
 
     cluster_id: String | None = None
     voter_id: Annotated[Int32, since(1), ignorable] = -1
@@ -72,7 +72,7 @@ class NodeEndpoint:
 
 @message
 class VoteResponse:
-    SCHEMA: ClassVar = response(52, versions=(0, 2), flexible_from=0)
+    SCHEMA: ClassVar = response(52)
 
     error_code: Int16 = 0
     topics: list[ResponseTopicData] = field(default_factory=list)

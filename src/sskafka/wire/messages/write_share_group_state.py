@@ -33,7 +33,7 @@ class WriteStateData:
 
 @message
 class WriteShareGroupStateRequest:
-    SCHEMA: ClassVar = request(85, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = request(85)
 
     group_id: String = ""
     topics: list[WriteStateData] = field(default_factory=list)
@@ -54,6 +54,6 @@ class WriteStateResult:
 
 @message
 class WriteShareGroupStateResponse:
-    SCHEMA: ClassVar = response(85, versions=(0, 1), flexible_from=0)
+    SCHEMA: ClassVar = response(85)
 
     results: list[WriteStateResult] = field(default_factory=list)

@@ -24,7 +24,7 @@ class WritableTxnMarker:
 
 @message
 class WriteTxnMarkersRequest:
-    SCHEMA: ClassVar = request(27, versions=(1, 2), flexible_from=1)
+    SCHEMA: ClassVar = request(27)
 
     markers: list[WritableTxnMarker] = field(default_factory=list)
 
@@ -49,6 +49,6 @@ class WritableTxnMarkerResult:
 
 @message
 class WriteTxnMarkersResponse:
-    SCHEMA: ClassVar = response(27, versions=(1, 2), flexible_from=1)
+    SCHEMA: ClassVar = response(27)
 
     markers: list[WritableTxnMarkerResult] = field(default_factory=list)

@@ -17,7 +17,7 @@ from zlib import crc32
 from sskafka.model.error_texts import error_text
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID
-from sskafka.servers.kafka.registry import MessageHandler, Registry
+from sskafka.servers.kafka.registry import MessageHandler
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import API_BY_KEY, ApiKey
 from sskafka.wire.errors import MalformedMessageError
@@ -42,52 +42,6 @@ PUSH_INTERVAL_MS = 300_000
 TELEMETRY_BYTES_MAX = 1_048_576
 TELEMETRY_COMPRESSION_TYPES = [4, 3, 1, 2]  # zstd, lz4, gzip, snappy: the preferred one first
 
-_STATE_VERBS = {
-    ApiKey.INITIALIZE_SHARE_GROUP_STATE: "initialize share group state",
-    ApiKey.READ_SHARE_GROUP_STATE: "read share group state",
-    ApiKey.WRITE_SHARE_GROUP_STATE: "write share group state",
-    ApiKey.DELETE_SHARE_GROUP_STATE: "delete share group state",
-    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: "read share group state summary",
-}
-
-
-def register_security_refusals(registry: Registry) -> None:
-    illegal = ErrorCode.ILLEGAL_SASL_STATE
-    registry.add_message(ApiKey.SASL_HANDSHAKE, _refusal(ApiKey.SASL_HANDSHAKE, illegal))
-    text = "SaslAuthenticate request received after successful authentication"
-    registry.add_message(ApiKey.SASL_AUTHENTICATE, _refusal(ApiKey.SASL_AUTHENTICATE, illegal, error_message=text))
-    registry.add_message(ApiKey.DESCRIBE_ACLS, _describe_acls)
-    registry.add_message(ApiKey.CREATE_ACLS, _create_acls)
-    registry.add_message(ApiKey.DELETE_ACLS, _delete_acls)
-    registry.add_message(ApiKey.CREATE_DELEGATION_TOKEN, _create_delegation_token)
-    not_allowed = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-    for key in (ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN):
-        registry.add_message(key, _refusal(key, not_allowed, expiry_timestamp_ms=NO_TIMESTAMP))
-    registry.add_message(ApiKey.DESCRIBE_DELEGATION_TOKEN, _refusal(ApiKey.DESCRIBE_DELEGATION_TOKEN, not_allowed))
-
-
-def register_group_refusals(registry: Registry) -> None:
-    unsupported = ErrorCode.UNSUPPORTED_VERSION
-    for key in (
-        ApiKey.SHARE_GROUP_HEARTBEAT,
-        ApiKey.SHARE_FETCH,
-        ApiKey.SHARE_ACKNOWLEDGE,
-        ApiKey.STREAMS_GROUP_HEARTBEAT,
-    ):
-        registry.add_message(key, _refusal(key, unsupported))
-    for key in (ApiKey.ALTER_SHARE_GROUP_OFFSETS, ApiKey.DELETE_SHARE_GROUP_OFFSETS):
-        registry.add_message(key, _refusal(key, unsupported, error_message=error_text(unsupported)))
-    for key in (ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.STREAMS_GROUP_DESCRIBE):
-        registry.add_message(key, _groups_refusal(key))
-    registry.add_message(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, _describe_share_group_offsets)
-    for key, verb in _STATE_VERBS.items():
-        registry.add_message(key, _share_state_refusal(key, verb))
-
-
-def register_telemetry(registry: Registry) -> None:
-    registry.add_message(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, _telemetry_subscriptions)
-    registry.add_message(ApiKey.PUSH_TELEMETRY, _push_telemetry)
-
 
 def _refusal(key: ApiKey, code: ErrorCode, **fields: object) -> MessageHandler[Any]:
     response_class = API_BY_KEY[key].response_class()
@@ -96,6 +50,17 @@ def _refusal(key: ApiKey, code: ErrorCode, **fields: object) -> MessageHandler[A
 
 # --- security ---------------------------------------------------------------------------------------
 
+_NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+sasl_handshake = _refusal(ApiKey.SASL_HANDSHAKE, ErrorCode.ILLEGAL_SASL_STATE)
+sasl_authenticate = _refusal(
+    ApiKey.SASL_AUTHENTICATE,
+    ErrorCode.ILLEGAL_SASL_STATE,
+    error_message="SaslAuthenticate request received after successful authentication",
+)
+renew_delegation_token = _refusal(ApiKey.RENEW_DELEGATION_TOKEN, _NOT_ALLOWED, expiry_timestamp_ms=NO_TIMESTAMP)
+expire_delegation_token = _refusal(ApiKey.EXPIRE_DELEGATION_TOKEN, _NOT_ALLOWED, expiry_timestamp_ms=NO_TIMESTAMP)
+describe_delegation_token = _refusal(ApiKey.DESCRIBE_DELEGATION_TOKEN, _NOT_ALLOWED)
 
 UNKNOWN_CODE = 0
 """Of resource types, pattern types, operations and permission types. Kafka ends the connection that sends it."""
@@ -106,7 +71,7 @@ def _refuse_unknown(*codes: int) -> None:
         raise MalformedMessageError("the ACL request has a code that stands for unknown")
 
 
-def _describe_acls(message: DescribeAclsRequest, request: Request) -> DescribeAclsResponse:
+def describe_acls(message: DescribeAclsRequest, request: Request) -> DescribeAclsResponse:
     _refuse_unknown(
         message.resource_type_filter, message.pattern_type_filter, message.operation, message.permission_type
     )
@@ -114,26 +79,26 @@ def _describe_acls(message: DescribeAclsRequest, request: Request) -> DescribeAc
     return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=text)
 
 
-def _create_acls(message: CreateAclsRequest, request: Request) -> CreateAclsResponse:
+def create_acls(message: CreateAclsRequest, request: Request) -> CreateAclsResponse:
     for one in message.creations:
         _refuse_unknown(one.resource_type, one.resource_pattern_type, one.operation, one.permission_type)
     refused = AclCreationResult(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
     return CreateAclsResponse(results=[refused for _ in message.creations])
 
 
-def _delete_acls(message: DeleteAclsRequest, request: Request) -> DeleteAclsResponse:
+def delete_acls(message: DeleteAclsRequest, request: Request) -> DeleteAclsResponse:
     for one in message.filters:
         _refuse_unknown(one.resource_type_filter, one.pattern_type_filter, one.operation, one.permission_type)
     refused = DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
     return DeleteAclsResponse(filter_results=[refused for _ in message.filters])
 
 
-def _create_delegation_token(message: CreateDelegationTokenRequest, request: Request) -> CreateDelegationTokenResponse:
+def create_delegation_token(message: CreateDelegationTokenRequest, request: Request) -> CreateDelegationTokenResponse:
     """Refused as on every connection without authentication."""
     kind, _, name = request.connection.principal.partition(":")
     has_owner = bool(message.owner_principal_name)
     return CreateDelegationTokenResponse(
-        error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+        error_code=_NOT_ALLOWED,
         principal_type=(message.owner_principal_type or "") if has_owner else kind,
         principal_name=(message.owner_principal_name or "") if has_owner else name,
         token_requester_principal_type=kind,
@@ -158,7 +123,7 @@ def _groups_refusal(key: ApiKey) -> Callable[[Any, Request], Any]:
     return describe
 
 
-def _describe_share_group_offsets(
+def describe_share_group_offsets(
     message: DescribeShareGroupOffsetsRequest, request: Request
 ) -> DescribeShareGroupOffsetsResponse:
     code = ErrorCode.UNSUPPORTED_VERSION
@@ -167,11 +132,12 @@ def _describe_share_group_offsets(
     )
 
 
-def _share_state_refusal(key: ApiKey, verb: str) -> Callable[[Any, Request], Any]:
+def _share_state_refusal(key: ApiKey) -> Callable[[Any, Request], Any]:
     """Refuse every partition: no broker coordinates the state of share groups."""
     response_class = API_BY_KEY[key].response_class()
     result_class = _element_class(response_class, "results")
     partition_class = _element_class(result_class, "partitions")
+    verb = key.name.replace("_", " ").lower()  # say "read share group state"
     text = f"Unable to {verb}: This is not the correct coordinator."
 
     def refuse(message: Any, request: Request) -> Any:
@@ -194,10 +160,31 @@ def _element_class(cls: type[Any], array: str) -> Any:
     return element
 
 
+_UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION
+
+share_group_heartbeat = _refusal(ApiKey.SHARE_GROUP_HEARTBEAT, _UNSUPPORTED)
+share_group_describe = _groups_refusal(ApiKey.SHARE_GROUP_DESCRIBE)
+share_fetch = _refusal(ApiKey.SHARE_FETCH, _UNSUPPORTED)
+share_acknowledge = _refusal(ApiKey.SHARE_ACKNOWLEDGE, _UNSUPPORTED)
+streams_group_heartbeat = _refusal(ApiKey.STREAMS_GROUP_HEARTBEAT, _UNSUPPORTED)
+streams_group_describe = _groups_refusal(ApiKey.STREAMS_GROUP_DESCRIBE)
+alter_share_group_offsets = _refusal(
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS, _UNSUPPORTED, error_message=error_text(_UNSUPPORTED)
+)
+delete_share_group_offsets = _refusal(
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS, _UNSUPPORTED, error_message=error_text(_UNSUPPORTED)
+)
+initialize_share_group_state = _share_state_refusal(ApiKey.INITIALIZE_SHARE_GROUP_STATE)
+read_share_group_state = _share_state_refusal(ApiKey.READ_SHARE_GROUP_STATE)
+write_share_group_state = _share_state_refusal(ApiKey.WRITE_SHARE_GROUP_STATE)
+delete_share_group_state = _share_state_refusal(ApiKey.DELETE_SHARE_GROUP_STATE)
+read_share_group_state_summary = _share_state_refusal(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY)
+
+
 # --- telemetry --------------------------------------------------------------------------------------
 
 
-def _telemetry_subscriptions(
+def get_telemetry_subscriptions(
     message: GetTelemetrySubscriptionsRequest, request: Request
 ) -> GetTelemetrySubscriptionsResponse:
     """No metric is subscribed to, so the client has nothing to push."""
@@ -212,7 +199,7 @@ def _telemetry_subscriptions(
     )
 
 
-def _push_telemetry(message: PushTelemetryRequest, request: Request) -> PushTelemetryResponse:
+def push_telemetry(message: PushTelemetryRequest, request: Request) -> PushTelemetryResponse:
     client = message.client_instance_id
     if client == ZERO_UUID:
         return PushTelemetryResponse(error_code=ErrorCode.INVALID_REQUEST)

@@ -4,11 +4,9 @@ from typing import Any
 
 from sskafka.metadata.reassignments import list_partition_reassignments
 from sskafka.model.errors import ErrorCode
-from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.controller import Controller, ask
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import API_BY_KEY, ApiKey
+from sskafka.wire.apis import API_BY_KEY
 from sskafka.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -19,19 +17,6 @@ class AdministrationHandlers:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
 
-    def register(self, registry: Registry) -> None:
-        for key, operation in (
-            (ApiKey.ELECT_LEADERS, Operation.ALTER),
-            (ApiKey.ALTER_PARTITION_REASSIGNMENTS, Operation.ALTER),
-            (ApiKey.UNREGISTER_BROKER, Operation.ALTER),
-            (ApiKey.UPDATE_FEATURES, Operation.ALTER),
-            (ApiKey.DESCRIBE_QUORUM, Operation.DESCRIBE),
-        ):
-            registry.add_message(key, self.forward, cluster_operation=operation)
-        registry.add_message(
-            ApiKey.LIST_PARTITION_REASSIGNMENTS, self.list_reassignments, cluster_operation=Operation.DESCRIBE
-        )
-
     async def forward(self, message: Any, request: Request) -> Any:
         def refused(code: ErrorCode, text: str | None) -> Any:
             response = API_BY_KEY[message.SCHEMA.key].response_class()(error_code=code)
@@ -40,6 +25,8 @@ class AdministrationHandlers:
             return response
 
         return await ask(self._controller, message, refused)
+
+    describe_quorum = forward
 
     def list_reassignments(
         self, message: ListPartitionReassignmentsRequest, request: Request

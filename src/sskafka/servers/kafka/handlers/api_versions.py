@@ -2,7 +2,7 @@
 
 An unknown version of this API is answered in the form of version 0, which every client can read, with the error and
 the versions of this API: so a newer client learns which version to ask with. Other software is not told of the APIs
-that the nodes of a cluster ask each other, nor of APIs and versions that Kafka does not list.
+that the nodes of a cluster ask each other, nor of APIs and versions that Kafka does not list (`Api` in wire/apis.py).
 """
 
 from re import compile as regex
@@ -13,7 +13,7 @@ from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.frames import response_frame
 from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request, Response
-from sskafka.wire.apis import UNSTABLE_FROM, ApiKey
+from sskafka.wire.apis import API_BY_KEY, Api, ApiKey, Listeners
 from sskafka.wire.codec import decode
 from sskafka.wire.messages.api_versions import (
     ApiVersion,
@@ -22,7 +22,6 @@ from sskafka.wire.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-from sskafka.wire.schema import NEVER
 
 OLDEST_FORM = 0
 FEATURES_MIN_0_FROM = 4  # older clients choke on a supported feature whose lowest level is 0
@@ -34,13 +33,15 @@ _SOFTWARE = regex(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 class ApiVersionsHandler:
-    def __init__(self, registry: Registry, view: ClusterView) -> None:
+    def __init__(self, registry: Registry, view: ClusterView, listed_on: Listeners) -> None:
+        """`listed_on`: the kind of listeners whose APIs are listed to all clients."""
         self._registry = registry
+        self._listed_on = listed_on
         self._view = view
 
     def handle(self, request: Request) -> Response:
-        api = self._registry.by_key[ApiKey.API_VERSIONS]
-        if not api.serves(request.version):
+        api = API_BY_KEY[ApiKey.API_VERSIONS]
+        if not api.has_version(request.version):
             known = [ApiVersion(api.key, api.min_version, api.max_version)]
             refusal = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=known)
             return response_frame(ApiKey.API_VERSIONS, OLDEST_FORM, request.correlation_id, refusal)
@@ -65,13 +66,14 @@ class ApiVersionsHandler:
         )
 
     def _api_keys(self, *, is_own: bool) -> list[ApiVersion]:
+        apis = [served.api for served in self._registry]
         if is_own:
-            return [ApiVersion(api.key, api.advertised_min, api.max_version) for api in self._registry]
-        return [
-            ApiVersion(api.key, api.advertised_min, min(api.max_version, UNSTABLE_FROM.get(api.key, NEVER) - 1))
-            for api in self._registry
-            if api.is_advertised
-        ]
+            return [_listed(api, api.max_version) for api in apis]
+        return [_listed(api, min(api.max_version, api.stable_until)) for api in apis if api.listeners & self._listed_on]
+
+
+def _listed(api: Api, max_version: int) -> ApiVersion:
+    return ApiVersion(api.key, api.min_version if api.listed_from is None else api.listed_from, max_version)
 
 
 def _is_valid(message: ApiVersionsRequest, version: int) -> bool:

@@ -1,10 +1,7 @@
 """BrokerIdentity: tells voters of the quorum which incarnation of this broker they are connected to."""
 
 from sskafka.model.ids import Uuid
-from sskafka.servers.kafka.authorization import Operation
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.broker_identity import BrokerIdentityRequest, BrokerIdentityResponse
 
 
@@ -12,14 +9,6 @@ class BrokerIdentityHandler:
     def __init__(self, cluster_id: str, broker_id: int, incarnation_id: Uuid) -> None:
         self._identity = BrokerIdentityResponse(
             cluster_id=cluster_id, broker_id=broker_id, incarnation_id=incarnation_id
-        )
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(
-            ApiKey.BROKER_IDENTITY,
-            self.identity,
-            cluster_operation=Operation.CLUSTER_ACTION,
-            is_advertised=False,
         )
 
     def identity(self, message: BrokerIdentityRequest, request: Request) -> BrokerIdentityResponse:

@@ -5,9 +5,7 @@ import logging
 from sskafka.metadata.client_quotas import describe_client_quotas
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.controller import Controller, ask
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -21,10 +19,6 @@ log = logging.getLogger(__name__)
 class ClientQuotaHandlers:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.DESCRIBE_CLIENT_QUOTAS, self.describe)
-        registry.add_message(ApiKey.ALTER_CLIENT_QUOTAS, self.alter)
 
     def describe(self, message: DescribeClientQuotasRequest, request: Request) -> DescribeClientQuotasResponse:
         return describe_client_quotas(self._controller.image, message)

@@ -4,11 +4,9 @@ from collections.abc import Callable, Iterable
 
 from sskafka.model.errors import ErrorCode
 from sskafka.raft.voters import NO_NODE
-from sskafka.servers.kafka.authorization import NOT_ASKED, Operation
+from sskafka.servers.kafka.authorization import NOT_ASKED
 from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
@@ -27,9 +25,6 @@ class ClusterHandler:
         self._view = view
         self._controllers = controllers
         self._endpoint_type = BROKERS if controllers is None else CONTROLLERS
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.DESCRIBE_CLUSTER, self.describe_cluster, cluster_operation=Operation.DESCRIBE)
 
     def describe_cluster(self, message: DescribeClusterRequest, request: Request) -> DescribeClusterResponse:
         if message.endpoint_type != self._endpoint_type:

@@ -5,9 +5,7 @@ from collections.abc import Iterable
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
@@ -22,9 +20,6 @@ TYPES_FROM = 1  # version 0 lists client metrics alone
 class ConfigResourcesHandler:
     def __init__(self, view: ClusterView) -> None:
         self._view = view
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.LIST_CONFIG_RESOURCES, self.list_resources)
 
     def list_resources(self, message: ListConfigResourcesRequest, request: Request) -> ListConfigResourcesResponse:
         wanted = message.resource_types or ALL_TYPES if request.version >= TYPES_FROM else (CLIENT_METRICS,)

@@ -20,6 +20,7 @@ from sskafka.metadata.records import (
     RESOURCE_GROUP,
     RESOURCE_TOPIC,
 )
+from sskafka.model.acl import Operation
 from sskafka.model.client_metrics import describe_client_metrics
 from sskafka.model.config_description import (
     ConfigEntry,
@@ -35,14 +36,10 @@ from sskafka.model.listeners import Listener
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.servers.broker_loggers import alter_loggers, describe_loggers
-from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.controller import Controller, ask
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages import alter_configs as full
 from sskafka.wire.messages import incremental_alter_configs as incremental
-from sskafka.wire.messages import list_config_resources as listing
 from sskafka.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -93,13 +90,6 @@ class ConfigHandlers:
         self._settings = settings
         self._for_all_nodes = for_all_nodes
 
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.DESCRIBE_CONFIGS, self.describe_configs)
-        registry.add_message(ApiKey.ALTER_CONFIGS, self.alter_configs)
-        registry.add_message(ApiKey.INCREMENTAL_ALTER_CONFIGS, self.incremental_alter_configs)
-        if not self._for_all_nodes:
-            registry.add_message(ApiKey.LIST_CONFIG_RESOURCES, self.list_config_resources)
-
     # -- showing
 
     def describe_configs(self, message: DescribeConfigsRequest, request: Request) -> DescribeConfigsResponse:
@@ -109,27 +99,6 @@ class ConfigHandlers:
         return DescribeConfigsResponse(
             results=[self._describe(resource, message, request) for resource in message.resources]
         )
-
-    def list_config_resources(
-        self, message: listing.ListConfigResourcesRequest, request: Request
-    ) -> listing.ListConfigResourcesResponse:
-        """Version 0 knows client metrics alone; later ones list every type when none is named."""
-        if not request.may_on_cluster(Operation.DESCRIBE_CONFIGS):
-            return listing.ListConfigResourcesResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        types = [RESOURCE_CLIENT_METRICS] if request.version == 0 else message.resource_types or list(LISTED_TYPES)
-        if not set(types) <= set(LISTED_TYPES):
-            return listing.ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-        names = ((kind, name) for kind in dict.fromkeys(types) for name in self._resource_names(kind))
-        resources = [listing.ConfigResource(name, kind) for kind, name in names]
-        return listing.ListConfigResourcesResponse(config_resources=resources)
-
-    def _resource_names(self, kind: int) -> list[str]:
-        image = self._controller.image
-        if kind == RESOURCE_TOPIC:
-            return list(image.topics_by_name)
-        if kind in {RESOURCE_BROKER, RESOURCE_BROKER_LOGGER}:
-            return [str(broker.id) for broker in image.active_brokers()]
-        return [resource.name for resource in image.config_resources() if resource.type == kind]
 
     def _describe(
         self, resource: DescribeConfigsResource, message: DescribeConfigsRequest, request: Request

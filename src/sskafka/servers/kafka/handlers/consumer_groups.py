@@ -8,13 +8,12 @@ from sskafka.groups.consumer_records import by_topic
 from sskafka.groups.consumer_requests import Heartbeat
 from sskafka.groups.group import Group
 from sskafka.metadata.features import GROUP_VERSION
+from sskafka.model.acl import Operation
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.asking import Gathering, asked_api
-from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.handlers.groups import allowed_on_group, client_of
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.consumer_group_describe import (
@@ -41,11 +40,8 @@ class ConsumerGroupHandlers:
         self._groups = groups
         self._view = view
         self._is_configured = is_configured
-
-    def register(self, registry: Registry) -> None:
-        heartbeat, describe = ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE
-        registry.add(heartbeat, asked_api(heartbeat, self.heartbeat, _heartbeat_refused))
-        registry.add(describe, asked_api(describe, self.describe, _describe_refused))
+        self.handle_heartbeat = asked_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, self.heartbeat, _heartbeat_refused)
+        self.handle_describe = asked_api(ApiKey.CONSUMER_GROUP_DESCRIBE, self.describe, _describe_refused)
 
     @property
     def _is_served(self) -> bool:

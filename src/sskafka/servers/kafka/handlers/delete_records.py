@@ -8,16 +8,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from sskafka.model.acl import Operation
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import INTERNAL_TOPICS
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.error_mapping import error_code_of
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.storage.errors import StorageError
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -47,9 +45,6 @@ class DeleteRecordsHandler:
     def __init__(self, replicas: ReplicaManager, keep_log_starts: Callable[[], Awaitable[None]]) -> None:
         self._replicas = replicas
         self._keep_log_starts = keep_log_starts
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.DELETE_RECORDS, self.delete_records)
 
     async def delete_records(self, message: DeleteRecordsRequest, request: Request) -> DeleteRecordsResponse:
         deletions = [

@@ -5,11 +5,11 @@ Each partition fails for itself. Who asks the wrong broker is told the right one
 
 from typing import Protocol
 
+from sskafka.model.acl import Operation
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.partition.read_replica import ReadReplica, nearest_replica
 from sskafka.replication.partition import DataWaiter, FollowerPosition, Partition, PartitionRead
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.error_mapping import WRONG_BROKER, error_code_of
 from sskafka.servers.kafka.handlers.fetch_session import Target
 from sskafka.servers.kafka.handlers.follower_session import FollowerSession

@@ -5,13 +5,11 @@ The internal topics come into being here, when somebody first asks for what they
 
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, partition_of
 from sskafka.metadata.image import TopicImage
+from sskafka.model.acl import Operation, ResourceType
 from sskafka.model.errors import ErrorCode
-from sskafka.servers.kafka.authorization import Operation, ResourceType
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.internal_topics import InternalTopics
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 GROUP, TRANSACTION = 0, 1
@@ -32,9 +30,6 @@ class FindCoordinatorHandler:
     def __init__(self, view: ClusterView, topics: InternalTopics) -> None:
         self._view = view
         self._topics = topics
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.FIND_COORDINATOR, self.find_coordinator)
 
     async def find_coordinator(self, message: FindCoordinatorRequest, request: Request) -> FindCoordinatorResponse:
         keys = message.coordinator_keys if request.version >= BATCHED_FROM else [message.key]

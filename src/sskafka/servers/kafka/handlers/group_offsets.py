@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 from sskafka.coordination.group_coordinator import FetchedOffsets, GroupCoordinator
 from sskafka.groups.group import Committer
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
+from sskafka.model.acl import Operation
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.servers.kafka.asking import Gathering, asked_api
-from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.handlers.groups import allowed_on_group
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.offset_commit import (
@@ -70,12 +69,9 @@ class GroupOffsetHandlers:
     def __init__(self, groups: GroupCoordinator, view: ClusterView) -> None:
         self._groups = groups
         self._view = view
-
-    def register(self, registry: Registry) -> None:
-        add = registry.add
-        add(ApiKey.OFFSET_COMMIT, asked_api(ApiKey.OFFSET_COMMIT, self.commit, _commit_refused))
-        add(ApiKey.OFFSET_FETCH, asked_api(ApiKey.OFFSET_FETCH, self.fetch, _fetch_refused))
-        add(ApiKey.OFFSET_DELETE, asked_api(ApiKey.OFFSET_DELETE, self.delete, _delete_refused))
+        self.handle_commit = asked_api(ApiKey.OFFSET_COMMIT, self.commit, _commit_refused)
+        self.handle_fetch = asked_api(ApiKey.OFFSET_FETCH, self.fetch, _fetch_refused)
+        self.handle_delete = asked_api(ApiKey.OFFSET_DELETE, self.delete, _delete_refused)
 
     # -- OffsetCommit
 

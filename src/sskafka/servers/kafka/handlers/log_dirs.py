@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition, topic_name_problem
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.servers.kafka.authorization import Operation
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.storage.broker_directory import BrokerDirectory
 from sskafka.storage.log import Log
 from sskafka.storage.log_manager import LogManager
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
@@ -40,10 +37,6 @@ class LogDirsHandler:
         self._logs = logs
         self._replicas = replicas
         self._moves = moves
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.DESCRIBE_LOG_DIRS, self.describe, cluster_operation=Operation.DESCRIBE)
-        registry.add_message(ApiKey.ALTER_REPLICA_LOG_DIRS, self.alter, cluster_operation=Operation.ALTER)
 
     # -- description
 

@@ -4,15 +4,14 @@ from collections.abc import Iterable
 
 from sskafka.metadata.image import TopicImage
 from sskafka.metadata.partition_image import PartitionImage
+from sskafka.model.acl import Operation
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, ZERO_UUID, topic_name_problem
 from sskafka.raft.voters import NO_NODE
-from sskafka.servers.kafka.authorization import NOT_ASKED, Operation
+from sskafka.servers.kafka.authorization import NOT_ASKED
 from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.servers.kafka.topic_creation import TopicCreation
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -31,9 +30,6 @@ class MetadataHandler:
     def __init__(self, view: ClusterView, creation: TopicCreation) -> None:
         self._view = view
         self._creation = creation
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.METADATA, self.metadata)
 
     def metadata(self, message: MetadataRequest, request: Request) -> MetadataResponse:
         if request.version < IDS_FROM and any(_is_by_id(asked) for asked in message.topics or ()):

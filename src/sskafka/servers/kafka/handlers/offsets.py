@@ -4,14 +4,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
+from sskafka.model.acl import Operation
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.error_mapping import error_code_of
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -50,10 +48,6 @@ R = TypeVar("R")
 class OffsetHandlers:
     def __init__(self, replicas: ReplicaManager) -> None:
         self._replicas = replicas
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.LIST_OFFSETS, self.list_offsets)
-        registry.add_message(ApiKey.OFFSET_FOR_LEADER_EPOCH, self.offset_for_leader_epoch)
 
     def list_offsets(self, message: ListOffsetsRequest, request: Request) -> ListOffsetsResponse:
         if message.isolation_level not in ISOLATION_LEVELS:

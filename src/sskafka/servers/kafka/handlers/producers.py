@@ -3,17 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from sskafka.model.acl import Operation
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import topic_name_problem
 from sskafka.records.batch import NO_PRODUCER_ID
 from sskafka.records.builder import NO_PRODUCER_EPOCH
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.error_mapping import error_code_of
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.storage.producer_entry import ProducerEntry
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -72,10 +70,6 @@ class ProducerHandlers:
         self._replicas = replicas
         self._producer_ids = producer_ids
         self._initialize_transactional = initialize_transactional
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.INIT_PRODUCER_ID, self.init_producer_id)
-        registry.add_message(ApiKey.DESCRIBE_PRODUCERS, self.describe_producers)
 
     async def init_producer_id(self, message: InitProducerIdRequest, request: Request) -> InitProducerIdResponse:
         """An idempotent producer gets a new id even when it names an old one: its sequences start afresh."""

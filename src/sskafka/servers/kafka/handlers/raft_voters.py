@@ -3,9 +3,7 @@
 from sskafka.metadata.features import KRAFT_VERSION
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from sskafka.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 from sskafka.wire.messages.update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
@@ -16,11 +14,6 @@ class RaftVoterHandlers:
         """`listener_name`: the controllers' first listener, for which a voter must have an address."""
         self._view = view
         self._listener_name = listener_name
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.ADD_RAFT_VOTER, self.add)
-        registry.add_message(ApiKey.REMOVE_RAFT_VOTER, self.remove)
-        registry.add_message(ApiKey.UPDATE_RAFT_VOTER, self.update)
 
     def add(self, message: AddRaftVoterRequest, request: Request) -> AddRaftVoterResponse:
         code, text = self._refusal(message.cluster_id, "adding")

@@ -2,21 +2,16 @@
 
 from collections.abc import Iterator
 
+from sskafka.model.acl import Operation
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.servers.kafka.authorization import Operation
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.describe_readers import DescribeReadersRequest, DescribeReadersResponse, ReaderPosition
 
 
 class ReaderHandlers:
     def __init__(self, replicas: ReplicaManager) -> None:
         self._replicas = replicas
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.DESCRIBE_READERS, self.describe_readers)
 
     def describe_readers(self, message: DescribeReadersRequest, request: Request) -> DescribeReadersResponse:
         readers: list[ReaderPosition] = []

@@ -10,11 +10,9 @@ from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import METADATA_TOPIC
 from sskafka.replication.partition import UNKNOWN_EPOCH, Partition
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.error_mapping import error_code_of
-from sskafka.servers.kafka.registry import MessageHandler, Registry
+from sskafka.servers.kafka.registry import MessageHandler
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -31,10 +29,7 @@ class ReplicaPositionsHandler:
         self._replicas = replicas
         self._of_metadata = of_metadata
 
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.DESCRIBE_QUORUM, self.describe, cluster_operation=Operation.DESCRIBE)
-
-    async def describe(self, message: DescribeQuorumRequest, request: Request) -> Any:
+    async def describe_quorum(self, message: DescribeQuorumRequest, request: Request) -> Any:
         if not message.topics or any(topic.topic_name == METADATA_TOPIC for topic in message.topics):
             return await self._of_metadata(message, request)
         topics = [

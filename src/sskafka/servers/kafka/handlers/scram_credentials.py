@@ -3,9 +3,7 @@
 from sskafka.metadata.scram_credentials import describe_user_scram_credentials
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.controller import Controller, ask
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -20,10 +18,6 @@ from sskafka.wire.messages.describe_user_scram_credentials import (
 class ScramCredentialHandlers:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, self.describe)
-        registry.add_message(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, self.alter)
 
     def describe(
         self, message: DescribeUserScramCredentialsRequest, request: Request

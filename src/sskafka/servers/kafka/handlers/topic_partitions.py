@@ -4,13 +4,11 @@ limit 3    a-0 a-1 a-2 | a-3 b-0 b-1 | b-2        next cursors: (a, 3), (b, 2), 
 """
 
 from sskafka.metadata.image import TopicImage
+from sskafka.model.acl import Operation
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, topic_name_problem
-from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -24,9 +22,6 @@ class TopicPartitionsHandler:
     def __init__(self, view: ClusterView, page_partitions_max: int) -> None:
         self._view = view
         self._page_partitions_max = page_partitions_max
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.DESCRIBE_TOPIC_PARTITIONS, self.describe)
 
     def describe(self, message: DescribeTopicPartitionsRequest, request: Request) -> DescribeTopicPartitionsResponse:
         if message.cursor is not None and not _is_valid(message.cursor, message):

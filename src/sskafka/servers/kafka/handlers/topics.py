@@ -1,13 +1,12 @@
 """Topics come, grow and go: decided by the controller, answered once that is durable."""
 
 from sskafka.metadata.image import ClusterImage
+from sskafka.model.acl import Operation
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID
-from sskafka.servers.kafka.authorization import Operation, divided
+from sskafka.servers.kafka.authorization import divided
 from sskafka.servers.kafka.controller import Controller, ask
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -31,11 +30,6 @@ from sskafka.wire.messages.delete_topics import (
 class TopicHandlers:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.CREATE_TOPICS, self.create_topics)
-        registry.add_message(ApiKey.DELETE_TOPICS, self.delete_topics)
-        registry.add_message(ApiKey.CREATE_PARTITIONS, self.create_partitions)
 
     async def create_topics(self, message: CreateTopicsRequest, request: Request) -> CreateTopicsResponse:
         allowed, refused = divided(message.topics, lambda topic: _may(request, Operation.CREATE, topic.name))

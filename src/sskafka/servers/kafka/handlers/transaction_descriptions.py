@@ -3,15 +3,13 @@
 from collections.abc import Callable, Iterable
 
 from sskafka.coordination.transaction_coordinator import TransactionCoordinator
+from sskafka.model.acl import Operation
 from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
-from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.error_mapping import error_code_of
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.transactions.metadata import NO_TIME, STATE_BY_LABEL, TransactionMetadata, TransactionState
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -28,10 +26,6 @@ class TransactionDescriptionHandlers:
     def __init__(self, coordinator: TransactionCoordinator, clock: Clock) -> None:
         self._coordinator = coordinator
         self._clock = clock
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.DESCRIBE_TRANSACTIONS, self.describe)
-        registry.add_message(ApiKey.LIST_TRANSACTIONS, self.list)
 
     async def describe(self, message: DescribeTransactionsRequest, request: Request) -> DescribeTransactionsResponse:
         return DescribeTransactionsResponse(

@@ -6,13 +6,11 @@ Administrators use it too, to abort a transaction that hangs in a partition with
 import asyncio
 
 from sskafka.coordination.transaction_markers import Marker, MarkerWriter
+from sskafka.model.acl import Operation
 from sskafka.model.coordination import TransactionalProducer
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
-from sskafka.servers.kafka.authorization import Operation
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -32,9 +30,6 @@ RETRIED_BY_COORDINATORS = {
 class TransactionMarkerHandler:
     def __init__(self, writer: MarkerWriter) -> None:
         self._writer = writer
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.WRITE_TXN_MARKERS, self.write_markers)
 
     async def write_markers(self, message: WriteTxnMarkersRequest, request: Request) -> WriteTxnMarkersResponse:
         may_write = request.may_on_cluster(Operation.CLUSTER_ACTION) or request.may_on_cluster(Operation.ALTER)

@@ -15,18 +15,16 @@ from sskafka.coordination.transaction_verifier import Outcome, Question, Transac
 from sskafka.groups.group import Committer
 from sskafka.groups.offset_requests import OffsetCommit
 from sskafka.metadata.image import ClusterImage
+from sskafka.model.acl import Operation
 from sskafka.model.coordination import TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.handlers.transaction_refusals import refusal_for_client
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.transactions.metadata import ProducerIdentity
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
@@ -50,9 +48,6 @@ class TransactionOffsetHandler:
         self._groups = groups
         self._verifier = verifier
         self._image = image
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.TXN_OFFSET_COMMIT, self.commit)
 
     async def commit(self, message: TxnOffsetCommitRequest, request: Request) -> TxnOffsetCommitResponse:
         outcome = self._refused(message, request)

@@ -10,16 +10,14 @@ from collections.abc import Awaitable, Callable, Iterable
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.coordination.transaction_coordinator import TransactionCoordinator
 from sskafka.metadata.image import ClusterImage
+from sskafka.model.acl import Operation
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, TopicPartition
-from sskafka.servers.kafka.authorization import Operation
 from sskafka.servers.kafka.error_mapping import error_code_of
-from sskafka.servers.kafka.registry import Registry
 from sskafka.servers.kafka.request import Request
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.init_producer_id import InitProducerId
 from sskafka.transactions.metadata import BUMPING_VERSION, FIRST_VERSION, NOBODY, ProducerIdentity, TransactionState
-from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from sskafka.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -56,11 +54,6 @@ class TransactionHandlers:
         self._coordinator = coordinator
         self._image = image
         self._offsets_partition = offsets_partition
-
-    def register(self, registry: Registry) -> None:
-        registry.add_message(ApiKey.ADD_PARTITIONS_TO_TXN, self.add_partitions)
-        registry.add_message(ApiKey.ADD_OFFSETS_TO_TXN, self.add_offsets)
-        registry.add_message(ApiKey.END_TXN, self.end)
 
     # -- InitProducerId with a transactional id
 

@@ -1,0 +1,46 @@
+"""Every row of the API table finds its handler on the listeners that serve it."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
+import pytest
+
+from sskafka.broker.api_handlers import BrokerServices, serve_broker_apis, serve_controller_apis
+from sskafka.servers.kafka.group_services import GroupServices
+from sskafka.servers.kafka.registry import HandlerFactories, Registry
+from sskafka.servers.kafka.transaction_services import TransactionServices
+from sskafka.wire.apis import API_BY_KEY, Listeners
+
+SETTINGS = SimpleNamespace(controller_listeners=[SimpleNamespace(name="CONTROLLER")], listeners=[])
+
+
+class NotedFactories(Registry):
+    def __init__(self) -> None:
+        super().__init__(MagicMock())
+        self.listeners = Listeners(0)
+        self.families: set[str] = set()
+
+    def serve(self, listeners: Listeners, factories: HandlerFactories) -> None:
+        self.listeners, self.families = listeners, set(factories)
+
+
+def serve_as_broker(registry: Registry) -> None:
+    coordinators = {"groups": GroupServices(MagicMock()), "transactions": TransactionServices(MagicMock(), MagicMock())}
+    parts = {name: coordinators.get(name) or MagicMock() for name in BrokerServices._fields}
+    others = {"broker_identity": MagicMock, "adr": MagicMock}
+    serve_broker_apis(
+        registry, BrokerServices(**parts), MagicMock(), SETTINGS, MagicMock(), "cluster", MagicMock(), others
+    )  # type: ignore[arg-type]
+
+
+def serve_as_controller(registry: Registry) -> None:
+    serve_controller_apis(registry, MagicMock(), SETTINGS, "cluster")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("serve", [serve_as_broker, serve_as_controller])
+def test_the_families_of_the_table_are_those_that_are_constructed(serve: Callable[[Registry], None]) -> None:
+    registry = NotedFactories()
+    serve(registry)
+    named = {api.handler.split(".")[0] for api in API_BY_KEY.values() if api.listeners & registry.listeners}
+    assert named == registry.families
