@@ -167,6 +167,11 @@ class Replica:
         self.leadership = SimpleNamespace(leader_epoch=leader_epoch)
         self.is_leader = True
 
+    log_start_offset = property(lambda self: self.log.log_start_offset)
+    log_end_offset = property(lambda self: self.log.log_end_offset)
+    producers = property(lambda self: self.log.producers)
+    config = property(lambda self: self.log.config)
+
     def has_enough_in_sync(self) -> bool:
         return self._shared.is_writable
 

@@ -23,6 +23,7 @@ from exactly_once_clients import (
     Versions,
 )
 from exactly_once_cluster import BROKERS, OFFSETS, ORDERS, PARTITIONS, STATE, Cluster, Weather
+from logs import decided_end
 from virtual_loop import LoopClock, run_virtually
 
 from sskafka.coordination.internal_topics import partition_of
@@ -160,8 +161,8 @@ class Run:
     def _check_nothing_hangs(self) -> None:
         for name in self.cluster.shared:
             replica = self.cluster.current(name)
-            open_since = replica.log.producers.first_open_offset
-            assert open_since is None, f"a transaction hangs in {name} since offset {open_since}"
+            open_since = decided_end(replica.log)
+            assert open_since == replica.log.log_end_offset, f"a transaction hangs in {name} since offset {open_since}"
             assert replica.high_watermark == replica.log.log_end_offset, f"{name} is not committed"
         for broker in self.cluster.brokers.values():
             for known in broker.service.coordinator:

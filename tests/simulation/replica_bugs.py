@@ -103,7 +103,7 @@ def duplicate_answered_before_it_is_committed(patch: pytest.MonkeyPatch) -> None
     def believe(self: ProduceHandler, *arguments: Any) -> tuple[Partition, AppendInfo]:
         found, info = append(self, *arguments)
         if info.duplicate:
-            found.watermarks.high_watermark = max(found.high_watermark, info.last_offset + 1)
+            found.log.advance_high_watermark(info.last_offset + 1)
         return found, info
 
     patch.setattr(ProduceHandler, "_append", believe)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
+from logs import decided_end
 from transaction_parts import Coordinator, Leader, Network
 from virtual_time import VirtualTime
 
@@ -71,8 +72,10 @@ class Run:
 
     def check(self) -> None:
         for name, leader in self.leaders.items():
-            open_since = leader.log.producers.first_open_offset
-            assert open_since is None, f"seed {self.seed}: a transaction hangs in {name} since offset {open_since}"
+            open_since = decided_end(leader.log)
+            assert open_since == leader.log.log_end_offset, (
+                f"seed {self.seed}: a transaction hangs in {name} since offset {open_since}"
+            )
         copies = Counter(self.committed_in_logs())
         assert not [record for record, count in copies.items() if count > 1], f"seed {self.seed}: committed twice"
         for transaction, records in self.acknowledged.items():

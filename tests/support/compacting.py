@@ -1,5 +1,7 @@
 """Compaction for tests: cleans a log in this process, on any disk, and reads what is left."""
 
+from logs import decided_end
+
 from sskafka.records.batch import BatchHeader, iter_headers
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.record import Record, decode_records
@@ -33,7 +35,7 @@ def job_for(
     log: Log, now_ms: int, limits: CleaningLimits = LIMITS, last_stable_offset: int | None = None
 ) -> CleaningJob:
     """Everything that may be cleaned, as it travels to the cleaner."""
-    stable = log.last_stable_offset if last_stable_offset is None else last_stable_offset
+    stable = decided_end(log) if last_stable_offset is None else last_stable_offset
     return decode_job(encode_job(find_cleanable(log, stable, now_ms).job(now_ms, limits)))
 
 
@@ -41,7 +43,7 @@ def compact(
     log: Log, now_ms: int, limits: CleaningLimits = LIMITS, last_stable_offset: int | None = None
 ) -> CleaningStats | None:
     """What the broker and its cleaner do together; None when there is nothing to clean."""
-    stable = log.last_stable_offset if last_stable_offset is None else last_stable_offset
+    stable = decided_end(log) if last_stable_offset is None else last_stable_offset
     if not find_cleanable(log, stable, now_ms).dirty_bytes:
         return None
     truncations = log.truncations

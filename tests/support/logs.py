@@ -67,3 +67,8 @@ def read_records(log: Log, offset: int | None = None, up_to: int | None = None) 
 
 def values(found: Iterable[tuple[int, bytes | None]]) -> list[bytes | None]:
     return [value for _, value in found]
+
+
+def decided_end(log: Log) -> int:
+    """What the last stable offset is once everything in the log is replicated."""
+    return min(log.producers._open.values(), default=log.log_end_offset)

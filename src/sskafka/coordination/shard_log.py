@@ -67,11 +67,11 @@ class PartitionLog:
 
     @property
     def log_start_offset(self) -> int:
-        return self.partition.log.log_start_offset
+        return self.partition.log_start_offset
 
     @property
     def log_end_offset(self) -> int:
-        return self.partition.log.log_end_offset
+        return self.partition.log_end_offset
 
     @property
     def high_watermark(self) -> int:
@@ -79,7 +79,7 @@ class PartitionLog:
 
     @property
     def batch_bytes_max(self) -> int:
-        return self.partition.log.config.max_message_bytes
+        return self.partition.config.max_message_bytes
 
     def append(self, batch: bytearray, now_ms: int) -> int:
         return self.partition.append(memoryview(batch), ACKS_ALL, now_ms, from_client=False).last_offset + 1

@@ -97,7 +97,7 @@ class MarkerWriter:
         try:
             partition = self._replicas.find(*target)
             if marker.transaction_version >= BUMPING_VERSION:
-                partition.log.producers.check_bumped_marker(*marker.producer)
+                partition.producers.check_bumped_marker(*marker.producer)
             if target.topic == CONSUMER_OFFSETS:
                 self._end_offsets(marker, target.partition, written)
             else:

@@ -59,7 +59,7 @@ class DirectoryReports:
 
     def report_home(self, logs: LogManager, partition: Partition) -> None:
         """Where the replica lies, or lay: its directory may have failed just now."""
-        home = logs.directory_at(partition.log.log_directory.path)
+        home = logs.directory_at(partition.log_directory.path)
         if home is not None and home.directory_id is not None:
             self.report(partition.topic_id, partition.topic_partition.partition, home.directory_id)
 

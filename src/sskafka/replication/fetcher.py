@@ -22,7 +22,6 @@ from sskafka.replication.fetch_session import Asked, FetchSession, Key
 from sskafka.replication.follower_log import (
     append_fetched,
     drop_what_leader_deleted,
-    last_fetched_epoch,
     truncate_by,
 )
 from sskafka.replication.offset_reset import OffsetReset
@@ -162,10 +161,10 @@ class ReplicaFetcher:
     def _is_flushed(self) -> bool:
         """Everything appended is as safe as the topic's flush.messages asks; a failed log holds up nobody else."""
         for key in list(self._unflushed):
-            log = self._partitions[key].log
-            if log.log_directory.failure is not None or log.lacks_room:
+            partition = self._partitions[key]
+            if partition.log_directory.failure is not None or partition.lacks_room:
                 self._pause(key)
-            elif log.ready_offset < log.log_end_offset:
+            elif partition.ready_offset < partition.log_end_offset:
                 return False
             self._unflushed.discard(key)
         return True
@@ -217,7 +216,7 @@ class ReplicaFetcher:
         partition, asked = self._partitions.get(key), self._session.known.get(key)
         if partition is None or asked is None or key in self._paused:
             return 0
-        if asked[:2] != (partition.leadership.leader_epoch, partition.log.log_end_offset):
+        if asked[:2] != (partition.leadership.leader_epoch, partition.log_end_offset):
             self._ask_anew(key)
             return 0
         try:
@@ -267,7 +266,7 @@ class ReplicaFetcher:
 
     def _maybe_await_flush(self, key: Key, partition: Partition) -> None:
         """What is asked for next tells the leader that everything before it is safe here."""
-        if partition.log.ready_offset < partition.log.log_end_offset:
+        if partition.ready_offset < partition.log_end_offset:
             self._unflushed.add(key)
             partition.on_flushed = self._maybe_send
 
@@ -329,7 +328,7 @@ class ReplicaFetcher:
     def _resume(self, key: Key, partition: Partition) -> None:
         if key not in self._paused or self._partitions.get(key) is not partition:
             return
-        if partition.log.lacks_room:  # what it has is not safe yet, and to ask for more would say that it is
+        if partition.lacks_room:  # what it has is not safe yet, and to ask for more would say that it is
             self._pause(key)
         else:
             self.add(partition)
@@ -359,7 +358,6 @@ def _key(partition: Partition) -> Key:
 
 
 def _asked(partition: Partition) -> Asked:
-    log = partition.log
     return Asked(
-        partition.leadership.leader_epoch, log.log_end_offset, last_fetched_epoch(partition), log.log_start_offset
+        partition.leadership.leader_epoch, partition.log_end_offset, partition.last_epoch(), partition.log_start_offset
     )

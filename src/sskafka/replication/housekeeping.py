@@ -103,7 +103,7 @@ class Housekeeping:
 
 def _retire_segments_of(partition: Partition, now_ms: int) -> None:
     """Each log fails for itself."""
-    if not partition.log.is_in_service:
+    if not partition.is_in_service:
         return
     try:
         gone = partition.retire_segments(now_ms)
@@ -111,5 +111,5 @@ def _retire_segments_of(partition: Partition, now_ms: int) -> None:
         log.error("%s: old segments could not be deleted: %s", partition.topic_partition, error)
         return
     if gone:
-        start_offset = partition.log.log_start_offset
+        start_offset = partition.log_start_offset
         log.info("%s: %d segments retired, the log begins at %d now", partition.topic_partition, gone, start_offset)

@@ -33,14 +33,14 @@ class OffsetReset:
         self._ask(LATEST, self._know_end)
 
     def _know_end(self, leader_end_offset: int) -> None:
-        if leader_end_offset < self._partition.log.log_end_offset:
+        if leader_end_offset < self._partition.log_end_offset:
             self._partition.truncate_to(leader_end_offset)
             self._done(None)
         else:
             self._ask(EARLIEST, self._know_start)
 
     def _know_start(self, leader_start_offset: int) -> None:
-        if leader_start_offset > self._partition.log.log_end_offset:
+        if leader_start_offset > self._partition.log_end_offset:
             self._partition.restart_at(leader_start_offset)
         self._done(None)
 

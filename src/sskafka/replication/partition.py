@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from sskafka.model.buffers import Buffer
 from sskafka.model.counters import TopicCounters
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition, Uuid
@@ -21,7 +22,6 @@ from sskafka.partition.in_sync_replicas import IsrChange, Outcome, outcome_of
 from sskafka.partition.leader_state import LeaderState
 from sskafka.partition.leadership import Leadership
 from sskafka.partition.truncation import UNDEFINED, EpochEnd, diverging_epoch
-from sskafka.partition.watermarks import Watermarks
 from sskafka.replication.errors import (
     FencedLeaderEpochError,
     NotEnoughReplicasError,
@@ -37,6 +37,9 @@ from sskafka.storage.errors import OffsetOutOfRangeError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import AppendInfo, Log
 from sskafka.storage.log_config import LogConfig
+from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.producer_state import ProducerState
+from sskafka.storage.timestamp_search import TimestampedOffset
 
 _log = logging.getLogger(__name__)
 
@@ -108,7 +111,6 @@ class PartitionHost(Protocol):
 
 class Partition:
     __slots__ = (
-        "_first_unstable_offset",
         "_has_enough_in_sync",
         "_host",
         "_leads_alone",
@@ -127,7 +129,6 @@ class Partition:
         "throttled",
         "topic_id",
         "topic_partition",
-        "watermarks",
     )
 
     def __init__(
@@ -144,7 +145,7 @@ class Partition:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log = log
-        self.watermarks = Watermarks(max(log.log_start_offset, min(high_watermark, log.log_end_offset)))
+        log.advance_high_watermark(min(high_watermark, log.log_end_offset))
         self.counters = counters
         self.committed_waiters = OffsetWaiters()
         self.ready_waiters = OffsetWaiters()
@@ -158,19 +159,51 @@ class Partition:
         self.readers = ReaderPositions()
         self._host = host
         self._min_insync_replicas = min_insync_replicas
-        self._first_unstable_offset = log.first_unstable_offset(self.high_watermark)
         self.leadership = leadership
         self.leader: LeaderState | None = None
         log.on_ready = self._flushed
         self._take_role(leadership)
 
     @property
-    def high_watermark(self) -> int:
-        return self.watermarks.high_watermark
+    def log_start_offset(self) -> int:
+        return self.log.offsets.log_start
 
     @property
     def last_stable_offset(self) -> int:
-        return self.watermarks.last_stable_offset(self._first_unstable_offset)
+        return self.log.offsets.last_stable
+
+    @property
+    def high_watermark(self) -> int:
+        return self.log.offsets.high_watermark
+
+    @property
+    def ready_offset(self) -> int:
+        """Up to here the leader itself may acknowledge: everything before is as durable as the topic demands."""
+        return self.log.ready_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        return self.log.offsets.log_end
+
+    @property
+    def producers(self) -> ProducerState:
+        return self.log.producers
+
+    @property
+    def is_in_service(self) -> bool:
+        return self.log.is_in_service
+
+    @property
+    def lacks_room(self) -> bool:
+        return self.log.lacks_room
+
+    @property
+    def config(self) -> LogConfig:
+        return self.log.config
+
+    @property
+    def log_directory(self) -> LogDirectory:
+        return self.log.log_directory
 
     @property
     def is_leader(self) -> bool:
@@ -224,14 +257,12 @@ class Partition:
             candidate = leader.high_watermark_candidate(
                 candidate, log.log_end_offset, host.registered_epoch, host.monotonic_ms()
             )
-        if self.watermarks.advance(candidate, log.log_end_offset):
+        if log.advance_high_watermark(candidate):
             self._high_watermark_moved()
 
     def _high_watermark_moved(self) -> None:
-        high_watermark = self.watermarks.high_watermark
-        self._first_unstable_offset = self.log.first_unstable_offset(high_watermark)
         if self.committed_waiters:
-            self.committed_waiters.release(high_watermark)
+            self.committed_waiters.release(self.log.offsets.high_watermark)
         if self.data_waiters:
             self._host.wake_soon(self)
         if self.follower_waiters:
@@ -257,17 +288,17 @@ class Partition:
             diverging = self._diverging(last_fetched_epoch, offset)
             if diverging is not None:
                 return self._read_nothing(diverging)
-        log = self.log
-        high_watermark = self.watermarks.high_watermark
-        last_stable = self.watermarks.last_stable_offset(self._first_unstable_offset)
-        up_to = last_stable if read_committed else high_watermark
+        log, offsets = self.log, self.log.offsets
+        up_to = offsets.last_stable if read_committed else offsets.high_watermark
         slices = log.read(offset, max_bytes, up_to, min_one)
         size_bytes = sum([part.length for part in slices])
         aborted = None
         if read_committed:
             found = log.aborted_transactions(offset, up_to) if slices else ()
             aborted = [(transaction.producer_id, transaction.first_offset) for transaction in found]
-        return PartitionRead(high_watermark, last_stable, log.log_start_offset, slices, size_bytes, aborted)
+        return PartitionRead(
+            offsets.high_watermark, offsets.last_stable, offsets.log_start, slices, size_bytes, aborted
+        )
 
     def read_as_follower(
         self, position: FollowerPosition, max_bytes: int, min_one: bool, is_new: bool
@@ -280,19 +311,18 @@ class Partition:
             diverging = self._diverging(position.last_fetched_epoch, position.fetch_offset)
             if diverging is not None:
                 return self._read_nothing(diverging)
-        log = self.log
-        if not log.log_start_offset <= position.fetch_offset <= log.log_end_offset:
-            raise OffsetOutOfRangeError(position.fetch_offset, log.log_start_offset, log.log_end_offset)
+        offsets = self.log.offsets
+        if not offsets.log_start <= position.fetch_offset <= offsets.log_end:
+            raise OffsetOutOfRangeError(position.fetch_offset, offsets.log_start, offsets.log_end)
         if is_new:
             self._note_follower(position)
-        slices = log.read(position.fetch_offset, max_bytes, log.log_end_offset, min_one)
+        slices = self.log.read(position.fetch_offset, max_bytes, offsets.log_end, min_one)
         size_bytes = sum([part.length for part in slices])
-        high_watermark = self.watermarks.high_watermark
-        return PartitionRead(high_watermark, self.last_stable_offset, log.log_start_offset, slices, size_bytes, None)
+        return PartitionRead(offsets.high_watermark, offsets.last_stable, offsets.log_start, slices, size_bytes, None)
 
     def _read_nothing(self, diverging: EpochEnd) -> PartitionRead:
-        high_watermark = self.watermarks.high_watermark
-        return PartitionRead(high_watermark, self.last_stable_offset, self.log.log_start_offset, [], 0, None, diverging)
+        offsets = self.log.offsets
+        return PartitionRead(offsets.high_watermark, offsets.last_stable, offsets.log_start, [], 0, None, diverging)
 
     def check_leader_epoch(self, current_leader_epoch: int, from_any_replica: bool = False) -> None:
         """Compare what the client believes with what this broker knows."""
@@ -304,6 +334,13 @@ class Partition:
                 raise UnknownLeaderEpochError(f"{self.topic_partition} is in epoch {leadership.leader_epoch}")
         if self.leader is None and not from_any_replica:
             raise NotLeaderError(f"broker {leadership.leader_id} leads {self.topic_partition}")
+
+    def find_timestamp(self, timestamp: int) -> TimestampedOffset | None:
+        """The first record whose timestamp is `timestamp` or later."""
+        return self.log.offset_for_timestamp(timestamp)
+
+    def find_max_timestamp(self) -> TimestampedOffset | None:
+        return self.log.max_timestamp_offset()
 
     # -- epochs
 
@@ -322,6 +359,16 @@ class Partition:
         if epoch >= latest:
             return EpochEnd(latest if latest != UNKNOWN_EPOCH else epoch, leader.epoch_start_offset)
         return EpochEnd(*log.end_offset_for_epoch(epoch))
+
+    def epoch_of(self, offset: int) -> int:
+        return self.log.epochs.epoch_of(offset)
+
+    def last_epoch(self) -> int:
+        """The epoch of the log's last record: by it the leader sees whether a follower's log has diverged."""
+        offsets = self.log.offsets
+        if offsets.log_end == offsets.log_start:
+            return UNKNOWN_EPOCH
+        return self.log.epochs.epoch_of(offsets.log_end - 1)
 
     def _diverging(self, last_fetched_epoch: int, fetch_offset: int) -> EpochEnd | None:
         log = self.log
@@ -343,12 +390,12 @@ class Partition:
             # In a reassignment a new replica may hear of its leader before the leader hears of it: it tries again.
             raise UnknownLeaderEpochError(f"{position.replica_id} is no replica of {self.topic_partition} here")
         self._check_broker_epoch(position)
-        offset, log_end_offset = position.fetch_offset, self.log.log_end_offset
+        offset, log_end_offset = position.fetch_offset, self.log.offsets.log_end
         now_ms = self._host.monotonic_ms()
         progress.fetched(
             offset, position.log_start_offset, position.broker_epoch, log_end_offset, now_ms, position.pulse
         )
-        if offset > self.watermarks.high_watermark:
+        if offset > self.log.offsets.high_watermark:
             self._maybe_advance_high_watermark()
         if self.log_start_waiters:
             self.log_start_waiters.release(self.low_watermark)
@@ -377,7 +424,7 @@ class Partition:
         if self.leader is None:
             return
         host = self._host
-        change = self.leader.plan_shrink(self.log.log_end_offset, host.broker_epoch(), host.monotonic_ms())
+        change = self.leader.plan_shrink(self.log_end_offset, host.broker_epoch(), host.monotonic_ms())
         if change is not None:
             _log.info("%s: in sync are %s, asking for %s", self.topic_partition, self.leader.isr.committed, change.isr)
             self._propose(change)
@@ -430,18 +477,19 @@ class Partition:
 
     # -- a follower
 
+    def append_as_follower(self, batches: Buffer, now_ms: int) -> None:
+        self.log.append_as_follower(batches, now_ms)
+
     def follow_high_watermark(self, leader_high_watermark: int) -> None:
         """What the leader has committed is committed here as far as this log reaches; it never goes back."""
-        log_end_offset = self.log.log_end_offset
-        if self.watermarks.advance(min(leader_high_watermark, log_end_offset), log_end_offset):
+        if self.log.advance_high_watermark(min(leader_high_watermark, self.log.offsets.log_end)):
             self._high_watermark_moved()
 
     def follow_log_start(self, leader_log_start_offset: int) -> bool:
         """True when the log begins later now."""
-        if not self.log.log_start_offset < leader_log_start_offset <= self.high_watermark:
+        if not self.log_start_offset < leader_log_start_offset <= self.high_watermark:
             return False
         self.log.increment_log_start_offset(leader_log_start_offset)
-        self._log_was_cut(self.log.log_end_offset)
         return True
 
     def truncate_to(self, offset: int) -> None:
@@ -453,18 +501,11 @@ class Partition:
                 offset,
                 self.high_watermark,
             )
-        self._log_was_cut(self.log.truncate_to(offset, self.high_watermark))
+        self.log.truncate_to(offset)
 
     def restart_at(self, offset: int) -> None:
         """The leader has nothing before `offset` any more: begin anew there."""
         self.log.truncate_fully_and_start_at(offset)
-        self._log_was_cut(offset)
-        self.watermarks.start_at(offset)
-
-    def _log_was_cut(self, log_end_offset: int) -> None:
-        """At its end or at its start: transactions may have lost their last records, or their first."""
-        self.watermarks.truncate_to(log_end_offset)
-        self._first_unstable_offset = self.log.first_unstable_offset(self.high_watermark)
 
     # -- changes from the metadata
 
@@ -494,7 +535,7 @@ class Partition:
         self.leader = None
         if leadership.is_led_by(host.broker_id):
             self.leader = LeaderState(
-                leadership, host.broker_id, self.log.log_end_offset, host.lag_max_ms, host.monotonic_ms()
+                leadership, host.broker_id, self.log_end_offset, host.lag_max_ms, host.monotonic_ms()
             )
         else:
             self._fail_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -518,9 +559,9 @@ class Partition:
     def replace_log(self, log: Log) -> None:
         """The same content from another directory, synced; who waits for other replicas goes on waiting."""
         log.producers.verifies_transactions = self.log.producers.verifies_transactions
+        log.advance_high_watermark(self.high_watermark)
         self.log = log
         log.on_ready = self._flushed
-        self._first_unstable_offset = log.first_unstable_offset(self.high_watermark)
         self._flushed()  # the sync that somebody waited for here was the old log's
 
     # -- where the log begins
@@ -528,21 +569,18 @@ class Partition:
     @property
     def low_watermark(self) -> int:
         """Before this offset no replica has anything; replicas on brokers that are away do not count."""
-        own = self.log.log_start_offset
+        own = self.log_start_offset
         return own if self.leader is None else self.leader.low_watermark(own, self._host.registered_epoch)
 
     def start_at(self, log_start_offset: int) -> None:
         """DeleteRecords: the log begins later from now on."""
         self.log.increment_log_start_offset(log_start_offset)
-        self.watermarks.start_at(log_start_offset)
-        self._log_was_cut(self.log.log_end_offset)
         self._tell_log_start()
 
     def retire_segments(self, now_ms: int) -> int:
         """What retention no longer keeps goes; gives the number of segments."""
-        gone = self.log.retire_segments(now_ms, self.high_watermark)
+        gone = self.log.retire_segments(now_ms)
         if gone:
-            self._log_was_cut(self.log.log_end_offset)
             self._tell_log_start()
         return gone
 

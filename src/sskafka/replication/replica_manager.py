@@ -265,7 +265,7 @@ class ReplicaManager:
         """Its replicas can neither lead nor follow."""
         for replicas in self.topics():
             for index, partition in list(replicas.partitions.items()):
-                if partition.log.log_directory is directory:
+                if partition.log_directory is directory:
                     replicas.offline[index] = directory.failure or StorageError("the log directory has failed")
                     self._drop(replicas, index, ErrorCode.KAFKA_STORAGE_ERROR)
                     self._placed(partition)
@@ -425,7 +425,7 @@ class ReplicaManager:
         log_config = LogConfig.from_settings(config)
         for index, partition in replicas.partitions.items():
             partition.configure(log_config, config["min.insync.replicas"])
-            partition.log.producers.verifies_transactions = self._verifies_transactions
+            partition.producers.verifies_transactions = self._verifies_transactions
             partition.throttled = ThrottledSides.of(config, index, self.broker_id)
 
     def _topic_config(self, image: ClusterImage, topic: str) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from zlib import crc32
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
+from sskafka.partition.log_offsets import LogOffsets
 from sskafka.records.batch import (
     CONTROL,
     NO_TIMESTAMP,
@@ -99,8 +100,7 @@ class Log:
         "has_gaps",
         "last_flush_ms",
         "log_directory",
-        "log_end_offset",
-        "log_start_offset",
+        "offsets",
         "on_files_deleted",
         "on_ready",
         "producers",
@@ -125,8 +125,7 @@ class Log:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log_directory = log_directory
-        self.log_start_offset = parts.log_start_offset
-        self.log_end_offset = parts.log_end_offset
+        self.offsets = LogOffsets(parts.log_start_offset, parts.log_end_offset)
         self.recovery_point = parts.recovery_point
         self.first_dirty_offset = parts.first_dirty_offset
         """Before this one the log has been compacted; the cleaner's part."""
@@ -173,6 +172,14 @@ class Log:
         self._tail.configure(config, segment_ms - crc32(str(self.topic_partition).encode()) % jitter_ms)
 
     @property
+    def log_start_offset(self) -> int:
+        return self.offsets.log_start
+
+    @property
+    def log_end_offset(self) -> int:
+        return self.offsets.log_end
+
+    @property
     def size_bytes(self) -> int:
         return self.segments.size_bytes
 
@@ -197,7 +204,7 @@ class Log:
         append_time_ms = NO_TIMESTAMP
         if self._rewriting.is_needed and from_client:
             batches, headers, append_time_ms = self._rewriting.rewritten(batches, headers, now_ms)
-        base_offset = self.log_end_offset
+        base_offset = self.offsets.log_end
         if len(headers) == 1:
             assign_offset(batches, 0, base_offset, leader_epoch)
             end_offset = base_offset + headers[0].last_offset_delta + 1
@@ -207,7 +214,7 @@ class Log:
             self._assign_epoch(leader_epoch, base_offset)
         self._tail.write(batches, headers, base_offset, end_offset, now_ms)
         self._advance(end_offset)
-        return _new_tuple(AppendInfo, (base_offset, end_offset - 1, append_time_ms, self.log_start_offset, False))
+        return _new_tuple(AppendInfo, (base_offset, end_offset - 1, append_time_ms, self.offsets.log_start, False))
 
     def append_as_follower(self, batches: Buffer, now_ms: int = NO_TIMESTAMP) -> AppendInfo:
         """Writes batches as the leader has them: offsets, epochs and all."""
@@ -269,7 +276,7 @@ class Log:
 
     def _advance(self, end_offset: int) -> None:
         """What was appended is visible, and ready unless a flush is due."""
-        self.log_end_offset = end_offset
+        self.offsets.append(end_offset)
         if end_offset - self.recovery_point >= self._flush_messages:
             self._is_held = True
             self._flusher.request(self)
@@ -283,18 +290,32 @@ class Log:
         self._tail.roll(self.log_end_offset, now_ms)
         return True
 
+    # ---- what is replicated
+
+    def advance_high_watermark(self, candidate: int) -> bool:
+        """Return whether the high watermark moved; it never moves back here."""
+        if not self.offsets.advance_high_watermark(candidate):
+            return False
+        self.offsets.set_first_unstable(self.producers.first_unstable_offset(candidate))
+        return True
+
+    def _find_last_stable(self) -> None:
+        """The log was cut, at its end or at its start: transactions may have lost their last records or their first."""
+        self.offsets.set_first_unstable(self.producers.first_unstable_offset(self.offsets.high_watermark))
+
     # ---- read
 
     def read(self, offset: int, max_bytes: int, up_to_offset: int, min_one: bool = True) -> list[FileSlice]:
         """Batches from the one that contains `offset`, none that reaches `up_to_offset` or beyond.
 
         At most `max_bytes`, which may cut the last batch; but with `min_one` the first one is always whole."""
-        if not self.log_start_offset <= offset <= self.log_end_offset:
-            raise OffsetOutOfRangeError(offset, self.log_start_offset, self.log_end_offset)
-        if offset >= up_to_offset or offset == self.log_end_offset:
+        log_end = self.offsets.log_end
+        if not self.offsets.log_start <= offset <= log_end:
+            raise OffsetOutOfRangeError(offset, self.log_start_offset, log_end)
+        if offset >= up_to_offset or offset == log_end:
             return []
         try:
-            return read_slices(self.segments, offset, max_bytes, min(up_to_offset, self.log_end_offset), min_one)
+            return read_slices(self.segments, offset, max_bytes, min(up_to_offset, log_end), min_one)
         except OSError as error:
             raise self.log_directory.read_failed(error) from error
 
@@ -309,20 +330,6 @@ class Log:
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
-
-    def first_unstable_offset(self, high_watermark: int) -> int | None:
-        """Where the first transaction begins, in what is left of the log, whose outcome is not known below the high
-        watermark.
-
-        To be asked whenever the high watermark or the start of the log moves."""
-        first_offset = self.producers.first_unstable_offset(high_watermark)
-        return None if first_offset is None else max(first_offset, self.log_start_offset)
-
-    @property
-    def last_stable_offset(self) -> int:
-        """Before the first open transaction, as if everything were replicated."""
-        first_open = self.producers.first_open_offset
-        return self.log_end_offset if first_open is None else first_open
 
     def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """The aborted transactions with records in [start, end)."""
@@ -342,10 +349,8 @@ class Log:
 
     # ---- cut
 
-    def truncate_to(self, offset: int, high_watermark: int | None = None) -> int:
-        """Removes the batches that reach `offset` or beyond; gives the new end, which is `offset` or a batch before.
-
-        The `high_watermark` tells which transactions are surely over."""
+    def truncate_to(self, offset: int) -> int:
+        """Removes the batches that reach `offset` or beyond; gives the new end, which is `offset` or a batch before."""
         if offset >= self.log_end_offset:
             return self.log_end_offset
         if offset < self.segments.first.base_offset:
@@ -359,8 +364,11 @@ class Log:
         except OSError as error:
             raise self.log_directory.fail(error) from error
         self._tail.ended_before(self.recovery_point)
-        self._end_at(end_offset)
+        self.offsets.truncate_to(end_offset)
+        self._was_cut_at(end_offset)
+        high_watermark = self.offsets.high_watermark  # transactions that ended before it are surely over
         rebuild_producers(self.segments, self._snapshots, self.producers, end_offset, high_watermark=high_watermark)
+        self._find_last_stable()
         self.hold_for(self.segments.active.file, self.epochs.unsaved())
         return end_offset
 
@@ -376,17 +384,15 @@ class Log:
             raise self.log_directory.fail(error) from error
         self._tail.ended_before(self.recovery_point)
         self.producers.clear()
-        self.log_start_offset = offset
-        self._end_at(offset)
+        self.offsets.restart_at(offset)
+        self._was_cut_at(offset)
         self.recovery_point = self.ready_offset = offset
 
     def is_believed_synced_before(self, offset: int) -> None:
         """The checkpoint of recovery points says so, of a log that ended there once."""
         self._tail.ended_before(offset)
 
-    def _end_at(self, end_offset: int) -> None:
-        self.log_end_offset = end_offset
-        self.log_start_offset = min(self.log_start_offset, end_offset)
+    def _was_cut_at(self, end_offset: int) -> None:
         self.recovery_point = min(self.recovery_point, end_offset)
         self.first_dirty_offset = min(self.first_dirty_offset, end_offset)
         self.ready_offset = min(self.ready_offset, end_offset)
@@ -399,18 +405,20 @@ class Log:
         if offset <= self.log_start_offset:
             return
         self.epochs.truncate_from_start(offset, save=False)
-        self.log_start_offset = offset
+        self.offsets.delete_before(offset)
+        self._find_last_stable()
         try:
             self._delete(self.segments.remove_before(offset), sync=False)
         except OSError as error:
             raise self.log_directory.write_failed(error) from error
 
-    def retire_segments(self, now_ms: int, high_watermark: int) -> int:
+    def retire_segments(self, now_ms: int) -> int:
         """Deletes what `retention.ms` and `retention.bytes` no longer keep; nothing above the high watermark.
 
         Gives the number of segments that went."""
         before = len(self.segments)
-        start_offset = retained_from(self.segments, self.config, now_ms, high_watermark, self.log_end_offset)
+        offsets = self.offsets
+        start_offset = retained_from(self.segments, self.config, now_ms, offsets.high_watermark, offsets.log_end)
         if start_offset == self.log_end_offset and self.segments.active.size_bytes:
             self._tail.roll(self.log_end_offset, now_ms)
             before += 1

@@ -220,10 +220,6 @@ class ProducerState:
         firsts += self._open.values()
         return min(firsts, default=None)
 
-    @property
-    def first_open_offset(self) -> int | None:
-        return min(self._open.values(), default=None)
-
     # ---- housekeeping
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:

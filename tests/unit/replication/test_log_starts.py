@@ -171,7 +171,7 @@ def test_a_log_whose_files_cannot_be_renamed_holds_up_no_other() -> None:
     partitions = list(broker.replicas.partitions())
     for partition in partitions:
         partition.log.append_as_leader(_batch(), 0, cluster.time.now_ms())
-        partition.watermarks.start_at(1)
+        partition.log.advance_high_watermark(1)
 
     def full(operation: str, path: str) -> None:
         if operation == "rename" and "orders-0" in path:

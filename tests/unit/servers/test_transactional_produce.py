@@ -35,7 +35,7 @@ class World:
         self.carried_out: list[tuple[int, Refusals]] = []
         self.later: list[tuple[int, Callable[[], None]]] = []
         self.soon_calls: list[Callable[[], None]] = []
-        self.partition = SimpleNamespace(topic_partition=ORDERS, log=self.log, is_leader=True)
+        self.partition = SimpleNamespace(topic_partition=ORDERS, producers=self.log.producers, is_leader=True)
         self.others: dict[tuple[str, int], Any] = {}
         self.forbidden: set[str] = set()
         self.produce = TransactionalProduce(self, self, self, RetryPauses(20, 50), self._carry_out)  # type: ignore[arg-type]
@@ -201,7 +201,7 @@ def test_batches_of_several_producers_open_no_transaction(world: World) -> None:
     log = reopen(SimulatedDisk())
     log.producers.verifies_transactions = True
     second = TopicPartition("orders", 1)
-    world.others[second] = SimpleNamespace(topic_partition=second, log=log, is_leader=True)
+    world.others[second] = SimpleNamespace(topic_partition=second, producers=log.producers, is_leader=True)
     world.request_of_several(7, 8)
     assert not world.questions
     error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
@@ -216,7 +216,7 @@ def test_what_may_not_be_written_does_not_come_into_the_transaction(world: World
     assert not world.request(1)
     assert not world.questions
     offsets = TopicPartition("__consumer_offsets", 0)
-    world.others[offsets] = SimpleNamespace(topic_partition=offsets, log=world.log, is_leader=True)
+    world.others[offsets] = SimpleNamespace(topic_partition=offsets, producers=world.log.producers, is_leader=True)
     assert not world.request(2, topic="__consumer_offsets")
     assert not world.questions
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from logs import DIRECTORY, NOW_MS, append, batch, marker, reopen
+from logs import DIRECTORY, NOW_MS, append, batch, decided_end, marker, reopen
 from simulated_disk import SimulatedDisk
 
 from sskafka.storage.errors import (
@@ -143,15 +143,15 @@ def test_producers_are_forgotten_after_a_while(disk: SimulatedDisk, log: Log) ->
 
 def test_an_open_transaction_holds_the_last_stable_offset(log: Log) -> None:
     append(log, b"plain")
-    assert log.first_unstable_offset(1) is None
+    assert log.producers.first_unstable_offset(1) is None
     send(log, 0, transactional=True)
     append(log, b"plain")
-    assert log.last_stable_offset == 1
-    assert log.first_unstable_offset(3) == 1
+    assert decided_end(log) == 1
+    assert log.producers.first_unstable_offset(3) == 1
     end(log, commit=True)
-    assert log.last_stable_offset == 4
-    assert log.first_unstable_offset(3) == 1, "the marker is not replicated yet"
-    assert log.first_unstable_offset(4) is None
+    assert decided_end(log) == 4
+    assert log.producers.first_unstable_offset(3) == 1, "the marker is not replicated yet"
+    assert log.producers.first_unstable_offset(4) is None
 
 
 def test_aborted_transactions_are_listed_for_readers(log: Log) -> None:
@@ -216,9 +216,9 @@ def test_transactions_survive_a_restart(disk: SimulatedDisk, clean: bool, segmen
         log.close()
     log = reopen(disk, config, was_clean_stop=clean)
     assert log.aborted_transactions(0, 5) == before
-    assert log.last_stable_offset == 3
+    assert decided_end(log) == 3
     end(log, commit=True, producer_id=2)
-    assert log.last_stable_offset == 6
+    assert decided_end(log) == 6
 
 
 def test_truncation_reopens_and_forgets_transactions(log: Log) -> None:
@@ -227,10 +227,10 @@ def test_truncation_reopens_and_forgets_transactions(log: Log) -> None:
     send(log, 1, transactional=True)
     log.truncate_to(1)
     assert log.aborted_transactions(0, 1) == []
-    assert log.last_stable_offset == 0
+    assert decided_end(log) == 0
     assert not log.log_directory.disk.exists(f"{DIRECTORY}/{0:020d}.txnindex")
     end(log, commit=True)
-    assert log.last_stable_offset == 2
+    assert decided_end(log) == 2
     assert send(log, 1).base_offset == 2
 
 

@@ -19,19 +19,22 @@ def log_of_ten(**settings: object) -> Log:
 
 def test_segments_go_when_their_newest_record_is_too_old() -> None:
     log = log_of_ten(retention_ms=5000)
-    log.retire_segments(NOW_MS + 9000, high_watermark=10)
+    log.advance_high_watermark(10)
+    log.retire_segments(NOW_MS + 9000)
     assert (log.log_start_offset, len(log.segments)) == (4, 6)
 
 
 def test_nothing_goes_above_the_high_watermark() -> None:
     log = log_of_ten(retention_ms=0)
-    log.retire_segments(NOW_MS + 99_000, high_watermark=3)
+    log.advance_high_watermark(3)
+    log.retire_segments(NOW_MS + 99_000)
     assert log.log_start_offset == 3
 
 
 def test_everything_may_go_and_offsets_go_on() -> None:
     log = log_of_ten(retention_ms=0)
-    log.retire_segments(NOW_MS + 99_000, high_watermark=10)
+    log.advance_high_watermark(10)
+    log.retire_segments(NOW_MS + 99_000)
     assert (log.log_start_offset, log.log_end_offset, log.size_bytes) == (10, 10, 0)
     assert append(log, b"next") == 10
 
@@ -40,20 +43,23 @@ def test_segments_go_while_the_rest_is_large_enough() -> None:
     log = log_of_ten()
     size = log.size_bytes // 10
     log.configure(LogConfig(segment_bytes=100, retention_ms=-1, retention_bytes=3 * size + 1))
-    log.retire_segments(NOW_MS, high_watermark=10)
+    log.advance_high_watermark(10)
+    log.retire_segments(NOW_MS)
     assert len(log.segments) == 4
 
 
 @pytest.mark.parametrize("settings", [{}, {"cleanup_policy": ("compact",), "retention_ms": 0, "retention_bytes": 0}])
 def test_nothing_goes_without_a_reason(settings: dict[str, object]) -> None:
     log = log_of_ten(**settings)
-    log.retire_segments(NOW_MS + 10**12, high_watermark=10)
+    log.advance_high_watermark(10)
+    log.retire_segments(NOW_MS + 10**12)
     assert log.log_start_offset == 0
 
 
 def test_an_empty_log_stays_as_it_is() -> None:
     log = reopen(SimulatedDisk(), LogConfig(retention_ms=0, retention_bytes=0))
-    log.retire_segments(NOW_MS + 10**9, high_watermark=0)
+    log.advance_high_watermark(0)
+    log.retire_segments(NOW_MS + 10**9)
     assert (log.log_start_offset, len(log.segments)) == (0, 1)
 
 
@@ -62,7 +68,8 @@ def test_a_full_disk_does_not_keep_old_segments_from_going() -> None:
     disk = log.log_directory.disk
     assert isinstance(disk, SimulatedDisk)
     disk.capacity_bytes = 0
-    assert log.retire_segments(NOW_MS + 9000, high_watermark=10) == 4
+    log.advance_high_watermark(10)
+    assert log.retire_segments(NOW_MS + 9000) == 4
     assert (log.log_start_offset, log.epochs.entries) == (4, [(0, 4)])
     disk.capacity_bytes = None
     again = reopen(disk, LogConfig(segment_bytes=100))
@@ -76,7 +83,8 @@ def test_a_reader_keeps_what_retention_removed() -> None:
     log.on_files_deleted = doomed.extend
     slices = log.read(0, 1 << 20, 10)
     before = [bytes(piece.read()) for piece in slices]
-    log.retire_segments(NOW_MS + 99_000, high_watermark=10)
+    log.advance_high_watermark(10)
+    log.retire_segments(NOW_MS + 99_000)
     for path in doomed:
         disk.remove(path)
     assert len(doomed) >= 30

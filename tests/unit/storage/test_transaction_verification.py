@@ -1,7 +1,7 @@
 """A leader lets nobody open a transaction that the coordinator has not confirmed (KIP-890)."""
 
 import pytest
-from logs import NOW_MS, append, batch, marker, reopen
+from logs import NOW_MS, append, batch, decided_end, marker, reopen
 from simulated_disk import SimulatedDisk
 
 from sskafka.storage.errors import (
@@ -51,7 +51,7 @@ def test_a_batch_that_comes_after_the_end_opens_nothing(log: Log) -> None:
     end(log)
     with pytest.raises(InvalidTransactionStateError):
         write(log, 1)
-    assert log.last_stable_offset == log.log_end_offset
+    assert decided_end(log) == log.log_end_offset
 
 
 def test_an_end_between_question_and_answer_counts(log: Log) -> None:
@@ -134,7 +134,7 @@ def test_coordinators_write_without_sequences_but_not_for_the_fenced(log: Log) -
     for _ in range(2):
         offsets = batch(b"offset", producer_id=ME, producer_epoch=1, transactional=True)
         log.append_as_leader(offsets, 0, NOW_MS, from_client=False)
-    assert log.last_stable_offset == 0
+    assert decided_end(log) == 0
     late = batch(b"offset", producer_id=ME, producer_epoch=0, transactional=True)
     with pytest.raises(InvalidProducerEpochError):
         log.append_as_leader(late, 0, NOW_MS, from_client=False)

@@ -30,8 +30,10 @@ def write_transaction_and_roll(log: Log) -> None:
 
 
 def check(log: Log) -> None:
-    assert log.first_unstable_offset(high_watermark=2) == 0, "the end of the transaction is not replicated yet"
-    assert log.first_unstable_offset(high_watermark=3) is None
+    assert log.producers.first_unstable_offset(high_watermark=2) == 0, (
+        "the end of the transaction is not replicated yet"
+    )
+    assert log.producers.first_unstable_offset(high_watermark=3) is None
 
 
 def test_a_log_that_is_not_reloaded(disk: SimulatedDisk) -> None:
@@ -43,7 +45,8 @@ def test_a_log_that_is_not_reloaded(disk: SimulatedDisk) -> None:
 def test_after_a_cut_behind_a_snapshot(disk: SimulatedDisk) -> None:
     log = reopen(disk, CONFIG)
     write_transaction_and_roll(log)
-    assert log.truncate_to(4, high_watermark=2) == 4
+    log.advance_high_watermark(2)
+    assert log.truncate_to(4) == 4
     check(log)
 
 
@@ -63,7 +66,7 @@ def test_a_restart_reads_no_more_where_nothing_is_undecided(disk: SimulatedDisk)
     reads: list[str] = []
     disk.fault = lambda operation, path: reads.append(path) if operation == "read" and path.endswith(".log") else None
     again = reopen(disk, CONFIG, was_clean_stop=True, high_watermark=5)
-    assert again.first_unstable_offset(5) is None
+    assert again.producers.first_unstable_offset(5) is None
     usual = len(reads)
     reads.clear()
     reopen(disk, CONFIG, was_clean_stop=True)

@@ -50,7 +50,7 @@ class LocalPartitions:
 
     def bounds(self, topic_partition: TopicPartition) -> Bounds | None:
         partition = self.find(topic_partition)
-        return None if partition is None else (partition.log.log_start_offset, partition.last_stable_offset)
+        return None if partition is None else (partition.log_start_offset, partition.last_stable_offset)
 
     def append(self, partition: Partition, record: NewRecord) -> "asyncio.Future[int]":
         """Writes at once; the future has the offset when every replica in sync has the record."""
@@ -72,7 +72,7 @@ class LocalPartitions:
 
     async def fetch(self, partition: Partition, offset: int) -> FetchedPartition | None:
         """Committed records from `offset` on, or from the first there is; None at the end."""
-        start = max(offset, partition.log.log_start_offset)
+        start = max(offset, partition.log_start_offset)
         if start >= partition.last_stable_offset:
             return None
         try:
@@ -98,7 +98,7 @@ class LocalPartitions:
 
 def _check_size(partition: Partition, record: NewRecord) -> None:
     """Before a batch is made of it: what is far too large must not keep the loop busy."""
-    size_bytes, limit = len(record.key or b"") + len(record.value or b""), partition.log.config.max_message_bytes
+    size_bytes, limit = len(record.key or b"") + len(record.value or b""), partition.config.max_message_bytes
     if size_bytes > limit:
         raise InvalidRequestError(f"a record of {size_bytes} bytes, max.message.bytes is {limit}")
 

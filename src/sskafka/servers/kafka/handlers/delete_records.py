@@ -84,7 +84,7 @@ class DeleteRecordsHandler:
 
 def _delete_before(partition: Partition, asked_offset: int) -> int:
     """The offset at which the log begins now."""
-    if "delete" not in partition.log.config.cleanup_policy:
+    if "delete" not in partition.config.cleanup_policy:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "records of a compacted topic are deleted by tombstones")
     partition.check_leader_epoch(NOTHING)
     offset = partition.high_watermark if asked_offset == TO_HIGH_WATERMARK else asked_offset

@@ -113,8 +113,7 @@ class ConsumerReader:
         if leader is None:
             return None
         partition.check_leader_epoch(target.leader_epoch)
-        log = partition.log
-        own = ReadReplica(leader.broker_id, replicas.rack_of(leader.broker_id), log.log_end_offset, 0)
+        own = ReadReplica(leader.broker_id, replicas.rack_of(leader.broker_id), partition.log_end_offset, 0)
         others = [
             ReadReplica(replica, replicas.rack_of(replica), progress.log_end_offset, progress.log_start_offset)
             for replica, progress in leader.followers.items()
@@ -216,7 +215,7 @@ def _fetched(index: int, found: PartitionRead) -> FetchedPartition:
 
 def _read_elsewhere(partition: Partition, target: Target, replica_id: int) -> FetchedPartition:
     high_watermark, last_stable = partition.high_watermark, partition.last_stable_offset
-    log_start = partition.log.log_start_offset
+    log_start = partition.log_start_offset
     return FetchedPartition(target.index, 0, high_watermark, last_stable, log_start, None, replica_id, 0, ())
 
 

@@ -92,7 +92,7 @@ class FollowerSession(FetchSession):
             and fetched.error_code == 0
             and fetched.tags is None
             and target.seen == (fetched.high_watermark, fetched.log_start_offset)
-            and target.fetch_offset == watch.partition.log.log_end_offset
+            and target.fetch_offset == watch.partition.log_end_offset
             and watch.partition.has_follower_in_sync(replica_id)
         ):
             self._due.pop(key, None)

@@ -126,7 +126,7 @@ def _refused(message: ListOffsetsRequest, error: ErrorCode) -> ListOffsetsRespon
 
 def _visible_end(partition: Partition, committed: bool, may_see_all: bool) -> int:
     if may_see_all:
-        return partition.log.log_end_offset
+        return partition.log_end_offset
     return partition.last_stable_offset if committed else partition.high_watermark
 
 
@@ -144,24 +144,23 @@ def _find_offset(
 
 def _epoch_of(partition: Partition, offset: int) -> int:
     """The epoch of the offset; at the end of a log without records it is that of the leader, who will write there."""
-    epoch = partition.log.epochs.epoch_of(offset)
+    epoch = partition.epoch_of(offset)
     leader = partition.leader
-    if epoch == NOTHING and leader is not None and offset == partition.log.log_end_offset:
+    if epoch == NOTHING and leader is not None and offset == partition.log_end_offset:
         return leader.leader_epoch
     return epoch
 
 
 def _look_up(partition: Partition, timestamp: int, end_offset: int, version: int) -> tuple[int, int]:
     """Timestamp and offset; a reader is told of nothing that it could not fetch."""
-    log = partition.log
     if timestamp in {EARLIEST, EARLIEST_LOCAL}:
-        return NOTHING, log.log_start_offset
+        return NOTHING, partition.log_start_offset
     if timestamp in {LATEST_TIERED, EARLIEST_PENDING_UPLOAD}:
         return NOTHING, NOTHING  # nothing is tiered
     if timestamp == LATEST:
         _check_end_is_known(partition, end_offset, version)
         return NOTHING, end_offset
-    found = log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
+    found = partition.find_max_timestamp() if timestamp == MAX_TIMESTAMP else partition.find_timestamp(timestamp)
     if found is None or found.offset >= end_offset:
         _check_end_is_known(partition, end_offset, version)
         return NOTHING, NOTHING
@@ -171,7 +170,7 @@ def _look_up(partition: Partition, timestamp: int, end_offset: int, version: int
 def _check_end_is_known(partition: Partition, end_offset: int, version: int) -> None:
     """A new leader does not know at first what its predecessor had committed: its answer would go back in time."""
     leader = partition.leader
-    sees_all = end_offset == partition.log.log_end_offset
+    sees_all = end_offset == partition.log_end_offset
     if leader is not None and not sees_all and partition.high_watermark < leader.epoch_start_offset:
         is_known_to_client = version >= FIRST_VERSION_WITH_NOT_AVAILABLE
         raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE if is_known_to_client else ErrorCode.LEADER_NOT_AVAILABLE)

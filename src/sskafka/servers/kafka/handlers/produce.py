@@ -230,7 +230,7 @@ class ProduceHandler:
         message = text if record_errors or isinstance(error, UnknownMagicError | StorageError) else None
         log_start_offset = NO_OFFSET
         if isinstance(error, RejectedAppendError) and not isinstance(error, RecordTooLargeError):
-            log_start_offset = self._replicas.find(topic, index).log.log_start_offset
+            log_start_offset = self._replicas.find(topic, index).log_start_offset
         return (index, code, NO_OFFSET, NO_OFFSET, log_start_offset, message, record_errors)
 
     def _count_failure(self, topic: str | bytes) -> None:
@@ -301,7 +301,7 @@ class ParkedProduce:
 
 def _reached(partition: Partition, acks: int) -> int:
     """Everything before it is as safe as asked for."""
-    return partition.watermarks.high_watermark if acks == ACKS_ALL else partition.log.ready_offset
+    return partition.high_watermark if acks == ACKS_ALL else partition.ready_offset
 
 
 def _only_batch(records: memoryview | None) -> memoryview:

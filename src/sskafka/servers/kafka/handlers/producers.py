@@ -107,7 +107,7 @@ class ProducerHandlers:
             code, text = error_code_of(error)
             return PartitionResponse(index, code, text)
         return PartitionResponse(
-            index, active_producers=[_state(entry) for entry in partition.log.producers.producers.values()]
+            index, active_producers=[_state(entry) for entry in partition.producers.producers.values()]
         )
 
 

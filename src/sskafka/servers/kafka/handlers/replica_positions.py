@@ -54,7 +54,7 @@ def _described(index: int, partition: Partition) -> ResponsePartitionData:
     leader = partition.leader
     assert leader is not None, "it was checked"
     followers = {replica: progress.log_end_offset for replica, progress in leader.followers.items()}
-    ends = {**followers, leader.broker_id: partition.log.log_end_offset}
+    ends = {**followers, leader.broker_id: partition.log_end_offset}
     return ResponsePartitionData(
         partition_index=index,
         error_code=ErrorCode.NONE,

@@ -85,7 +85,7 @@ class TransactionOffsetHandler:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         producer = TransactionalProducer(message.producer_id, message.producer_epoch)
         partition = self._partition_of(message.group_id)
-        producers = partition.log.producers
+        producers = partition.producers
         is_asked = producers.verifies_transactions or version >= ADDS_FROM
         if is_asked and not producers.has_open_transaction(*producer):
             await self._verify(partition, message.transactional_id, producer, version)
@@ -110,7 +110,7 @@ class TransactionOffsetHandler:
 
         A marker, or the refusal of another commit of the same transaction, may end the verification before it is
         answered: then the coordinator is asked again."""
-        producers, adds = partition.log.producers, version >= ADDS_FROM
+        producers, adds = partition.producers, version >= ADDS_FROM
         is_open = False
         while not is_open:
             if not partition.is_leader:

@@ -115,7 +115,7 @@ class TransactionalProduce:
         adds = waiting.request.version >= ADDS_FROM
         verifications: dict[TopicPartition, tuple[Topic, Partition, Verification]] = {}
         for topic, partition, header in unverified:
-            verification = partition.log.producers.begin_verification(
+            verification = partition.producers.begin_verification(
                 header.producer_id, header.producer_epoch, header.base_sequence, supports_epoch_bump=adds
             )
             verifications[partition.topic_partition] = (topic, partition, verification)
@@ -146,11 +146,11 @@ class TransactionalProduce:
         for target, (topic, partition, verification) in verifications.items():
             error = outcome.get(target, ErrorCode.NETWORK_EXCEPTION)
             if error is ErrorCode.NONE:
-                has_lapsed |= not partition.log.producers.verified(verification)
+                has_lapsed |= not partition.producers.verified(verification)
             else:
                 refusals[topic, target.partition] = code = _for_client(error, waiting.request.version)
                 if not is_passing(code):
-                    partition.log.producers.give_up_verification(verification)
+                    partition.producers.give_up_verification(verification)
         if has_lapsed:
             self._ask(waiting)  # a marker came in between, perhaps of the transaction before
         else:
@@ -185,7 +185,7 @@ def _opens_transaction(partition: Partition, header: BatchHeader, adds: bool) ->
     """Where it is the leader that adds partitions, the coordinator must be asked, verified or not."""
     if not header.attributes & TRANSACTIONAL or header.producer_id < 0 or not partition.is_leader:
         return False
-    producers = partition.log.producers
+    producers = partition.producers
     if not adds and not producers.verifies_transactions:
         return False
     return not producers.has_open_transaction(header.producer_id, header.producer_epoch)

@@ -1,0 +1,71 @@
+"""The four offsets of one log, which only move together.
+
+    log start           last stable        high watermark       log end
+        |--- readable by all ---|-- read_uncommitted --|-- not replicated --|
+
+Each way in which a log changes has one method, and each method keeps
+`log_start <= last_stable <= high_watermark <= log_end`. Nothing else assigns these attributes.
+"""
+
+
+class LogOffsets:
+    __slots__ = ("high_watermark", "last_stable", "log_end", "log_start")
+
+    def __init__(self, log_start: int, log_end: int) -> None:
+        """The high watermark of a log that was just opened is not known: only its start is surely replicated."""
+        self.log_start = self.last_stable = self.high_watermark = log_start
+        self.log_end = log_end
+        self._check()
+
+    def __repr__(self) -> str:
+        return f"{self.log_start} <= {self.last_stable} <= {self.high_watermark} <= {self.log_end}"
+
+    def append(self, log_end: int) -> None:
+        assert log_end >= self.log_end, f"an append that ends at {log_end} moves {self} back"
+        self.log_end = log_end
+
+    def advance_high_watermark(self, candidate: int) -> bool:
+        """Move the high watermark up to `candidate`. Return whether it moved; it never moves back.
+
+        The caller sets the last stable offset next: a transaction may have become undecided or decided.
+        """
+        assert candidate <= self.log_end, f"the high watermark {candidate} is above the log end of {self}"
+        if candidate <= self.high_watermark:
+            return False
+        self.high_watermark = candidate
+        return True
+
+    def set_first_unstable(self, first_unstable: int | None) -> None:
+        """Set the last stable offset: read_committed readers stop before the first undecided transaction.
+
+        The transaction may have begun in records that were deleted since.
+        """
+        high_watermark = self.high_watermark
+        if first_unstable is None or first_unstable >= high_watermark:
+            self.last_stable = high_watermark
+        else:
+            self.last_stable = max(first_unstable, self.log_start)
+
+    def truncate_to(self, log_end: int) -> None:
+        """The log lost its records from `log_end` on. Only here the high watermark may move back."""
+        assert log_end <= self.log_end, f"a truncation to {log_end} extends {self}"
+        self.log_end = log_end
+        self.log_start = min(self.log_start, log_end)
+        self.high_watermark = min(self.high_watermark, log_end)
+        self.last_stable = min(self.last_stable, log_end)
+        self._check()
+
+    def delete_before(self, log_start: int) -> None:
+        """The log lost its records before `log_start`: these count as replicated and decided."""
+        assert log_start >= self.log_start, f"a deletion before {log_start} moves {self} back"
+        self.log_start = log_start
+        self.high_watermark = max(self.high_watermark, log_start)
+        self.last_stable = max(self.last_stable, log_start)
+        self._check()
+
+    def restart_at(self, offset: int) -> None:
+        """The log lost all its records and begins anew at `offset`."""
+        self.log_start = self.last_stable = self.high_watermark = self.log_end = offset
+
+    def _check(self) -> None:
+        assert self.log_start <= self.last_stable <= self.high_watermark <= self.log_end, f"out of order: {self}"
