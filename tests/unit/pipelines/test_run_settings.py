@@ -5,6 +5,8 @@ from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
+import pytest
+
 from sskafka.pipelines.files.model import ParquetSink, Pipeline, SqlTransform
 from sskafka.pipelines.runner.run import checkpoint_conf, keeping_signal_handlers, stop_queries
 
@@ -59,3 +61,31 @@ def test_ctrl_c_stays_with_whoever_had_it() -> None:
     with keeping_signal_handlers():
         signal.signal(signal.SIGINT, lambda number, frame: None)  # as a Spark context does
     assert signal.getsignal(signal.SIGINT) is before
+
+
+class Stuck:
+    """A query whose batch waits for brokers for longer than Spark waits for its end."""
+
+    name = "shop.topic"
+
+    def __init__(self, error: str) -> None:
+        self.isActive = False
+        self.lastProgress = None
+        self._error = error
+
+    def exception(self) -> Exception | None:
+        return None
+
+    def stop(self) -> None:
+        raise RuntimeError(self._error)
+
+
+def test_a_query_that_does_not_stop_in_time_does_not_hide_why_a_run_ends(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    late: Any = Stuck(": java.util.concurrent.TimeoutException: Stream Execution thread failed to stop within 60000 ms")
+    stop_queries([late], tmp_path / "pause")
+    assert "shop.topic did not stop in time" in caplog.text
+    broken: Any = Stuck("Java has gone")
+    with pytest.raises(RuntimeError, match="Java has gone"):
+        stop_queries([broken], tmp_path / "pause")
