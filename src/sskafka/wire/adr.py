@@ -1,17 +1,17 @@
-"""The frames of ADR-0011's binary protocol: what the door reads and its client writes, and the other way round.
+"""Frames of the binary protocol of ADR-0011, for its server and its client.
 
-Numbers are big-endian. `length` counts its own 4 bytes; lengths of fields do not.
+Numbers are big-endian. `length` includes its own 4 bytes; the lengths of fields do not.
 
     PRODUCE    length 4 | 03 | topic length 4 | topic | key length 4 (0: no key) | key | data length 4 | data
-    answer     length 4 | 04 | 1 | offset 8 | partition 4
+    response   length 4 | 04 | 1 | offset 8 | partition 4
     CONSUME    length 4 | 01 | topic length 4 | topic | partition 4 (-1: the broker chooses) | offset 8 | batch size 4
-    answer     length 4 | 02 | 1 | next offset 8 | count 4 | for each message: data length 4 | offset 8 | data
+    response   length 4 | 02 | 1 | next offset 8 | count 4 | for each message: data length 4 | offset 8 | data
     FLUSH      length 4 | 05
-    answer     length 4 | 06 | 1
+    response   length 4 | 06 | 1
     failure    length 4 | type | 0 | text length 4 | text, and after 04 partition 4 (-1: none was chosen)
 
-Topics, keys and texts are UTF-8. A frame has no bytes behind its last field, and no length is believed before it was
-compared with the bytes that are there.
+Topics, keys and texts are UTF-8. No bytes follow the last field of a frame. Every length is checked against the
+remaining bytes before it is used.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class FrameType(IntEnum):
 
 
 class MalformedFrameError(Exception):
-    """Bytes that are no frame of this protocol."""
+    """The bytes are not a valid frame of this protocol."""
 
 
 class Produce(NamedTuple):
@@ -81,7 +81,7 @@ class Flushed(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """`partition` goes with an answer to PRODUCE alone."""
+    """`partition` is encoded only in the response to PRODUCE."""
 
     type: int
     text: str
@@ -93,13 +93,13 @@ Answer: TypeAlias = Produced | Consumed | Flushed | Failure
 
 
 def read_head(head: bytes) -> tuple[int, int]:
-    """Length and type, of the first HEADER_BYTES of a frame."""
+    """Return length and type from the first HEADER_BYTES of a frame."""
     length, frame_type = _HEAD.unpack(head)
     return length, frame_type
 
 
 def answer_type(request_type: int) -> int:
-    """The type that an answer to a request has; what is no request is answered with its own type."""
+    """Return the frame type of the response; an unknown request type is answered with the same type."""
     return request_type + 1 if request_type in {FrameType.CONSUME, FrameType.PRODUCE, FrameType.FLUSH} else request_type
 
 
@@ -115,7 +115,7 @@ def encode_request(request: Request) -> bytes:
 
 
 def decode_request(frame_type: int, body: bytes) -> Request:
-    """`body` is what follows the type."""
+    """Decode a request; `body` is everything after the type."""
     fields = _Fields(body)
     request: Request
     match frame_type:
@@ -126,7 +126,7 @@ def decode_request(frame_type: int, body: bytes) -> Request:
         case FrameType.FLUSH:
             request = Flush()
         case _:
-            raise MalformedFrameError(f"there is no request of type {frame_type:02x}")
+            raise MalformedFrameError(f"unknown request type {frame_type:02x}")
     fields.end()
     return request
 
@@ -156,12 +156,12 @@ def decode_answer(frame_type: int, body: bytes) -> Answer:
     elif frame_type == FrameType.CONSUMED:
         next_offset, count = fields.struct(_CONSUMED)
         if count < 0:
-            raise MalformedFrameError(f"{count} messages were announced")
+            raise MalformedFrameError(f"invalid message count {count}")
         answer = Consumed(next_offset, [fields.message() for _ in range(count)])
     elif frame_type == FrameType.FLUSHED:
         answer = Flushed()
     else:
-        raise MalformedFrameError(f"there is no answer of type {frame_type:02x}")
+        raise MalformedFrameError(f"unknown response type {frame_type:02x}")
     fields.end()
     return answer
 
@@ -176,7 +176,7 @@ def _sized(data: bytes) -> bytes:
 
 
 class _Fields:
-    """A body, read from front to back."""
+    """The body of a frame, read from front to back."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -201,7 +201,7 @@ class _Fields:
             raise MalformedFrameError(f"the {what} is not UTF-8: {error.reason}") from error
 
     def key(self) -> bytes | None:
-        """Its bytes; it is a text all the same."""
+        """Return the bytes of the key, which must be UTF-8; None if it is empty."""
         return self.text("key").encode() or None
 
     def message(self) -> StoredMessage:
@@ -215,7 +215,7 @@ class _Fields:
     def _take(self, size: int, what: str) -> bytes:
         left = len(self._body) - self._at
         if not 0 <= size <= left:
-            raise MalformedFrameError(f"{what} has {size} bytes, {left} are left in the frame")
+            raise MalformedFrameError(f"{what} has {size} bytes, but only {left} are left in the frame")
         taken = self._body[self._at : self._at + size]
         self._at += size
         return taken

@@ -1,7 +1,7 @@
-"""Messages to bytes and back.
+"""Encode and decode messages.
 
-The first use of a version of a message compiles an encoder or decoder for it (about a millisecond); later uses run that
-code. What a decoder raises on bad input is MalformedMessageError and nothing else.
+The first use of a message version compiles its encoder or decoder (about a millisecond); later uses run the compiled
+code. For invalid input, decoding raises only MalformedMessageError.
 """
 
 import struct
@@ -25,7 +25,7 @@ M = TypeVar("M", bound=Message)
 
 
 def encode(message: Message, version: int) -> bytes:
-    """Raises UnencodableMessageError where a value does not fit, or is lost because the version lacks its field."""
+    """Encode a message; raise UnencodableMessageError if a value is out of range or its field is not in the version."""
     cls = type(message)
     try:
         return compiled_encoder(cls, version)(message)
@@ -34,15 +34,15 @@ def encode(message: Message, version: int) -> bytes:
 
 
 def decode(cls: type[M], version: int, buffer: Buffer, position: int = 0, *, allow_trailing: bool = False) -> M:
-    """The message that fills `buffer` from `position` on; `allow_trailing` admits other bytes behind it."""
+    """Decode the message that fills `buffer` from `position` on; `allow_trailing` permits further bytes after it."""
     message, end = decode_from(cls, version, buffer, position)
     if end != len(buffer) and not allow_trailing:
-        raise MalformedMessageError(f"{cls.__name__} v{version}: {len(buffer) - end} bytes behind the message")
+        raise MalformedMessageError(f"{cls.__name__} v{version}: {len(buffer) - end} bytes after the message")
     return message
 
 
 def decode_from(cls: type[M], version: int, buffer: Buffer, position: int = 0) -> tuple[M, int]:
-    """The message at `position`, and the position after it."""
+    """Return the message at `position`, and the position after it."""
     decoder = compiled_decoder(cls, version)
     try:
         return decoder(memoryview(buffer), position)

@@ -1,4 +1,4 @@
-"""Compiles the encoder or decoder of one version of a message, once, when it is first asked for."""
+"""Compile the encoder or decoder of one message version on its first use."""
 
 from collections.abc import Callable
 from functools import cache
@@ -21,7 +21,7 @@ def compiled_encoder(cls: type[Message], version: int) -> Callable[[Message], by
 
 @cache
 def compiled_decoder(cls: type[M], version: int) -> Callable[[memoryview, int], tuple[M, int]]:
-    """It takes a memoryview of bytes and a position in it, and returns the message and the position after it."""
+    """Return a function from a memoryview and a position to the message and the position after it."""
     decode: Callable[[memoryview, int], tuple[M, int]] = _compile(write_decoder, cls, version)["decode"]
     return decode
 

@@ -1,11 +1,10 @@
-"""Writes the source of a decoder for one version of a message.
+"""Generate the source code of a decoder for one message version.
 
-The source is one flat function `decode(buffer, position) -> (message, position)`: structs are inlined, fields of fixed
-size that stand beside each other are read by one `struct`. `buffer` is a memoryview of bytes.
+The source is one flat function `decode(buffer, position) -> (message, position)`. Structs are inlined, and adjacent
+fields of fixed size are read with one `struct`. `buffer` is a memoryview of bytes.
 
-Nothing is allocated for a length or count before it is known to fit in the bytes left. Input that ends too early may
-also surface as IndexError or struct.error, and text as UnicodeDecodeError; `codec` turns these into
-MalformedMessageError.
+Nothing is allocated for a length or count before it is checked against the remaining bytes. Truncated input may also
+raise IndexError or struct.error, and invalid text UnicodeDecodeError; `codec` turns these into MalformedMessageError.
 """
 
 import struct
@@ -25,11 +24,11 @@ def _refuse_null(field: str) -> None:
 
 
 def _refuse_length(field: str, length: int, left: int) -> None:
-    raise MalformedMessageError(f"{field} claims {length} bytes or elements, {left} bytes are left")
+    raise MalformedMessageError(f"{field} has {length} bytes or elements, but only {left} bytes are left")
 
 
 def _refuse_text(length: int) -> None:
-    raise MalformedMessageError(f"a string of {length} bytes, at most {TEXT_BYTES_MAX} are allowed")
+    raise MalformedMessageError(f"a string has {length} bytes; at most {TEXT_BYTES_MAX} are allowed")
 
 
 def _refuse_tag_size(field: str) -> None:
@@ -55,7 +54,7 @@ def write_decoder(cls: type[Any], version: int, flexible: bool) -> SourceWriter:
 
 class _DecoderWriter:
     def __init__(self, version: int, flexible: bool, limits_text: bool) -> None:
-        """`limits_text`: what strangers send must fit into the records that it may end up in, as in older versions."""
+        """`limits_text`: limit strings to the length that older versions have, because records may store them."""
         self._version = version
         self._flexible = flexible
         self._limits_text = limits_text
@@ -68,7 +67,7 @@ class _DecoderWriter:
         return self._out
 
     def _struct(self, cls: type[Any]) -> str:
-        """Reads the struct's fields into variables; returns the expression that makes the struct of them."""
+        """Write code that reads the fields into variables; return the expression that builds the struct."""
         layout = layout_of(cls, self._version)
         variables = {field.name: self._out.fresh("v") for field in (*layout.plain, *layout.tagged)}
         for run in layout.runs():
@@ -119,7 +118,7 @@ class _DecoderWriter:
         self._out.line(f"position += {length}")
 
     def _length(self, short: bool) -> str:
-        """Reads a length or count into a variable; negative means null."""
+        """Write code that reads a length or count into a variable; negative means null. Return the variable."""
         length = self._out.fresh("n")
         if self._flexible:
             self._out.line(f"{length} = buffer[position] - 1")
@@ -136,7 +135,7 @@ class _DecoderWriter:
         return length
 
     def _unless_null(self, field: Field, target: str, length: str) -> AbstractContextManager[None]:
-        """Handles a negative length; the returned block handles the others."""
+        """Write the handling of a negative length; the returned block is for all other lengths."""
         with self._out.block(f"if {length} < 0:"):
             if field.is_nullable(self._version):
                 self._out.line(f"{target} = None")

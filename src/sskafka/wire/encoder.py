@@ -1,7 +1,7 @@
-"""Writes the source of an encoder for one version of a message.
+"""Generate the source code of an encoder for one message version.
 
-The source is one flat function `encode(message) -> bytes` that collects parts in a list and joins them: structs are
-inlined, fields of fixed size that stand beside each other are written by one `struct`.
+The source is one flat function `encode(message) -> bytes` that collects parts in a list and joins them. Structs are
+inlined, and adjacent fields of fixed size are written with one `struct`.
 """
 
 import struct
@@ -16,7 +16,7 @@ from sskafka.wire.varint import encode_uvarint
 
 
 def _refuse_value(field: str, value: object) -> None:
-    raise UnencodableMessageError(f"{field} is {value!r}, but this version does not carry it")
+    raise UnencodableMessageError(f"{field} is {value!r}, but this version does not have the field")
 
 
 def _refuse_null(field: str) -> None:
@@ -24,10 +24,10 @@ def _refuse_null(field: str) -> None:
 
 
 def _refuse_uuid(field: str, value: bytes) -> None:
-    raise UnencodableMessageError(f"{field} has {len(value)} bytes, a uuid has 16")
+    raise UnencodableMessageError(f"{field} has {len(value)} bytes; a uuid has 16")
 
 
-# A struct that may be null begins with a byte that says whether it is.
+# A nullable struct is preceded by a byte that tells whether it is null.
 PRESENT_STRUCT = b"\x01"
 NULL_STRUCT = b"\xff"
 NULL_TAGGED_STRUCT = b"\x00"
@@ -99,7 +99,7 @@ class _EncoderWriter:
         self._emit(f"{packer}({', '.join(f'{source}.{field.name}' for field in run)})")
 
     def _check_uuid(self, field: Field, value: str) -> None:
-        """`struct` would pad or cut it without a word."""
+        """Write a length check; `struct` would silently pad or truncate."""
         with self._out.block(f"if len({value}) != 16:"):
             self._out.line(f"refuse_uuid({field.name!r}, {value})")
 
@@ -133,7 +133,7 @@ class _EncoderWriter:
             self._emit(f"pack_int{16 if short else 32}(len({value}))")
 
     def _unless_null(self, field: Field, value: str, short: bool) -> AbstractContextManager[None]:
-        """Handles None; the returned block handles the rest."""
+        """Write the handling of None; the returned block is for all other values."""
         with self._out.block(f"if {value} is None:"):
             if not field.is_nullable(self._version):
                 self._out.line(f"refuse_null({field.name!r})")

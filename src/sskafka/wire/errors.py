@@ -1,13 +1,13 @@
-"""What can go wrong between bytes and messages."""
+"""Errors of encoding and decoding messages."""
 
 
 class MalformedMessageError(Exception):
-    """Bytes that are not the message they should be. The only error that decoding lets out."""
+    """The bytes are not a valid message. This is the only error that decoding raises."""
 
 
 class UnencodableMessageError(Exception):
-    """A message whose values do not fit the wire format of the version asked for."""
+    """A value of the message cannot be encoded in the requested version."""
 
 
 class UnsupportedVersionError(Exception):
-    """A version that the message does not have."""
+    """The message does not have this version."""

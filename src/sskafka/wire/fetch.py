@@ -1,4 +1,4 @@
-"""Fetch by hand: requests here, responses in `fetch_response`, whose names this module hands on.
+"""Hand-written codec of Fetch: requests here, responses in `fetch_response`, whose names are re-exported here.
 
     request    replica id int32 (up to v14) | max wait int32 | min bytes int32 | max bytes int32 | isolation level int8
                | session id int32, session epoch int32 (v7)
@@ -10,7 +10,7 @@
                rack id (v11) | tag 0: cluster id (v12) | tag 1: replica id int32, replica epoch int64 (v15)
 
 Version 12 turned lengths and counts into varints and ended every struct with tagged fields.
-`messages.fetch` describes the same bytes; tests hold the two against each other.
+`messages.fetch` describes the same format; tests compare the two.
 """
 
 from struct import Struct
@@ -53,14 +53,14 @@ HIGH_WATERMARK_FROM = 18
 
 UNKNOWN = -1
 UNSUPPORTED_HIGH_WATERMARK = 0x7FFF_FFFF_FFFF_FFFF
-"""What stands for the high watermark of a follower that does not report it."""
+"""Value for followers that do not report their high watermark."""
 
 PartitionFetch: TypeAlias = tuple[int, int, int, int, int, int]
 """Partition, current leader epoch, fetch offset, last fetched epoch, log start offset, max bytes."""
 
 
 class ReplicaTags(NamedTuple):
-    """What a follower or quorum member says about its replica beyond the offsets."""
+    """Tagged fields of a partition, which only followers and quorum members send."""
 
     directory_id: Uuid = ZERO_UUID
     high_watermark: int = UNSUPPORTED_HIGH_WATERMARK
@@ -80,15 +80,15 @@ class FetchRequestView(NamedTuple):
     rack_id: str
     cluster_id: str | None
     replica_tags: dict[tuple[Topic, int], ReplicaTags]
-    """Only of partitions that have any."""
+    """Contains only partitions that have tagged fields."""
 
 
-_new_view = tuple.__new__  # a third of the cost of calling a NamedTuple
-_NOTHING_MORE = b"\x01\x01\x00"  # no topics to forget, no rack, no tags
+_new_view = tuple.__new__  # costs a third of calling a NamedTuple
+_NOTHING_MORE = b"\x01\x01\x00"  # no forgotten topics, no rack, no tagged fields
 _int32_at = Struct(">i").unpack_from
-_start_v4_at = Struct(">iiiib").unpack_from  # from the replica id on
+_start_v4_at = Struct(">iiiib").unpack_from  # starts with the replica id
 _start_v7_at = Struct(">iiiibii").unpack_from
-_start_v15_at = Struct(">iiibii").unpack_from  # from the longest wait on
+_start_v15_at = Struct(">iiibii").unpack_from  # starts with the max wait
 _partition_v4_at = Struct(">iqi").unpack_from
 _partition_v5_at = Struct(">iqqi").unpack_from
 _partition_v9_at = Struct(">iiqqi").unpack_from
@@ -99,7 +99,7 @@ _unpack_uuid = Struct(">16s").unpack
 
 
 def decode_fetch_request(buffer: memoryview, position: int, version: int) -> FetchRequestView:
-    """The request that fills `buffer` from `position` on. Raises MalformedMessageError and nothing else."""
+    """Decode the request that fills `buffer` from `position` on; raise only MalformedMessageError."""
     try:
         if version >= FLEXIBLE_FROM:
             return _decode_flexible(buffer, position, version)
@@ -138,7 +138,7 @@ def _decode_flexible(buffer: memoryview, position: int, version: int) -> FetchRe
 
 
 def _with_rest(view: FetchRequestView, buffer: memoryview, position: int, version: int) -> FetchRequestView:
-    """The view with what follows its topics."""
+    """Return the view with the fields after the topics."""
     forgotten, position = _flexible_forgotten(buffer, position, version)
     rack_id, position = read_compact_string(buffer, position)
     tags, position = read_tagged_fields(buffer, position)

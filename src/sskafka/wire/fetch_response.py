@@ -1,4 +1,4 @@
-"""Fetch responses by hand: a list of buffers in which the records stand as they came, uncopied and unread.
+"""Hand-written encoder of Fetch responses: a list of buffers that contains the records as they are, without a copy.
 
     size int32 | correlation id int32 | throttle time int32 | error code int16, session id int32 (v7)
     topics: name, or id from v13 on
@@ -30,7 +30,7 @@ Topic: TypeAlias = str | Uuid
 """A name up to version 12, an id from version 13 on."""
 
 AbortedTransaction: TypeAlias = tuple[int, int]
-"""Producer id, and the offset at which its aborted transaction begins."""
+"""Producer id, and the first offset of its aborted transaction."""
 
 
 class EpochEnd(NamedTuple):
@@ -39,7 +39,7 @@ class EpochEnd(NamedTuple):
 
 
 class PartitionTags(NamedTuple):
-    """What only followers, quorum members and readers at the wrong broker are told."""
+    """Tagged fields for followers, quorum members, and clients that fetch from a broker that is not the leader."""
 
     diverging_epoch: EpochEnd | None = None
     current_leader: CurrentLeader | None = None
@@ -56,7 +56,7 @@ class FetchedPartition(NamedTuple):
     preferred_read_replica: int
     records_size: int
     records_parts: Sequence[Any]
-    """Whatever the connection can send, together `records_size` bytes: they are handed on as they are."""
+    """Parts that the connection can send, together `records_size` bytes; they are passed on unchanged."""
     tags: PartitionTags | None = None
 
 
@@ -71,7 +71,7 @@ _pack_partition_v12 = Struct(">ihqqqBi").pack  # ..., number of aborted transact
 _pack_epoch_end = Struct(">BBiqx").pack
 _pack_snapshot_id = Struct(">BBqix").pack
 
-# The answer to a fetch of one partition in one topic: what stands before and after the topic, up to the records.
+# The response for one partition of one topic: the fields before the topic, and those from the topic up to the records.
 _ONLY_START_V12 = Struct(">iixihiB")  # size, correlation id, no tags, throttle time, error code, session id, 1 topic
 _ONLY_PARTITION_V12 = Struct(">BihqqqBi")  # 1 partition, its fields up to the preferred read replica
 _ONLY_SIZE_V12 = _ONLY_START_V12.size + _ONLY_PARTITION_V12.size - 4 + 3
@@ -90,7 +90,7 @@ def encode_fetch_response(
     *,
     node_endpoints: Sequence[NodeEndpoint] = (),
 ) -> list[Any]:
-    """The parts of the whole frame, which begins with its size. `node_endpoints` are told from version 16 on."""
+    """Return the parts of the whole frame, including its size. `node_endpoints` are encoded from version 16 on."""
     if version < FLEXIBLE_FROM:
         return _encode_legacy(version, correlation_id, throttle_ms, error_code, session_id, topics)
     if len(topics) == 1 and not node_endpoints:
@@ -132,7 +132,7 @@ def _only_partition_v12(
 
 
 class _Frame:
-    """Gathers a frame: bytes are joined up to where records stand between them, and the size is put in front."""
+    """Collects the parts of a frame: joins bytes between records, and prepends the frame size."""
 
     __slots__ = ("_parts", "_pending", "_size", "add")
 
@@ -215,7 +215,7 @@ def _encode_legacy(
     else:
         frame.add(_pack_start_v4(correlation_id, throttle_ms, len(topics)))
     for topic, partitions in topics:
-        assert isinstance(topic, str), "versions before 13 name their topics"
+        assert isinstance(topic, str), "versions before 13 have topic names"
         frame.add(string_field(topic))
         frame.add(_pack_int32(len(partitions)))
         for partition in partitions:

@@ -1,7 +1,7 @@
-"""Fields as the hand-written codecs read and write them.
+"""Fields of the hand-written codecs.
 
-A legacy string has an int16 length, -1 for null; a compact one a varint of length + 1, 0 for null.
-Reading past the end raises MalformedMessageError, IndexError or struct.error; callers turn all into the first.
+A legacy string has an int16 length, -1 for null; a compact string has the varint length + 1, 0 for null. Reading past
+the end raises MalformedMessageError, IndexError or struct.error; callers turn all of them into the first.
 """
 
 from struct import Struct
@@ -10,7 +10,7 @@ from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.varint import decode_uvarint, encode_uvarint
 
 TEXT_BYTES_MAX = 2**15 - 1
-"""Of a string in either form."""
+"""Maximum length of a string in either encoding."""
 NO_TAGS = b"\0"
 NULL_STRING = b"\xff\xff"
 
@@ -31,33 +31,33 @@ def read_compact_string(buffer: memoryview, position: int) -> tuple[str | None, 
     if length == 0:
         return None, position
     if length > TEXT_BYTES_MAX + 1:
-        raise MalformedMessageError(f"a string of {length - 1} bytes, at most {TEXT_BYTES_MAX} are allowed")
+        raise MalformedMessageError(f"a string has {length - 1} bytes; at most {TEXT_BYTES_MAX} are allowed")
     return _read_text(buffer, position, length - 1)
 
 
 def _read_text(buffer: memoryview, position: int, length: int) -> tuple[str, int]:
     stop = position + length
     if stop > len(buffer):
-        raise MalformedMessageError(f"a string of {length} bytes, {len(buffer) - position} bytes are left")
+        raise MalformedMessageError(f"a string has {length} bytes, but only {len(buffer) - position} are left")
     return buffer[position:stop].tobytes().decode(), stop
 
 
 def require_text(text: str | None) -> str:
     if text is None:
-        raise MalformedMessageError("a string that cannot be null is null")
+        raise MalformedMessageError("a string that is not nullable is null")
     return text
 
 
 def require_count(count: int) -> int:
-    """A count needs no further check where each element is read: that stops at the end of the buffer."""
+    """Check a count for null. No upper bound is needed, because reading the elements stops at the end of the buffer."""
     if count < 0:
-        raise MalformedMessageError("an array that cannot be null is null")
+        raise MalformedMessageError("an array that is not nullable is null")
     return count
 
 
 def require_end(buffer: memoryview, position: int) -> None:
     if position != len(buffer):
-        raise MalformedMessageError(f"{len(buffer) - position} bytes behind the message")
+        raise MalformedMessageError(f"{len(buffer) - position} bytes after the message")
 
 
 def string_field(text: str | None) -> bytes:

@@ -1,12 +1,13 @@
-"""Headers: what stands between the size of a frame and its message.
+"""Request and response headers: the bytes between the size of a frame and its message.
 
     request    v1   api key int16 | api version int16 | correlation id int32 | client id: int16 length or -1, text
                v2   the same, then tagged fields
     response   v0   correlation id int32
                v1   the same, then tagged fields
 
-A header is tagged where its message is flexible, with one exception: the response to ApiVersions always has header v0,
-since a client that asks does not know yet what the broker can write. The client id keeps its int16 length in v2.
+A header has tagged fields if its message version is flexible, with one exception: the response to ApiVersions always
+has header v0, because the client does not know yet which versions the broker supports. The client id has an int16
+length in v2, too.
 """
 
 from struct import Struct
@@ -28,17 +29,17 @@ class RequestHeader(NamedTuple):
     correlation_id: int
     client_id: str | None
     body_position: int
-    """Where the message begins."""
+    """Position of the message."""
 
 
 def request_header_version(api_key: int, api_version: int) -> int:
-    """2 with tagged fields, 1 without. APIs that are not known have 1: it is enough to read the correlation id."""
+    """Return 2 (with tagged fields) or 1. Unknown APIs have 1, which is enough to read the correlation id."""
     api = API_BY_KEY.get(api_key)
     return 2 if api is not None and api_version >= api.flexible_from else 1
 
 
 def response_header_version(api_key: int, api_version: int) -> int:
-    """1 with tagged fields, 0 without."""
+    """Return 1 (with tagged fields) or 0."""
     return 0 if api_key == ApiKey.API_VERSIONS else request_header_version(api_key, api_version) - 1
 
 
@@ -76,7 +77,7 @@ def encode_response_header(api_key: int, api_version: int, correlation_id: int) 
 
 
 def decode_response_header(api_key: int, api_version: int, buffer: Buffer, position: int = 0) -> tuple[int, int]:
-    """The correlation id, and where the message begins."""
+    """Return the correlation id and the position of the message."""
     try:
         (correlation_id,) = _CORRELATION_ID.unpack_from(buffer, position)
         position += _CORRELATION_ID.size

@@ -1,4 +1,4 @@
-"""Reads the notation of `schema`: a dataclass in, the fields that one version of it has on the wire out."""
+"""Interpret the notation of `schema`: from a dataclass to the fields of one version on the wire."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from sskafka.wire.schema import (
 
 Mark = TypeVar("Mark")
 Element: TypeAlias = Primitive | type[Any]
-"""A primitive, or the dataclass of a struct."""
+"""A primitive type, or the dataclass of a struct."""
 
 
 class Field(NamedTuple):
@@ -31,11 +31,11 @@ class Field(NamedTuple):
     tag: int | None
     is_ignorable: bool
     default: Any
-    """The default, or for arrays and structs an instance of it to compare with."""
+    """The default value; for arrays and structs, an instance to compare with."""
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it has the same size in every message, so that it can share a `struct` with its neighbours."""
+        """Whether its size is the same in every message, so that one `struct` can read it with adjacent fields."""
         return isinstance(self.element, Primitive) and self.element.is_fixed and not self.is_array and self.tag is None
 
     @property
@@ -47,14 +47,14 @@ class Field(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """One version of a struct: `plain` fields in wire order, `tagged` ones by tag, and `absent` ones."""
+    """One version of a struct: `plain` fields in wire order, `tagged` fields by tag, and `absent` fields."""
 
     plain: tuple[Field, ...]
     tagged: tuple[Field, ...]
     absent: tuple[Field, ...]
 
     def runs(self) -> Iterator[tuple[Field, ...]]:
-        """Neighbours of fixed size together, every other field by itself."""
+        """Yield groups of adjacent fields of fixed size, and every other field by itself."""
         for is_fixed, fields in groupby(self.plain, key=lambda field: field.is_fixed):
             if is_fixed:
                 yield tuple(fields)
@@ -73,7 +73,7 @@ def layout_of(cls: type[Any], version: int) -> Layout:
 
 
 def size_bytes_min(element: Element, version: int, flexible: bool) -> int:
-    """The fewest bytes that one element of an array takes; never 0, so that a count is bounded by the bytes left."""
+    """Return the minimum size of an array element. It is never 0, so the remaining bytes bound every count."""
     if isinstance(element, Primitive):
         return element.size_bytes or _empty_size(element, flexible)
     plain = layout_of(element, version).plain

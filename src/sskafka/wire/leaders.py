@@ -1,4 +1,4 @@
-"""Tagged fields that tell a client who leads now (KIP-951), so that it need not ask for metadata.
+"""Tagged fields that tell a client the current leader (KIP-951), so that it need not refresh its metadata.
 
 in a partition    tag, size | leader id int32 | leader epoch int32 | no tags
 in a response     tag 0, size | endpoints: node id int32 | host | port int32 | rack or null | no tags
@@ -32,7 +32,7 @@ def current_leader_field(tag: int, leader: CurrentLeader) -> bytes:
 
 
 def node_endpoints_section(endpoints: Sequence[NodeEndpoint]) -> bytes:
-    """The whole tagged section that ends a response."""
+    """Return the tagged section at the end of a response."""
     if not endpoints:
         return NO_TAGS
     array = encode_uvarint(len(endpoints) + 1) + b"".join(map(_endpoint, endpoints))

@@ -1,4 +1,4 @@
-"""Produce by hand: what every message a broker takes goes through.
+"""Hand-written codec of Produce, the hot path for every record that a broker receives.
 
     request    transactional id or null | acks int16 | timeout int32
                topics: name, or id from v13 on
@@ -9,7 +9,7 @@
                throttle time int32 | tag 0: node endpoints (v10)
 
 Version 9 turned lengths and counts into varints and ended every struct with tagged fields.
-`messages.produce` describes the same bytes; tests hold the two against each other.
+`messages.produce` describes the same format; tests compare the two.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,14 +43,14 @@ Topic: TypeAlias = str | Uuid
 """A name up to version 12, an id from version 13 on."""
 
 PartitionRecords: TypeAlias = tuple[int, memoryview | None]
-"""Partition, and its records: a slice of the request, writable when the request's buffer is."""
+"""Partition, and its records: a slice of the request, writable if the request's buffer is."""
 
 OnlyBatch: TypeAlias = tuple[Topic, int, memoryview, int, int]
-"""Topic, partition and records of a request that has no others; acks and timeout."""
+"""Topic, partition and records of a request with a single batch; acks and timeout."""
 
 ProducedPartition: TypeAlias = tuple[int, int, int, int, int, str | None, Sequence[tuple[int, str | None]]]
-"""Partition, error code, base offset, log append time or -1, log start offset, error message, and the records that
-are the reason for it, each with its number in the batch and a message."""
+"""Partition, error code, base offset, log append time or -1, log start offset, error message, and the record errors,
+each with the index of the record in its batch and a message."""
 
 Leaders: TypeAlias = Mapping[tuple[Topic, int], CurrentLeader]
 
@@ -63,7 +63,7 @@ class ProduceRequestView(NamedTuple):
 
 
 _TOO_SHORT = (StructError, IndexError, UnicodeDecodeError)
-_NO_TAGS_OF_THREE = bytes(3)  # of the partition, the topic and the request
+_NO_TAGS_OF_THREE = bytes(3)  # no tagged fields in the partition, the topic and the request
 
 _only_start_v9_at = Struct(">BhibB").unpack_from  # transactional id, acks, timeout, topics + 1, length of the name + 1
 _count_and_index_at = Struct(">bi").unpack_from
@@ -76,7 +76,7 @@ _index_and_length_at = Struct(">ii").unpack_from
 
 
 def decode_produce_request(buffer: memoryview, position: int, version: int) -> ProduceRequestView:
-    """The request that fills `buffer` from `position` on. Raises MalformedMessageError and nothing else."""
+    """Decode the request that fills `buffer` from `position` on; raise only MalformedMessageError."""
     try:
         if version >= FLEXIBLE_FROM:
             return _decode_flexible(buffer, position, version >= TOPIC_ID_FROM)
@@ -86,9 +86,9 @@ def decode_produce_request(buffer: memoryview, position: int, version: int) -> P
 
 
 def decode_only_batch(buffer: memoryview, position: int, version: int) -> OnlyBatch | None:
-    """The request when it is of the common form: no transaction, one topic, one partition with records, no tags.
+    """Decode a request of the common form: no transaction, one topic, one partition with records, no tagged fields.
 
-    None for any other; whether that is malformed, `decode_produce_request` says."""
+    Return None for any other request; `decode_produce_request` tells whether it is malformed."""
     try:
         if version >= FLEXIBLE_FROM:
             return _only_batch_v9(buffer, position, version >= TOPIC_ID_FROM)
@@ -160,7 +160,7 @@ def _flexible_partitions(buffer: memoryview, position: int) -> tuple[list[Partit
         if length:
             stop = position + length - 1
             if stop > end:
-                raise MalformedMessageError(f"records of {length - 1} bytes, {end - position} bytes are left")
+                raise MalformedMessageError(f"records have {length - 1} bytes, but only {end - position} are left")
             partitions.append((index, buffer[position:stop]))
             position = stop
         else:
@@ -195,7 +195,7 @@ def _legacy_partitions(buffer: memoryview, position: int) -> tuple[list[Partitio
             continue
         stop = position + length
         if stop > end:
-            raise MalformedMessageError(f"records of {length} bytes, {end - position} bytes are left")
+            raise MalformedMessageError(f"records have {length} bytes, but only {end - position} are left")
         partitions.append((index, buffer[position:stop]))
         position = stop
     return partitions, position
@@ -207,7 +207,7 @@ _pack_flexible_start = Struct(">ix").pack  # correlation id, no tags
 _pack_partition_v3 = Struct(">ihqq").pack
 _pack_partition_v5 = Struct(">ihqqq").pack
 
-# The answer to a produce of one partition in one topic, which nearly all are: what stands before and after the topic.
+# The response for one partition of one topic, the usual case: the fields before and after the topic.
 _ONLY_START_V5 = Struct(">iii")  # size, correlation id, 1 topic
 _ONLY_END_V5 = Struct(">iihqqqi")  # 1 partition, its fields, throttle time
 _ONLY_START_V9 = Struct(">iixB")  # size, correlation id, no tags, 1 topic
@@ -225,7 +225,7 @@ def encode_produce_response(
     leaders: Leaders | None = None,
     node_endpoints: Sequence[NodeEndpoint] = (),
 ) -> bytes:
-    """The whole frame, from its size on. `leaders` and `node_endpoints` are told from version 10 on."""
+    """Return the whole frame, including its size. `leaders` and `node_endpoints` are encoded from version 10 on."""
     if version < FLEXIBLE_FROM:
         body = _encode_legacy(version, correlation_id, topics, throttle_ms)
     elif version < CURRENT_LEADER_FROM:
@@ -236,7 +236,7 @@ def encode_produce_response(
 
 
 def encode_produced(version: int, correlation_id: int, topic: Topic, produced: ProducedPartition) -> bytes:
-    """The whole frame of an answer about one partition, without an error message: nearly all are of that form."""
+    """Return the whole frame of a response for one partition without an error message, the usual case."""
     index, error_code, base_offset, append_time_ms, log_start_offset, _, _ = produced
     if version >= FLEXIBLE_FROM:
         name = topic if isinstance(topic, bytes) else _compact_name(topic)
@@ -261,7 +261,7 @@ def encode_produced(version: int, correlation_id: int, topic: Topic, produced: P
 
 @lru_cache(maxsize=4096)
 def _name_field(topic: Topic) -> bytes:
-    assert isinstance(topic, str), "versions before 13 name their topics"
+    assert isinstance(topic, str), "versions before 13 have topic names"
     return string_field(topic)
 
 

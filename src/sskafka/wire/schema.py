@@ -1,4 +1,4 @@
-"""The notation for Kafka's messages: one dataclass a message, for all of its versions.
+"""The notation for Kafka's messages: one dataclass per message, for all of its versions.
 
     @message
     class FetchTopic:                                                # a nested struct has no SCHEMA
@@ -13,15 +13,15 @@
         max_wait_ms: Int32 = 0
         topics: list[FetchTopic] = field(default_factory=list)
 
-To type checkers `Int32` is an int and `String` a str; the rest of an annotation says how the field travels:
+For type checkers `Int32` is an int and `String` a str; the rest of an annotation describes the encoding of the field:
 
-- `since`, `until`, `between`: the versions that carry the field. Elsewhere decoding leaves the default, and encoding
-  refuses any other value, unless the field is `ignorable`: then the value is dropped.
-- `| None`: the field may be null; `nullable(...)` limits that to some versions.
-- `tagged`: the field travels in the tagged section of its struct, and only when it differs from its default.
+- `since`, `until`, `between`: the versions that have the field. In other versions decoding sets the default, and
+  encoding rejects any other value, unless the field is `ignorable`: then the value is dropped.
+- `| None`: the field is nullable; `nullable(...)` limits that to some versions.
+- `tagged`: the field is in the tagged section of its struct, and only if it differs from its default.
 
-Every field has a default and fields stand in wire order. Structs are defined before they are used; annotations are read
-as objects, so message modules do without `from __future__ import annotations`.
+Every field has a default, and the order of fields is the wire order. Structs are defined before they are used.
+Annotations are evaluated, so message modules must not use `from __future__ import annotations`.
 """
 
 from dataclasses import field
@@ -36,7 +36,7 @@ VERSION_MAX = 0x7FFF
 
 
 class Primitive(NamedTuple):
-    """A wire type below structs and arrays. Those of fixed size have a `struct` format, the others carry a length."""
+    """A primitive wire type. Types of fixed size have a `struct` format; the others are encoded with a length."""
 
     name: str
     format: str = ""
@@ -64,11 +64,11 @@ Uuid: TypeAlias = Annotated[bytes, UUID]
 String: TypeAlias = Annotated[str, STRING]
 Bytes: TypeAlias = Annotated[bytes, BYTES]
 Records: TypeAlias = Annotated[Buffer, RECORDS]
-"""Decoded without a copy: a slice of the buffer that the message came in."""
+"""Decoded without a copy: a slice of the message's buffer."""
 
 
 class Versions(NamedTuple):
-    """A range of versions, both ends included."""
+    """An inclusive range of versions."""
 
     first: int
     last: int
@@ -124,7 +124,7 @@ class Kind(Enum):
 
 @value
 class MessageSchema:
-    """What holds for a message as a whole. `key` is None for data that no key announces."""
+    """Properties of a whole message. `key` is None for data without a type key."""
 
     kind: Kind
     key: int | None
@@ -144,7 +144,7 @@ def message(cls: type[T]) -> type[T]:
 
 
 class Message(Protocol):
-    """Any dataclass in this notation that is encoded by itself."""
+    """A dataclass in this notation that is encoded on its own."""
 
     SCHEMA: ClassVar[MessageSchema]
 
@@ -159,7 +159,7 @@ def response(key: int) -> MessageSchema:
 
 
 def data(*, versions: tuple[int, int], flexible_from: int, key: int | None = None) -> MessageSchema:
-    """What is stored rather than sent: records of internal topics, control records, subscriptions."""
+    """Schema of data that is stored rather than sent: records of internal topics, control records, subscriptions."""
     return MessageSchema(Kind.DATA, key, Versions(*versions), flexible_from)
 
 

@@ -1,4 +1,4 @@
-"""Writes Python source: lines at an indentation, fresh names, and the constants that the source refers to."""
+"""Writer of Python source code: indented lines, unique names, and the constants that the source refers to."""
 
 import struct
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class SourceWriter:
         return f"{prefix}{self._count}"
 
     def constant(self, prefix: str, value: Any) -> str:
-        """A global name for `value` in the source."""
+        """Return a new global name for `value`."""
         name = self.fresh(prefix)
         self.globals[name] = value
         return name

@@ -1,6 +1,6 @@
-"""Unsigned varints: seven bits a byte, lowest first, the top bit set on all but the last byte.
+"""Unsigned varints: 7 bits per byte, lowest bits first, the top bit set on all bytes but the last.
 
-Kafka uses them for every length, count and tag of a flexible version. A length is sent as length + 1: 0 means null.
+Kafka uses them for every length, count and tag of flexible versions. Lengths are encoded as length + 1: 0 means null.
 """
 
 from sskafka.model.buffers import Buffer
@@ -8,7 +8,7 @@ from sskafka.wire.errors import MalformedMessageError
 
 UVARINT_MAX = 0xFFFF_FFFF
 
-# Nearly all lengths are short: looking them up beats computing them.
+# Nearly all lengths are short; a lookup is faster than computing them.
 _SHORT = tuple(bytes((value,)) for value in range(0x80)) + tuple(
     bytes((value & 0x7F | 0x80, value >> 7)) for value in range(0x80, 0x400)
 )
@@ -29,7 +29,7 @@ def encode_uvarint(value: int) -> bytes:
 
 
 def decode_uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
-    """The value at `position` and the position after it; raises IndexError where the buffer ends before it does."""
+    """Return the value at `position` and the position after it; raise IndexError if the buffer ends within it."""
     byte = buffer[position]
     if byte < 0x80:
         return byte, position + 1
@@ -50,7 +50,7 @@ def _decode_long_uvarint(buffer: Buffer, position: int, value: int) -> tuple[int
 
 
 def skip_tagged_fields(buffer: Buffer, position: int) -> int:
-    """The position after a section of tagged fields, none of which is known here."""
+    """Return the position after a section of tagged fields, all of which are ignored."""
     count, position = decode_uvarint(buffer, position)
     end = len(buffer)
     for _ in range(count):
@@ -58,12 +58,12 @@ def skip_tagged_fields(buffer: Buffer, position: int) -> int:
         size, position = decode_uvarint(buffer, position)
         position += size
         if position > end:
-            raise MalformedMessageError(f"a tagged field of {size} bytes is longer than what is left")
+            raise MalformedMessageError(f"a tagged field has {size} bytes, more than are left")
     return position
 
 
 def read_tagged_fields(buffer: memoryview, position: int) -> tuple[list[tuple[int, memoryview]], int]:
-    """The tags at `position` with their fields, and the position after them."""
+    """Return the tagged fields at `position`, and the position after them."""
     count, position = decode_uvarint(buffer, position)
     end = len(buffer)
     fields: list[tuple[int, memoryview]] = []
@@ -71,7 +71,7 @@ def read_tagged_fields(buffer: memoryview, position: int) -> tuple[list[tuple[in
         tag, position = decode_uvarint(buffer, position)
         size, position = decode_uvarint(buffer, position)
         if position + size > end:
-            raise MalformedMessageError(f"a tagged field of {size} bytes is longer than what is left")
+            raise MalformedMessageError(f"a tagged field has {size} bytes, more than are left")
         fields.append((tag, buffer[position : position + size]))
         position += size
     return fields, position

@@ -1,5 +1,5 @@
-"""The messages of Apache Kafka 4.3, one module an API, in the notation of `wire.schema`.
+"""The messages of Apache Kafka 4.3, one module per API, in the notation of `wire.schema`.
 
-Structs keep Kafka's names. Where a request and its response have different structs of one name, these begin with
+Structs have Kafka's names. If a request and its response have different structs of the same name, the names start with
 `Request` and `Response`.
 """

@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn: enrol the offsets of a group in a transaction."""
+"""AddOffsetsToTxn: add the offsets of a group to a transaction."""
 
 from typing import ClassVar
 

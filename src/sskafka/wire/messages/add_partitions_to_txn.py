@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn: enrol partitions in a transaction, or verify that they are."""
+"""AddPartitionsToTxn: add partitions to a transaction, or verify that they were added."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

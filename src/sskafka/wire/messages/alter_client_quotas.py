@@ -1,4 +1,4 @@
-"""AlterClientQuotas: set or remove quotas of users, client ids and addresses."""
+"""AlterClientQuotas: set or remove quotas of users, client ids and IP addresses."""
 
 from dataclasses import field
 from typing import ClassVar

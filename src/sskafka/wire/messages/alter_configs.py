@@ -1,4 +1,4 @@
-"""AlterConfigs: replace all settings of a resource. IncrementalAlterConfigs is the gentler way."""
+"""AlterConfigs: replace all configs of a resource; IncrementalAlterConfigs changes single configs."""
 
 from dataclasses import field
 from typing import ClassVar

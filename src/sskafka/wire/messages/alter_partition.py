@@ -1,4 +1,4 @@
-"""AlterPartition: a partition leader asks the controller for another set of in-sync replicas."""
+"""AlterPartition: a partition leader asks the controller to change the in-sync replicas."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments: start or cancel the move of partitions to other brokers."""
+"""AlterPartitionReassignments: start or cancel reassignments of partitions to other brokers."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets: move the start offsets of a share group."""
+"""AlterShareGroupOffsets: change the start offsets of a share group."""
 
 from dataclasses import field
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""ApiVersions: what a broker speaks, and the features its cluster has switched on."""
+"""ApiVersions: the API versions that a broker supports, and the finalized features of its cluster."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""AssignReplicasToDirs: a broker tells the controller in which log directory its replicas are."""
+"""AssignReplicasToDirs: a broker reports the log directories of its replicas to the controller."""
 
 from dataclasses import field
 from typing import ClassVar

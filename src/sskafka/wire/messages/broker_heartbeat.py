@@ -1,4 +1,4 @@
-"""BrokerHeartbeat: a broker is alive; it asks to be unfenced or to shut down."""
+"""BrokerHeartbeat: a broker reports that it is alive, and asks to be unfenced or to shut down."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""BrokerIdentity, an API of our own: which process answers at a broker's address, asked by the voters of the quorum."""
+"""BrokerIdentity, an SSKafka API: quorum voters ask which process answers at a broker's address."""
 
 from typing import ClassVar
 
@@ -18,4 +18,4 @@ class BrokerIdentityResponse:
     cluster_id: String = ""
     broker_id: Int32 = -1
     incarnation_id: Uuid = bytes(16)
-    """New for every start of a broker's process; the one that it registers with."""
+    """The incarnation id of the broker's registration, which is new for every process."""

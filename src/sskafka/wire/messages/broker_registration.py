@@ -1,4 +1,4 @@
-"""BrokerRegistration: a broker that starts announces itself to the controller."""
+"""BrokerRegistration: a starting broker registers with the controller."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

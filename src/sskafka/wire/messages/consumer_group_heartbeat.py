@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: membership of a KIP-848 consumer group in one API: join, report, be assigned, leave."""
+"""ConsumerGroupHeartbeat: join a KIP-848 consumer group, report state, receive the assignment, and leave."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

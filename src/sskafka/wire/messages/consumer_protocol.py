@@ -1,6 +1,7 @@
-"""What consumers of classic groups tell each other through JoinGroup and SyncGroup.
+"""Subscriptions and assignments that consumers of classic groups exchange through JoinGroup and SyncGroup.
 
-The bytes start with an int16, the version. A version newer than ours is read as ours: later fields only follow.
+The bytes start with the version as int16. An unknown newer version is read as the latest known one, because new fields
+are only appended.
 """
 
 from dataclasses import field

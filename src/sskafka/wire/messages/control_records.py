@@ -1,4 +1,4 @@
-"""The values of control records: what the quorum and transactions write between the data of a log."""
+"""Values of the control records that the quorum and transactions write to logs."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""ControllerRegistration: a controller that starts announces itself to the active one."""
+"""ControllerRegistration: a starting controller registers with the active controller."""
 
 from dataclasses import field
 from typing import ClassVar

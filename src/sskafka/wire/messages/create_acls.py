@@ -1,4 +1,4 @@
-"""CreateAcls: add access rules."""
+"""CreateAcls: add ACLs."""
 
 from dataclasses import field
 from typing import ClassVar

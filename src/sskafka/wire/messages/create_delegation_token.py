@@ -1,4 +1,4 @@
-"""CreateDelegationToken: issue a token that stands for a principal."""
+"""CreateDelegationToken: issue a delegation token for a principal."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

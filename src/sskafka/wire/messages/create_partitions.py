@@ -1,4 +1,4 @@
-"""CreatePartitions: give topics more partitions."""
+"""CreatePartitions: add partitions to topics."""
 
 from dataclasses import field
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""CreateTopics: make topics, with automatic or given replica assignments."""
+"""CreateTopics: create topics with automatic or manual replica assignments."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

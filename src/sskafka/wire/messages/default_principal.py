@@ -1,4 +1,4 @@
-"""The principal that Envelope carries."""
+"""The principal in an Envelope request."""
 
 from typing import ClassVar
 

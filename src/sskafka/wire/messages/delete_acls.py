@@ -1,4 +1,4 @@
-"""DeleteAcls: remove the access rules that match filters."""
+"""DeleteAcls: remove the ACLs that match filters."""
 
 from dataclasses import field
 from typing import ClassVar

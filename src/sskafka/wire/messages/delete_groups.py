@@ -1,4 +1,4 @@
-"""DeleteGroups: remove groups that have no members."""
+"""DeleteGroups: delete groups without members."""
 
 from dataclasses import field
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""DeleteRecords: drop the records of a partition below an offset."""
+"""DeleteRecords: delete the records of partitions below an offset."""
 
 from dataclasses import field
 from typing import ClassVar

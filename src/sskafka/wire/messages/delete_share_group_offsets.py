@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets: drop the start offsets of a share group."""
+"""DeleteShareGroupOffsets: delete the start offsets of a share group."""
 
 from dataclasses import field
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""DeleteShareGroupState: drop the stored state of share partitions."""
+"""DeleteShareGroupState: delete the stored state of share partitions."""
 
 from dataclasses import field
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""DeleteTopics: remove topics by name or id."""
+"""DeleteTopics: delete topics by name or id."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""DescribeAcls: the access rules that match a filter."""
+"""DescribeAcls: list the ACLs that match a filter."""
 
 from dataclasses import field
 from typing import ClassVar

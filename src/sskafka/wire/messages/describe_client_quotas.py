@@ -1,4 +1,4 @@
-"""DescribeClientQuotas: the quotas of users, client ids and addresses that match a filter."""
+"""DescribeClientQuotas: list the quotas of users, client ids and IP addresses that match a filter."""
 
 from dataclasses import field
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""DescribeCluster: id, brokers and controller of the cluster."""
+"""DescribeCluster: cluster id, brokers and controller."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""DescribeConfigs: settings of topics and brokers, with their sources and synonyms."""
+"""DescribeConfigs: configs of topics and brokers, with their sources and synonyms."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""DescribeGroupTimeline, an API of our own: what happened in a group since its coordinator has it."""
+"""DescribeGroupTimeline, an SSKafka API: events of a group since its coordinator loaded it."""
 
 from dataclasses import field
 from typing import ClassVar
@@ -15,7 +15,7 @@ class DescribeGroupTimelineRequest:
 
 @message
 class TimelineEvent:
-    """`duration_ms` is -1 but for a completed rebalance."""
+    """`duration_ms` is -1 except for a completed rebalance."""
 
     at_ms: Int64 = 0
     kind: String = ""

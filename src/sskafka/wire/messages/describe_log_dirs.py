@@ -1,4 +1,4 @@
-"""DescribeLogDirs: the log directories of a broker, and what the replicas in them weigh."""
+"""DescribeLogDirs: the log directories of a broker, and the sizes of the replicas in them."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

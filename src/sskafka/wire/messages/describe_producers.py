@@ -1,4 +1,4 @@
-"""DescribeProducers: the producers that a partition remembers."""
+"""DescribeProducers: the active producers of partitions."""
 
 from dataclasses import field
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""DescribeQuorum: leader, voters and observers of the metadata quorum, and how far each has come."""
+"""DescribeQuorum: leader, voters and observers of the metadata quorum, with their log end offsets."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,6 +1,6 @@
-"""DescribeReaders, an API of our own: how far clients have fetched on this broker, whether or not they commit anything.
+"""DescribeReaders, an SSKafka API: fetch positions of clients on this broker, whether or not they commit offsets.
 
-What was fetched need not have been processed.
+Fetched records have not necessarily been processed.
 """
 
 from dataclasses import field
@@ -11,7 +11,7 @@ from sskafka.wire.schema import Int16, Int32, Int64, String, message, request, r
 
 @message
 class DescribeReadersRequest:
-    """Without topics: all of them."""
+    """Null means all topics."""
 
     SCHEMA: ClassVar = request(20005)
 
@@ -24,11 +24,11 @@ class ReaderPosition:
     topic: String = ""
     partition: Int32 = 0
     fetch_offset: Int64 = 0
-    """Of the next record that the client asked for."""
+    """Offset of the client's last fetch request."""
     log_end_offset: Int64 = 0
-    """Up to which records may be read."""
+    """End of the records that the client may read."""
     age_ms: Int64 = 0
-    """Since the client asked for it."""
+    """Time since the client's last fetch request."""
 
 
 @message

@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: topics and their partitions, page by page."""
+"""DescribeTopicPartitions: topics and their partitions, in pages."""
 
 from dataclasses import field
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials: which SCRAM mechanisms users have credentials for."""
+"""DescribeUserScramCredentials: the SCRAM mechanisms for which users have credentials."""
 
 from dataclasses import field
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""ElectLeaders: ask for the election of preferred, or of unclean, leaders."""
+"""ElectLeaders: elect preferred leaders, or any live replica (unclean)."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""Envelope: a broker forwards a request of a client to the controller, with its principal."""
+"""Envelope: a broker forwards a client's request and principal to the controller."""
 
 from typing import ClassVar
 

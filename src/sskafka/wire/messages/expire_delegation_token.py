@@ -1,4 +1,4 @@
-"""ExpireDelegationToken: end a delegation token, now or at a time."""
+"""ExpireDelegationToken: change the expiry time of a delegation token, or expire it at once."""
 
 from typing import ClassVar
 

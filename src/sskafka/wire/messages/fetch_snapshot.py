@@ -1,4 +1,4 @@
-"""FetchSnapshot: read a snapshot of the metadata log in slices."""
+"""FetchSnapshot: read a snapshot of the metadata log in chunks."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

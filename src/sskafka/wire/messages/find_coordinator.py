@@ -1,4 +1,4 @@
-"""FindCoordinator: which broker looks after a group, a transactional id or a share partition."""
+"""FindCoordinator: the coordinator of a group, a transactional id or a share partition."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

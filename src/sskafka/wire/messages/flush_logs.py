@@ -1,4 +1,4 @@
-"""FlushLogs, an API of our own: everything a broker has written goes to its disks."""
+"""FlushLogs, an SSKafka API: flush all logs of a broker to disk."""
 
 from typing import ClassVar
 

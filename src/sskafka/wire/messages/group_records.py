@@ -1,6 +1,6 @@
 """Records of __consumer_offsets for classic groups and for KIP-848 consumer groups.
 
-A key starts with an int16, the type of the record: the `key` of its schema. A value starts with an int16, its version.
+A key starts with the record type as int16, the `key` of its schema. A value starts with its version as int16.
 """
 
 from dataclasses import field

@@ -1,4 +1,4 @@
-"""Heartbeat: a member of a classic group is alive, and learns of rebalances."""
+"""Heartbeat: a member of a classic group reports that it is alive, and learns about rebalances."""
 
 from typing import Annotated, ClassVar
 

@@ -1,4 +1,4 @@
-"""InitProducerId: a producer gets its id and epoch; older producers with its transactional id are fenced."""
+"""InitProducerId: assign a producer id and epoch; earlier producers with the same transactional id are fenced."""
 
 from typing import Annotated, ClassVar
 

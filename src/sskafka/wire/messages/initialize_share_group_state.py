@@ -1,4 +1,4 @@
-"""InitializeShareGroupState: start the stored state of share partitions."""
+"""InitializeShareGroupState: create the stored state of share partitions."""
 
 from dataclasses import field
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""JoinGroup: become a member of a classic group, at the start of a rebalance."""
+"""JoinGroup: join a classic group, or rejoin it in a rebalance."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

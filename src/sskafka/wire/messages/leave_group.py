@@ -1,4 +1,4 @@
-"""LeaveGroup: members depart from a classic group."""
+"""LeaveGroup: remove members from a classic group."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""ListConfigResources: the resources of given types that have settings."""
+"""ListConfigResources: list the resources of some types that have configs."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

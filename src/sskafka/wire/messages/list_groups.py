@@ -1,4 +1,4 @@
-"""ListGroups: the groups that a broker coordinates."""
+"""ListGroups: list the groups that a broker coordinates."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""ListOffsets: the offset of a partition at a timestamp, or at one of its ends."""
+"""ListOffsets: the offset of a partition at a timestamp, at its start or at its end."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: the moves of partitions that are under way."""
+"""ListPartitionReassignments: list the ongoing reassignments."""
 
 from dataclasses import field
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""ListTransactions: the transactional ids that a broker coordinates."""
+"""ListTransactions: list the transactional ids that a broker coordinates."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""OffsetCommit: store how far a group has read."""
+"""OffsetCommit: commit the offsets of a group."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""OffsetDelete: forget offsets that a group has committed."""
+"""OffsetDelete: delete committed offsets of a group."""
 
 from dataclasses import field
 from typing import ClassVar

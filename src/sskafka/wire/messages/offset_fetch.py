@@ -1,4 +1,4 @@
-"""OffsetFetch: ask how far a group has read."""
+"""OffsetFetch: fetch the committed offsets of groups."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where a leader epoch ends in the log of a partition."""
+"""OffsetForLeaderEpoch: the end offset of a leader epoch in the log of a partition."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""PlaceRecord, an API of our own: a record without a key, for the leader of its topic's partition 0 to find a place."""
+"""PlaceRecord, an SSKafka API: the leader of a topic's partition 0 chooses the partition of a record without a key."""
 
 from typing import ClassVar
 

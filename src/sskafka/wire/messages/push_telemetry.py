@@ -1,4 +1,4 @@
-"""PushTelemetry: a client delivers its metrics."""
+"""PushTelemetry: a client sends its metrics."""
 
 from typing import ClassVar
 

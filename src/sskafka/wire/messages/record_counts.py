@@ -1,4 +1,4 @@
-"""RecordCounts, an API of our own: how many data records the logs of a topic hold, asked by one broker of another."""
+"""RecordCounts, an SSKafka API between brokers: the number of data records in the logs of a topic."""
 
 from dataclasses import field
 from typing import ClassVar

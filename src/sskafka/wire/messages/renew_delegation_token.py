@@ -1,4 +1,4 @@
-"""RenewDelegationToken: let a delegation token live longer."""
+"""RenewDelegationToken: extend the expiry time of a delegation token."""
 
 from typing import ClassVar
 

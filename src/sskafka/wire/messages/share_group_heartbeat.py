@@ -1,4 +1,4 @@
-"""ShareGroupHeartbeat: membership of a share group in one API: join, report, be assigned, leave."""
+"""ShareGroupHeartbeat: join a share group, receive the assignment, and leave."""
 
 from dataclasses import field
 from typing import ClassVar

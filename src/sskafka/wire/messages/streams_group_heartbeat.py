@@ -1,4 +1,4 @@
-"""StreamsGroupHeartbeat: membership of a Kafka Streams group in one API: join, report tasks, be assigned, leave."""
+"""StreamsGroupHeartbeat: join a Kafka Streams group, report tasks, receive the assignment, and leave."""
 
 from dataclasses import field
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""SyncGroup: the leader of a classic group hands out assignments, its members collect theirs."""
+"""SyncGroup: the leader of a classic group sends all assignments, and each member receives its own."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -36,4 +36,4 @@ class TransactionLogValue:
     transaction_start_timestamp_ms: Int64 = 0
     client_transaction_version: Annotated[Int16, tagged(2, since=1)] = 0
     last_producer_epoch: Annotated[Int16, tagged(1000, since=1)] = -1
-    """Not one of Kafka's fields; whoever does not know its tag skips it."""
+    """Not part of Kafka's schema; other readers skip the unknown tag."""

@@ -1,4 +1,4 @@
-"""TxnOffsetCommit: store how far a group has read, as part of a transaction."""
+"""TxnOffsetCommit: commit the offsets of a group as part of a transaction."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""UnregisterBroker: forget a broker that will not come back."""
+"""UnregisterBroker: remove the registration of a broker that will not return."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""UpdateFeatures: raise or lower the feature levels that the cluster has finalized."""
+"""UpdateFeatures: upgrade or downgrade finalized feature levels of the cluster."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""Vote: a candidate of the metadata quorum asks a voter for its vote, or for a pre-vote."""
+"""Vote: a candidate requests the vote or pre-vote of a voter of the metadata quorum."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""WriteTxnMarkers: the transaction coordinator has leaders write the outcome into their logs."""
+"""WriteTxnMarkers: the transaction coordinator tells partition leaders to write commit or abort markers."""
 
 from dataclasses import field
 from typing import Annotated, ClassVar
