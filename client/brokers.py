@@ -1,12 +1,12 @@
-"""What the scripts share: the list of brokers, and requests that find the leader in it.
+"""Common code of the scripts: the list of brokers, and requests to the leader.
 
-A request goes to the first broker of the list, or to whoever led last. It is sent again when it was surely not taken:
+The first request goes to the first broker of the list, later ones to the last known leader. A request that was
+certainly not applied is sent again:
 
-    connection refused, 421     to the leader that the brokers name (GET /healthcheck), for `LOOKING_S` at most
-    503                         to the same one: a partition without a leader gets one soon, so for `PATIENCE_S`
+    connection refused, 421     to the leader that the brokers report (GET /healthcheck), for at most `LOOKING_S`
+    503                         to the same broker, for at most `PATIENCE_S`: its partition will soon get a leader
 
-An answer that is lost on the way leaves open whether the request was taken. Only requests that change nothing are
-repeated then.
+If a response is lost, it is unknown whether the request was applied. Only read-only requests are then repeated.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import httpx
 DEFAULT_BROKERS = ",".join(f"{number}@localhost:{8000 + number}" for number in range(1, 6))
 
 CONNECT_S = 1.0
-LOOKING_S = 8.0  # with the connections that are tried before and behind it less than 10 s
+LOOKING_S = 8.0  # less than 10 s, including the connection attempts before and after it
 PATIENCE_S = 30.0
 ANSWER_S = 30.0
 PAUSE_S = 0.05
@@ -36,7 +36,7 @@ class Broker(NamedTuple):
 
 
 class RequestFailedError(Exception):
-    """Holds what is to be said about it: the API's own answer where there is one."""
+    """`answer` is what to print: the API's response, if there is one."""
 
     def __init__(self, answer: Any) -> None:
         super().__init__(answer)
@@ -44,7 +44,7 @@ class RequestFailedError(Exception):
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """Has the option -b; whatever is wrong, the exit code is 1."""
+    """Has the option -b; every error exits with code 1."""
 
     def __init__(self, description: str) -> None:
         super().__init__(description=description)
@@ -75,7 +75,7 @@ def _parse_broker(entry: str) -> Broker:
 
 
 class Limit:
-    """Of a time that begins when it is asked about first."""
+    """A time limit that starts with the first call of `has_passed`."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -91,24 +91,24 @@ class Cluster:
     def __init__(self, brokers: Sequence[Broker]) -> None:
         self._brokers = {broker.id: broker for broker in brokers}
         self._leader = brokers[0]
-        # A new connection each time: one that a broker closed meanwhile would leave open whether it took the request.
+        # Connections are not reused: if the broker had closed one, it would be unknown whether a request was applied.
         self._http = httpx.Client(limits=httpx.Limits(max_keepalive_connections=0), trust_env=False)
 
     def request(
         self, method: str, path: str, body: Any = None, *, changes: bool = True, timeout_s: float | None = ANSWER_S
     ) -> Any:
-        """The leader's answer, None for an empty one; raises RequestFailedError for anything but success."""
+        """Return the leader's response, None for an empty one; raise RequestFailedError unless it is a success."""
         looking, patience = Limit(LOOKING_S), Limit(PATIENCE_S)
-        refusal: Any = None
+        rejection: Any = None
         while True:
             response = self._send(method, path, body, changes, timeout_s)
             if response is None or response.status_code == httpx.codes.MISDIRECTED_REQUEST:
-                refusal = refusal if response is None else _content(response)
+                rejection = rejection if response is None else _content(response)
                 if looking.has_passed():
-                    raise RequestFailedError(refusal or {"detail": f"no leader found among {self._names()}"})
+                    raise RequestFailedError(rejection or {"detail": f"no leader found among {self._names()}"})
                 self._leader = self._named_leader() or self._leader
             elif response.status_code == httpx.codes.SERVICE_UNAVAILABLE and not patience.has_passed():
-                looking = Limit(LOOKING_S)  # there is a leader: who looks for the next one begins anew
+                looking = Limit(LOOKING_S)  # there is a leader: the search for the next one starts over
             elif response.is_success:
                 return _content(response)
             else:
@@ -116,7 +116,7 @@ class Cluster:
             time.sleep(PAUSE_S)
 
     def _send(self, method: str, path: str, body: Any, changes: bool, timeout_s: float | None) -> httpx.Response | None:
-        """None when the request was not taken, or may be repeated because it changes nothing."""
+        """Return None if the request was not applied, or may be repeated because it is read-only."""
         timeout = httpx.Timeout(timeout_s, connect=CONNECT_S)
         try:
             return self._http.request(method, self._leader.url + path, json=body, timeout=timeout)
@@ -125,11 +125,11 @@ class Cluster:
         except httpx.TransportError as error:
             if not changes:
                 return None
-            detail = f"broker {self._leader.id} did not answer ({error}); whether it took the request is not known"
+            detail = f"broker {self._leader.id} did not answer ({error}); it is unknown whether the request was applied"
             raise RequestFailedError({"detail": detail}) from error
 
     def _named_leader(self) -> Broker | None:
-        """A leader that some broker names, other than who has just refused."""
+        """Return a leader that some broker reports, other than the one that has just rejected the request."""
         for broker in self._brokers.values():
             leader = self._brokers.get(self._leader_known_to(broker))
             if leader not in {None, self._leader}:
@@ -157,13 +157,13 @@ def _content(response: httpx.Response) -> Any:
 
 
 def print_json(value: Any, file: TextIO | None = None) -> None:
-    """As the lab shows it: indented, with lists of broker ids on one line."""
+    """Print indented JSON with lists of broker ids on one line, the format of the lab."""
     text = json.dumps(value, indent=4, ensure_ascii=False)
     print(ID_LIST.sub(lambda ids: f"[{' '.join(ids[1].split())}]", text), file=file)
 
 
 def print_answer(brokers: Sequence[Broker], method: str, path: str, body: Any = None) -> int:
-    """All that the scripts for topics do: the API's answer is printed, be it an error, and tells the exit code."""
+    """Send a request, print the response or error, and return the exit code: all that the topic scripts do."""
     try:
         answer = Cluster(brokers).request(method, path, body, changes=method != "GET")
     except RequestFailedError as error:

@@ -1,16 +1,16 @@
-"""Prints the records of a partition as they come, until Ctrl+C."""
+"""Print the records of a partition as they arrive, until Ctrl+C."""
 
 import os
 import signal
 import sys
 
-signal.signal(signal.SIGINT, lambda *_: sys.exit(0))  # before the rest is loaded, which takes a moment
+signal.signal(signal.SIGINT, lambda *_: sys.exit(0))  # before the slow imports below
 
 import time  # noqa: E402
 
 from brokers import ArgumentParser, Cluster, RequestFailedError, print_json  # noqa: E402
 
-WAIT_MS = 5000  # so long a broker may wait for records; one that does not know the field answers at once
+WAIT_MS = 5000  # how long a broker may wait for records; a broker that does not know the field answers at once
 PAUSE_S = 0.2
 
 
@@ -35,9 +35,9 @@ def consume(cluster: Cluster, topic_partition: str, max_batch_size: int) -> None
 
 def main() -> int:
     parser = ArgumentParser("Print the records of a partition until Ctrl+C.")
-    parser.add_argument("topic_partition", help="name of the topic, a dash, and the number of the partition")
+    parser.add_argument("topic_partition", help="topic name, a dash, and the partition number")
     parser.add_argument(
-        "-s", dest="batch_size", type=int, default=100, help="most records of one request (default: %(default)s)"
+        "-s", dest="batch_size", type=int, default=100, help="maximum records per request (default: %(default)s)"
     )
     arguments = parser.parse_args()
     try:
@@ -45,7 +45,7 @@ def main() -> int:
     except RequestFailedError as error:
         print_json(error.answer, sys.stderr)
         return 1
-    except BrokenPipeError:  # whoever read along has left; what is still in the buffer goes nowhere
+    except BrokenPipeError:  # the reader of the output has exited; discard what is still buffered
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

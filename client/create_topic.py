@@ -1,4 +1,4 @@
-"""Creates a topic and prints it."""
+"""Create a topic and print it."""
 
 import sys
 
@@ -11,7 +11,7 @@ def main() -> int:
     parser.add_argument(
         "-p", dest="partitions", type=int, default=3, help="number of partitions (default: %(default)s)"
     )
-    parser.add_argument("-r", dest="replicas", type=int, help="accepted and not used: every broker has a replica")
+    parser.add_argument("-r", dest="replicas", type=int, help="accepted but ignored: every broker has a replica")
     arguments = parser.parse_args()
     body = {"topic_name": arguments.topic_name, "partition_count": arguments.partitions}
     return print_answer(arguments.brokers, "POST", "/admin/v1/topics", body)

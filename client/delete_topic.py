@@ -1,4 +1,4 @@
-"""Deletes a topic; prints nothing, or what went wrong."""
+"""Delete a topic. Prints nothing on success, otherwise the error."""
 
 import sys
 from urllib.parse import quote

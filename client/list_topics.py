@@ -1,4 +1,4 @@
-"""Prints all topics."""
+"""Print all topics."""
 
 import sys
 

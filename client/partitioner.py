@@ -1,6 +1,6 @@
-"""Which partition a key belongs to: MurmurHash2 modulo the number of partitions, as Kafka's own clients choose.
+"""The partition of a key: MurmurHash2 modulo the number of partitions, as in Kafka's own clients.
 
-It stands here once more because the scripts run without the sskafka package.
+This is a copy, because the scripts run without the sskafka package.
 """
 
 SEED = 0x9747B28C
@@ -9,7 +9,7 @@ BITS_32 = 0xFFFFFFFF
 
 
 def partition_number(key: str, partition_count: int) -> int:
-    """From 1 to `partition_count`."""
+    """Return the partition number, from 1 to `partition_count`."""
     return (murmur2(key.encode()) & 0x7FFFFFFF) % partition_count + 1
 
 

@@ -1,4 +1,4 @@
-"""Reads keys and payloads and publishes them, one by one, until an empty line is entered."""
+"""Read keys and payloads and publish them, one by one, until an empty line is entered."""
 
 import sys
 
@@ -16,7 +16,7 @@ class Producer:
         self._partition_count = 0
 
     def send(self, key: str, payload: str) -> None:
-        """Returns when the record is acknowledged, which with acks=all may take until a broker is back."""
+        """Return when the record is acknowledged; with acks=all this may take until a broker is back."""
         body = {
             "topic_partition": f"{self._topic}-{self._partition_of(key)}",
             "key": key,
@@ -33,13 +33,13 @@ class Producer:
         return partition_number(key, self._partition_count)
 
     def _count_partitions(self) -> int:
-        """1 for an unknown topic: what is wrong with it the brokers say."""
+        """Return the number of partitions; 1 for an unknown topic, whose error the brokers report."""
         topics = self._cluster.request("GET", "/admin/v1/topics", changes=False)["topics"]
         return next((len(topic["partitions"]) for topic in topics if topic["topic_name"] == self._topic), 1)
 
 
 def read_line(prompt: str) -> str:
-    """Empty when nothing more comes."""
+    """Return an empty line at the end of the input."""
     try:
         return input(prompt)
     except EOFError:
@@ -60,7 +60,7 @@ def main() -> int:
         dest="acks",
         choices=["all", "1", "0"],
         default="all",
-        help="who must have stored a record: all brokers, the leader (1), or nobody (0) (default: %(default)s)",
+        help="who must store a record: all brokers, the leader (1), or none (0) (default: %(default)s)",
     )
     arguments = parser.parse_args()
     try:

@@ -1,10 +1,10 @@
-"""A broker inside this process, for tests, notebooks and programs that want no second process.
+"""A broker inside this process, for tests, notebooks and programs that do not want a second process.
 
     with sskafka.Broker() as broker:
         producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
 
-It runs on a thread of its own with its own event loop, on a free port, in a temporary directory that goes away
-with it; `directory=` keeps the data instead.
+The broker runs on its own thread and event loop, on a free port, in a temporary directory that is deleted afterwards;
+`directory=` keeps the data instead.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ START_TIMEOUT_S = 30
 
 
 class EmbeddedBroker:
-    """A broker on its own thread; `settings` takes Kafka's names, e.g. ``{"num.partitions": 3}``."""
+    """A broker on its own thread. `settings` have Kafka's names, e.g. ``{"num.partitions": 3}``."""
 
     def __init__(
         self, settings: Mapping[str, object] | None = None, *, directory: str | None = None, port: int = 0
@@ -39,21 +39,21 @@ class EmbeddedBroker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to: ``host:port``."""
+        """Address for clients: ``host:port``."""
         return self._running().bootstrap_servers
 
     @property
     def http_address(self) -> str | None:
-        """host:port of the HTTP door, where the setting ``http.listener`` opens it."""
+        """host:port of the HTTP server, if the setting ``http.listener`` enables it."""
         return self._running().http_address
 
     @property
     def adr_address(self) -> str | None:
-        """host:port of the door for ADR-0011, where the setting ``adr.listener`` opens it."""
+        """host:port of the ADR-0011 server, if the setting ``adr.listener`` enables it."""
         return self._running().adr_address
 
     def start(self) -> Self:
-        """Returns when the broker answers; raises what kept it from starting, and leaves nothing behind."""
+        """Start the broker and return when it is ready; on failure, clean up and raise the error."""
         try:
             self._start()
         except BaseException:
@@ -79,7 +79,7 @@ class EmbeddedBroker:
             raise
 
     def stop(self) -> None:
-        """Flush, close the logs cleanly and end the thread; a second call does nothing."""
+        """Flush and close the logs, and end the thread; a second call does nothing."""
         if self._broker is not None:
             try:
                 self._call(self._broker.stop)

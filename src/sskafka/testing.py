@@ -1,12 +1,12 @@
-"""The pytest plugin: a broker for tests, without a line of set-up.
+"""A pytest plugin with brokers for tests, which needs no setup.
 
     def test_orders(sskafka_broker):
         producer = Producer({"bootstrap.servers": sskafka_broker.bootstrap_servers})
 
-`sskafka_broker` is new for each test; `sskafka_session_broker` is one for the whole run. Tests that want settings of
-their own override the fixture `sskafka_settings`.
+`sskafka_broker` is a new broker for each test; `sskafka_session_broker` is shared by all tests. To change the settings,
+override the fixture `sskafka_settings`.
 
-`sskafka_spark` is a Spark session for test cases of pipelines (the extra `spark`):
+`sskafka_spark` is a Spark session for test cases of pipelines (requires the extra `spark`):
 
     @pytest.mark.parametrize("case", load_cases("clicks.test.yaml"), ids=str)
     def test_clicks(case, sskafka_spark):
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def sskafka_settings() -> dict[str, object]:
-    """Broker settings by Kafka's names; override it in a module or conftest."""
+    """Broker settings with Kafka's names; override it in a module or conftest."""
     return {}
 
 
@@ -46,7 +46,7 @@ def sskafka_session_broker() -> "Iterator[Broker]":
 
 @pytest.fixture(scope="session")
 def sskafka_spark() -> "Iterator[SparkSession]":
-    """A Spark session on one core, for the test cases of pipelines; starting it takes some seconds."""
+    """A Spark session on one core, for test cases of pipelines; it takes some seconds to start."""
     from sskafka.pipelines.session import CASE_CONF, SessionSettings, start_session, stop_session  # noqa: PLC0415  an extra
 
     yield start_session(SessionSettings("sskafka tests", "local[1]", CASE_CONF))

@@ -1,4 +1,4 @@
-"""What an answer should say, and where it says something else."""
+"""Compare a response with its expected values."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,9 +10,9 @@ _SHOWN_BYTES_MAX = 16
 
 
 def differences(answer: Answer, expected: Mapping[str, object]) -> Iterator[str]:
-    """A line for each path of `expected` whose field is missing or has another value.
+    """Yield a line for each path of `expected` whose field is missing or has another value.
 
-    An expectation may also be a set of values, any of which will do."""
+    An expected value may be a set, of which any value is accepted."""
     for path, wanted in expected.items():
         field = answer.find(path)
         if field is None:
@@ -29,8 +29,8 @@ def _difference(path: str, found: object, wanted: object) -> str:
 
 
 def bytes_difference(found: bytes, wanted: bytes) -> str:
-    """Where two runs of bytes part."""
-    at = next((place for place, (a, b) in enumerate(zip(found, wanted, strict=False)) if a != b), None)
+    """Describe where two byte strings differ."""
+    at = next((index for index, (a, b) in enumerate(zip(found, wanted, strict=False)) if a != b), None)
     if at is None:
         return f"the first {min(len(found), len(wanted))} bytes are the same"
     return f"they differ from byte {at} on: 0x{found[at]:02x} instead of 0x{wanted[at]:02x}"
@@ -56,4 +56,4 @@ def _error_name(code: int) -> str:
     try:
         return ErrorCode(code).name
     except ValueError:
-        return "no known error"
+        return "unknown error"

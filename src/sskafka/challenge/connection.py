@@ -1,4 +1,4 @@
-"""A TCP connection to the program: frames out, frames in, with a deadline on everything."""
+"""A TCP connection to the program under test: send and receive frames, each with a timeout."""
 
 import socket
 from struct import Struct
@@ -13,7 +13,7 @@ _ANSWER_BYTES_MAX = 64 << 20
 
 
 class NoAnswerError(Exception):
-    """The program closed the connection, said nothing in time, or sent no whole frame."""
+    """The program closed the connection, did not answer in time, or sent an incomplete frame."""
 
 
 class Connection:
@@ -36,16 +36,16 @@ class Connection:
         try:
             self._socket.sendall(frame)
         except (BrokenPipeError, ConnectionResetError):
-            raise NoAnswerError("the program closed the connection before it had read the request") from None
+            raise NoAnswerError("the program closed the connection before it read the whole request") from None
         except OSError as error:
             raise NoAnswerError(f"the request could not be sent: {error}") from error
 
     def receive(self) -> bytes:
-        """The next frame without its size."""
-        (size,) = _SIZE.unpack(self._receive_exactly(_SIZE.size, "the size of an answer"))
+        """Return the next frame, without its size."""
+        (size,) = _SIZE.unpack(self._receive_exactly(_SIZE.size, "the size of a response"))
         if not 0 <= size <= _ANSWER_BYTES_MAX:
-            raise NoAnswerError(f"the answer begins with a size of {size} bytes")
-        return self._receive_exactly(size, f"an answer of {size} bytes")
+            raise NoAnswerError(f"the response starts with the invalid size {size}")
+        return self._receive_exactly(size, f"a response of {size} bytes")
 
     def _receive_exactly(self, size: int, what: str) -> bytes:
         data = bytearray()
@@ -56,7 +56,7 @@ class Connection:
                 part = b""
             except TimeoutError:
                 raise NoAnswerError(
-                    f"{what} did not come within {self._seconds_max:g} s ({len(data)} of {size} bytes did)"
+                    f"{what} did not arrive within {self._seconds_max:g} s ({len(data)} of {size} bytes did)"
                 ) from None
             except OSError as error:
                 raise NoAnswerError(f"the connection broke: {error}") from error

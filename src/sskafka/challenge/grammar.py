@@ -1,12 +1,12 @@
 """Kafka's protocol grammar, read field by field.
 
-The tester must be able to say which field of an answer is wrong and at which byte, also when the answer ends in the
-middle of it. So it has a reader of its own: a grammar is a value made of the types below, and reading gives every
-field with its path, its type's name as protocol descriptions spell it, and its place in the answer.
+The tester must be able to name the wrong field of a response and its position, also if the response ends within the
+field. It therefore has its own reader: a grammar is built from the types below, and reading returns every field with
+its path, its type as in protocol descriptions, and its position in the response.
 
     topics[0].partitions[1].error_code   INT16   bytes 57..58   0
 
-It shares nothing with the codec of the brokers under test, which would hide the mistakes they have in common.
+The reader shares no code with the codec of SSKafka's brokers, which would hide bugs that both have in common.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class Field(NamedTuple):
 
 
 class UnreadableAnswerError(Exception):
-    """The bytes do not follow the grammar from `position` on; `fields` are those before it."""
+    """The bytes do not follow the grammar from `position` on; `fields` are the fields before it."""
 
     def __init__(self, path: str, kind: str, position: int, reason: str, fields: Sequence[Field] = ()) -> None:
         super().__init__(f"{path} ({kind}, byte {position}): {reason}")
@@ -39,7 +39,7 @@ class UnreadableAnswerError(Exception):
 
 @dataclass(slots=True)
 class Cursor:
-    """Where reading has got to, and the fields read so far."""
+    """The current position, and the fields read so far."""
 
     data: bytes
     position: int = 0
@@ -48,7 +48,7 @@ class Cursor:
     def take(self, size: int, path: str, kind: str) -> bytes:
         left = len(self.data) - self.position
         if size > left:
-            raise self.unreadable(path, kind, f"{size} bytes are needed, {left} are left")
+            raise self.unreadable(path, kind, f"needs {size} bytes, but only {left} are left")
         start, self.position = self.position, self.position + size
         return self.data[start : self.position]
 
@@ -59,7 +59,7 @@ class Cursor:
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-        raise self.unreadable(path, kind, "the varint has no end")
+        raise self.unreadable(path, kind, "the varint is too long")
 
     def note(self, path: str, kind: str, value: object, start: int) -> None:
         self.fields.append(Field(path, kind, value, start, self.position))
@@ -70,7 +70,7 @@ class Cursor:
 
 class Type(Protocol):
     def read(self, cursor: Cursor, path: str) -> None:
-        """Notes the field at `path` and those inside it."""
+        """Read the field at `path` and its inner fields, and add them to the cursor."""
         ...
 
 
@@ -94,7 +94,7 @@ UUID = Number("UUID", Struct(">16s"))
 
 @dataclass(frozen=True, slots=True)
 class CompactBytes:
-    """A length plus one as a varint, 0 for null, then the bytes: strings and records of flexible versions."""
+    """The length plus one as a varint (0: null), then the bytes: strings and records of flexible versions."""
 
     kind: str
     is_text: bool
@@ -122,7 +122,7 @@ COMPACT_RECORDS = CompactBytes("COMPACT_RECORDS", is_text=False, nullable=True)
 
 
 class TagBuffer:
-    """Tagged fields: which of them there are is up to the broker, but they must be well formed."""
+    """Tagged fields. The broker decides which to send, but they must be well formed."""
 
     kind = "TAG_BUFFER"
 
@@ -139,7 +139,7 @@ TAG_BUFFER = TagBuffer()
 
 
 class Fields:
-    """A struct: named fields in their order."""
+    """A struct: named fields in order."""
 
     def __init__(self, **types: Type) -> None:
         self._types: Mapping[str, Type] = types
@@ -151,7 +151,7 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Nullable:
-    """A struct behind a byte that says whether it is there: -1 when it is not."""
+    """A nullable struct, preceded by a byte that is negative if the struct is null."""
 
     fields: Fields
 
@@ -165,7 +165,7 @@ class Nullable:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Its length is a field too: `topics.length`, -1 for null."""
+    """An array. Its length is a field, too: `topics.length`, -1 for null."""
 
     element: Type
     is_compact: bool = True
@@ -177,15 +177,15 @@ class Array:
         else:
             (count,) = INT32.layout.unpack(cursor.take(4, path, kind))
         left = len(cursor.data) - cursor.position
-        if count > left:  # an element has at least one byte
-            raise cursor.unreadable(path, kind, f"{count} elements are announced, {left} bytes are left")
+        if count > left:  # every element has at least one byte
+            raise cursor.unreadable(path, kind, f"has {count} elements, but only {left} bytes are left")
         cursor.note(f"{path}.length", kind, count, start)
         for number in range(count):
             self.element.read(cursor, f"{path}[{number}]")
 
 
 class Answer:
-    """An answer with its fields by path."""
+    """A response with its fields by path."""
 
     def __init__(self, data: bytes, fields: Sequence[Field]) -> None:
         self.data = data
@@ -200,10 +200,10 @@ class Answer:
 
 
 def read_answer(grammar: Type, data: bytes, *, prefix: bool = False) -> Answer:
-    """All of `data` by the grammar; with `prefix`, more bytes may follow."""
+    """Read all of `data` by the grammar; with `prefix`, further bytes may follow."""
     cursor = Cursor(data)
     grammar.read(cursor, "")
     if cursor.position < len(data) and not prefix:
         surplus = len(data) - cursor.position
-        raise cursor.unreadable("the end", "size", f"{surplus} bytes too many behind the answer")
+        raise cursor.unreadable("the end", "size", f"{surplus} bytes follow the response")
     return Answer(data, cursor.fields)

@@ -1,7 +1,7 @@
-"""Waiting for leaders: a broker that has just opened its port may not know yet that it leads its partitions.
+"""Wait for partition leaders: a broker that has just opened its port may not know yet that it leads its partitions.
 
-Clients try again then, and so does the tester before its stages begin: as long as Fetch, if the program lists it,
-says of some prepared partition that there is no leader. Whatever else it answers is left to the stages to judge.
+Clients retry in this case, and so does the tester before its stages: it waits while Fetch, if the program supports it,
+reports that a prepared partition has no leader. The stages check all other responses.
 """
 
 import time

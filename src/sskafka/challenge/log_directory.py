@@ -1,12 +1,12 @@
-"""A log directory as the challenge prepares it for a program that has never run.
+"""The log directory that the challenge prepares for a program on its first start.
 
     meta.properties
     __cluster_metadata-0/00000000000000000000.log      from offset 1: FeatureLevel, then Topic and Partition records
-    <topic>-<n>/00000000000000000000.log               batches with header counts of -1, all by the same producer and
-                                                       with the same sequence
+    <topic>-<n>/00000000000000000000.log               batches whose records have header count -1, all from the same
+                                                       producer and with the same sequence
     <topic>-<n>/partition.metadata                     the topic id in padded base64
 
-There are no indexes, no checkpoints and no other files. A program has to serve the batches as they are.
+There are no indexes, checkpoints or other files. The program must serve the batches unchanged.
 """
 
 import shutil
@@ -38,7 +38,7 @@ _NO_HEADER_COUNT = encode_varint(-1)
 
 
 class DirectoryInUseError(Exception):
-    """There is something where the tester wants to write, and the tester did not write it."""
+    """The directory contains files that the tester did not write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class PreparedTopic:
     name: str
     topic_id: Uuid
     batches: tuple[tuple[bytes, ...], ...]
-    """What is in the partitions' files, by partition."""
+    """Batches in the log files, by partition."""
     directory_id: Uuid = DIRECTORY_ID
-    """Where the metadata log says that they are."""
+    """Directory of the partitions according to the metadata log."""
 
     @property
     def partitions(self) -> range:
@@ -56,7 +56,7 @@ class PreparedTopic:
 
 
 def prepare(directory: Path, topics: Sequence[PreparedTopic]) -> None:
-    """Replaces what an earlier run left. Without topics there is not even a metadata log."""
+    """Write the directory, replacing that of an earlier run. Without topics there is no metadata log."""
     _clear(directory)
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "meta.properties").write_text(_meta_properties())
@@ -71,12 +71,12 @@ def prepare(directory: Path, topics: Sequence[PreparedTopic]) -> None:
 
 
 def prepared_batches(values: Iterable[bytes]) -> tuple[bytes, ...]:
-    """A batch for each value, at offsets from 0 on."""
+    """Return one batch per value, at offsets from 0 on."""
     return tuple(_odd_batch(offset, value) for offset, value in enumerate(values))
 
 
 def produced_batch(values: Iterable[bytes]) -> bytes:
-    """A batch that is right in every respect, as a producer sends it."""
+    """Return a valid batch as a producer sends it."""
     records = [NewRecord(None, value, (), TIMESTAMP_MS) for value in values]
     return bytes(build_batch(records, leader_epoch=LEADER_EPOCH))
 
@@ -90,7 +90,7 @@ def _clear(directory: Path) -> None:
         return
     properties = directory / "meta.properties"
     if not properties.is_file() or f"cluster.id={uuid_text(_CLUSTER_ID)}" not in properties.read_text():
-        raise DirectoryInUseError(f"{directory} holds something that this tester did not prepare")
+        raise DirectoryInUseError(f"{directory} contains files that this tester did not write")
     shutil.rmtree(directory)
 
 
@@ -133,7 +133,7 @@ def _topic_records(topic: PreparedTopic) -> list[MetadataRecord]:
 
 
 def _odd_batch(offset: int, value: bytes) -> bytes:
-    """What no broker would take from a producer, but what must not be looked at when it is served."""
+    """Return a batch that no broker accepts from a producer, but that must be served without validation."""
     record = b"\0\0\0" + _NO_KEY + encode_varint(len(value)) + value + _NO_HEADER_COUNT
     header = BatchHeader(
         base_offset=offset,

@@ -1,6 +1,6 @@
-"""The program under test: `your_program.sh` of a directory, as a process of its own.
+"""The program under test: `your_program.sh` in a directory, run as a process.
 
-It leads a process group, so that whatever it starts ends with it. What it prints goes to a file and is shown when a
+It leads a process group, so that its child processes end with it. Its output goes to a file, which is shown when a
 stage fails, or always with `debug: true` in codecrafters.yml.
 """
 
@@ -27,11 +27,11 @@ _GRACE_SECONDS = 2.0
 
 
 class ProgramError(Exception):
-    """The program is not there, does not start, or does not end."""
+    """The program does not exist, does not start, or does not stop."""
 
 
 class Repository(NamedTuple):
-    """A directory with a program to test."""
+    """A directory with a program under test."""
 
     directory: Path
     is_debug: bool
@@ -42,18 +42,18 @@ class Repository(NamedTuple):
         if not program.is_file():
             raise ProgramError(f"there is no {PROGRAM} in {directory}")
         if not os.access(program, os.X_OK):
-            raise ProgramError(f"{program} is not executable; chmod +x makes it so")
+            raise ProgramError(f"{program} is not executable; run chmod +x")
         return cls(directory, _read_debug(directory / SETTINGS_FILE))
 
 
 def _read_debug(path: Path) -> bool:
-    """`debug: true` or `debug: false`, the one setting that the tester knows."""
+    """Read `debug: true` or `debug: false`, the only setting that the tester knows."""
     if not path.is_file():
-        raise ProgramError(f"there is no {path.name} in {path.parent}; it holds one line, debug: false")
+        raise ProgramError(f"there is no {path.name} in {path.parent}; it must contain the line debug: false")
     lines = [line.partition("#")[0].partition(":") for line in path.read_text().splitlines()]
     settings = {key.strip(): value.strip().lower() for key, _, value in lines}
     if settings.get("debug") not in {"true", "false"}:
-        raise ProgramError(f"{path} does not say debug: true or debug: false")
+        raise ProgramError(f"{path} contains neither debug: true nor debug: false")
     return settings["debug"] == "true"
 
 
@@ -66,9 +66,9 @@ class Program:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, seconds_max: float) -> None:
-        """Returns when somebody listens on the port."""
+        """Start the program and return when the port accepts connections."""
         if _is_listening(self.port):
-            raise ProgramError(f"something listens on port {self.port} before the program was started")
+            raise ProgramError(f"port {self.port} is in use before the program is started")
         with _signals_held_back():
             self._process = subprocess.Popen(
                 [f"./{PROGRAM}", str(self._properties)],
@@ -81,31 +81,31 @@ class Program:
         deadline = time.monotonic() + seconds_max
         while not _is_listening(self.port):
             if self._process.poll() is not None:
-                raise ProgramError(f"the program ended with exit code {self._process.returncode} before it listened")
+                raise ProgramError(f"the program exited with code {self._process.returncode} before it listened")
             if time.monotonic() > deadline:
                 raise ProgramError(f"nothing listens on port {self.port} after {seconds_max:g} s")
             time.sleep(_POLL_SECONDS)
 
     @property
     def output(self) -> str:
-        """What it has printed so far."""
+        """Return the program's output so far."""
         self._output.seek(0)
         return self._output.read().decode(errors="replace")
 
     def stop(self) -> None:
-        """SIGTERM, which must be enough."""
+        """Send SIGTERM and wait; raise ProgramError if the program does not stop."""
         process = self._process
         assert process is not None, "the program was not started"
         process.send_signal(signal.SIGTERM)
         try:
             process.wait(_STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
-            raise ProgramError(f"the program was still there {_STOP_SECONDS_MAX:g} s after SIGTERM") from None
+            raise ProgramError(f"the program is still running {_STOP_SECONDS_MAX:g} s after SIGTERM") from None
         if _is_listening(self.port):
-            raise ProgramError(f"port {self.port} is still taken after SIGTERM: does {PROGRAM} exec the program?")
+            raise ProgramError(f"port {self.port} is still in use after SIGTERM: does {PROGRAM} exec the program?")
 
     def close(self) -> None:
-        """Ends whatever is left of it: SIGTERM to the whole group, then SIGKILL."""
+        """End all processes of the group: SIGTERM, then SIGKILL."""
         if self._process is not None:
             _end_group(self._process)
         self._output.close()
@@ -113,8 +113,8 @@ class Program:
 
 @contextmanager
 def _signals_held_back() -> Iterator[None]:
-    """A signal in the middle of starting a process would leave one that nobody knows of, and so nobody ends."""
-    if threading.current_thread() is not threading.main_thread():  # others get no signals
+    """Delay signals while a process is started: a signal in between would leave a process that nobody ends."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread handles signals
         yield
         return
     caught: list[int] = []
@@ -140,7 +140,7 @@ def _end_group(leader: "subprocess.Popen[bytes]") -> None:
 
 
 def _signal_group(leader: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError):  # all of them have ended
+    with suppress(ProcessLookupError):  # all processes have ended
         os.killpg(leader, number)
 
 

@@ -1,9 +1,9 @@
-"""The requests of the challenge as bytes, each with the grammar of its answer.
+"""The requests of the challenge as bytes, each with the grammar of its response.
 
     size int32 | api key int16 | api version int16 | correlation id int32 | client id: int16 length, text | TAG_BUFFER
     then the message
 
-All of them are flexible versions: strings and arrays begin with a varint of their length plus one.
+All of them are flexible versions: strings and arrays start with the varint of their length plus one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ class Request:
     body: bytes
     answer: Type
     prefix: bool = False
-    """Whether only the beginning of the answer is looked at."""
+    """Whether only the start of the response is checked."""
 
     @property
     def name(self) -> str:
@@ -65,7 +65,7 @@ def describe_topic_partitions(
 
 
 def fetch(wanted: Mapping[bytes, Iterable[int]], offset: int = 0) -> Request:
-    """Partitions by topic id, each from `offset` on."""
+    """Fetch partitions by topic id, each from `offset` on."""
     topics = _array(
         topic_id + _array(_fetched_partition(partition, offset) for partition in partitions) + _NO_TAGS
         for topic_id, partitions in wanted.items()
@@ -84,7 +84,7 @@ def _fetched_partition(partition: int, offset: int) -> bytes:
 
 
 def produce(batches: Mapping[str, Mapping[int, bytes]]) -> Request:
-    """`batches` by topic and partition."""
+    """Produce `batches`, by topic and partition."""
     topics = _array(
         _string(name) + _array(_INT32.pack(p) + _bytes(batch) + _NO_TAGS for p, batch in partitions.items()) + _NO_TAGS
         for name, partitions in batches.items()

@@ -1,4 +1,4 @@
-"""The answers that the challenge asks for, as grammars; names are those of Kafka's protocol descriptions."""
+"""Grammars of the responses; the names are those of Kafka's protocol descriptions."""
 
 from sskafka.challenge.grammar import (
     BOOLEAN,
@@ -17,7 +17,7 @@ from sskafka.challenge.grammar import (
 
 CORRELATION_ID = Fields(correlation_id=INT32)
 
-# ApiVersions keeps the old header: who asks does not know yet what the broker speaks.
+# ApiVersions keeps response header v0, because the client does not know yet which versions the broker supports.
 _LISTED_API = Fields(api_key=INT16, min_version=INT16, max_version=INT16)
 API_VERSIONS_V0 = Fields(
     correlation_id=INT32,

@@ -1,4 +1,4 @@
-"""One stage: a thing that the program must be able to do, and what a stage has at hand to find out."""
+"""A stage, which tests one ability of the program, and the tools that stages use."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -14,13 +14,13 @@ from sskafka.challenge.requests import Request
 from sskafka.challenge.world import World
 
 Expected = Mapping[str, object] | Callable[[Answer], Mapping[str, object]]
-"""Values by path; where the order is up to the program, they depend on the answer."""
+"""Expected values by path; a function of the response if the program may choose the order."""
 
 _ROW_BYTES = 16
 
 
 class StageFailedError(Exception):
-    """`findings` are what was found wrong, a line each."""
+    """`findings` are the errors found, one line each."""
 
     def __init__(self, *findings: str) -> None:
         super().__init__("\n".join(findings))
@@ -28,7 +28,7 @@ class StageFailedError(Exception):
 
 
 class Bench:
-    """What stages use: the running program, the prepared topics, and ways to ask and to compare."""
+    """Tools of a stage: the running program, the prepared topics, and methods to send requests and check responses."""
 
     def __init__(
         self, world: World, directory: Path, program: Program, say: Callable[[str], None], answer_seconds_max: float
@@ -47,16 +47,16 @@ class Bench:
         self._connections.close()
 
     def connect(self) -> Connection:
-        """A connection that is closed when the stage is over."""
+        """Return a connection that is closed at the end of the stage."""
         return self._connections.enter_context(Connection(self.program.port, self._answer_seconds_max))
 
     def ask(self, request: Request, expected: Expected = MappingProxyType({})) -> Answer:
-        """One request on a connection of its own."""
+        """Send one request on its own connection and check the response."""
         connection = self.connect()
         return self.check(connection, request, self.send(connection, request), expected)
 
     def send(self, connection: Connection, request: Request) -> int:
-        """Sends the request with a correlation id of its own, which is given back."""
+        """Send the request with a new correlation id, and return the id."""
         correlation_id = self.world.correlation_id()
         self.say(f"-> {request.name}, correlation id {correlation_id}")
         connection.send(request.frame(correlation_id))
@@ -69,7 +69,7 @@ class Bench:
         correlation_id: int,
         expected: Expected = MappingProxyType({}),
     ) -> Answer:
-        """The next answer on the connection, which must be the one to `request` and say what is expected."""
+        """Receive the next response, which must be the one to `request` and have the expected values."""
         try:
             data = connection.receive()
         except NoAnswerError as error:
@@ -79,9 +79,9 @@ class Bench:
         wanted = expected(answer) if callable(expected) else expected
         wrong = list(differences(answer, {"correlation_id": correlation_id, **wanted}))
         if wrong:
-            raise StageFailedError(f"the answer to {request.name} differs:", *wrong, *hex_rows(data))
+            raise StageFailedError(f"the response to {request.name} differs:", *wrong, *hex_rows(data))
         for path in wanted:
-            self.say(f"   {path} is right")
+            self.say(f"   {path} is correct")
         return answer
 
 
@@ -91,18 +91,18 @@ def _read(request: Request, data: bytes) -> Answer:
     except UnreadableAnswerError as error:
         before = [f"  {field.path} ({field.place}): {field.value!r}" for field in error.fields[-5:]]
         raise StageFailedError(
-            f"the answer to {request.name} cannot be read: {error}", *before, *hex_rows(data, error.position)
+            f"cannot decode the response to {request.name}: {error}", *before, *hex_rows(data, error.position)
         ) from error
 
 
 def hex_rows(data: bytes, position: int | None = None) -> list[str]:
-    """The bytes for people to look at; of a long answer those around `position`, or its beginning."""
+    """Return a hex dump; of a long response, the bytes around `position`, or its start."""
     middle = 0 if position is None else position - position % _ROW_BYTES
     first = max(0, middle - 2 * _ROW_BYTES)
     rows = [(at, data[at : at + _ROW_BYTES]) for at in range(first, min(len(data), first + 6 * _ROW_BYTES), _ROW_BYTES)]
     lines = [f"  {at:6d}  {row.hex(' '):<47}  {_printable(row)}" for at, row in rows]
     if position is not None and rows:
-        lines.append(f"  byte {position} is where reading stopped; the answer has {len(data)}")
+        lines.append(f"  decoding stopped at byte {position} of {len(data)}")
     return lines
 
 
@@ -115,6 +115,6 @@ class Stage(NamedTuple):
     title: str
     run: Callable[[Bench], None]
     is_bare: bool = False
-    """Whether the log directory holds nothing but meta.properties."""
+    """Whether the log directory contains only meta.properties."""
     ends_program: bool = False
-    """Whether the program is gone when the stage is over."""
+    """Whether the stage stops the program."""

@@ -1,4 +1,4 @@
-"""Stages before any topic: listening, correlation ids, ApiVersions, several requests, several connections."""
+"""Stages without topics: listening, correlation ids, ApiVersions, several requests, several connections."""
 
 from sskafka.challenge import responses
 from sskafka.challenge.grammar import Answer
@@ -30,7 +30,7 @@ def bind_to_a_port(bench: Bench) -> None:
 
 
 def send_a_correlation_id(bench: Bench) -> None:
-    """The first thing a program can do: any answer with the id 7."""
+    """Check the simplest response: any response with the correlation id 7."""
     request = api_versions(answer=responses.CORRELATION_ID, prefix=True)
     connection = bench.connect()
     bench.say(f"-> {request.name}, correlation id {_FIXED_CORRELATION_ID}")
@@ -44,7 +44,7 @@ def parse_the_correlation_id(bench: Bench) -> None:
 
 
 def refuse_an_unknown_version(bench: Bench) -> None:
-    """Error 35 in the form of version 0, which any client can read."""
+    """Expect error 35 in the layout of version 0, which every client can read."""
     version = bench.world.random.randrange(_HIGHEST_VERSION + 30, 2**15)
     expected = {"error_code": int(ErrorCode.UNSUPPORTED_VERSION)}
     answer = bench.ask(api_versions(version, responses.ERROR_CODE, prefix=True), expected)
@@ -65,7 +65,7 @@ def requests_one_after_another(bench: Bench) -> None:
 
 
 def requests_on_several_connections(bench: Bench) -> None:
-    """All of them ask before the first answer is read, and the last connection is read first."""
+    """Send on all connections before reading the first response; read from the last connection first."""
     request = api_versions()
     connections = [bench.connect() for _ in range(_CONNECTIONS)]
     for _ in range(2):
@@ -75,7 +75,7 @@ def requests_on_several_connections(bench: Bench) -> None:
 
 
 def pipelined_requests(bench: Bench) -> None:
-    """Several requests in one write: the answers come in the order of the requests."""
+    """Send several requests in one write; responses must be in the order of the requests."""
     request, connection = api_versions(), bench.connect()
     sent = [bench.world.correlation_id() for _ in range(_REQUESTS)]
     connection.send(b"".join(request.frame(correlation_id) for correlation_id in sent))
@@ -99,7 +99,7 @@ _SOUND = {"error_code": 0, "throttle_time_ms": 0}
 
 
 def _check_listed(answer: Answer, *api_keys: int) -> None:
-    """Each API with a range that reaches the version which the challenge uses."""
+    """Check that each API is listed with a version range that includes the version used by the challenge."""
     count = answer["api_keys.length"]
     assert isinstance(count, int)
     listed = {answer[f"api_keys[{number}].api_key"]: number for number in range(count)}
@@ -112,7 +112,7 @@ def _check_listed(answer: Answer, *api_keys: int) -> None:
         assert isinstance(lowest, int)
         assert isinstance(highest, int)
         if not lowest <= needed <= highest:
-            raise StageFailedError(f"{path}: {name} has versions {lowest}..{highest}, {needed} is needed")
+            raise StageFailedError(f"{path}: {name} has versions {lowest}..{highest}, but {needed} is required")
 
 
 STAGES = (

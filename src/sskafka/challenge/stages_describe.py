@@ -1,4 +1,4 @@
-"""Stages of DescribeTopicPartitions: unknown topics, one and several partitions and topics, pages."""
+"""Stages of DescribeTopicPartitions: unknown topics, one or several partitions and topics, pagination."""
 
 from collections.abc import Iterable
 
@@ -36,7 +36,7 @@ def describe_several_topics(bench: Bench) -> None:
 
 
 def describe_page_by_page(bench: Bench) -> None:
-    """With a limit of one partition the answer ends in a cursor, from which the next request goes on."""
+    """With a limit of one partition, the response ends with a cursor, at which the next request continues."""
     topic = bench.world.split
     last = topic.partitions[-1]
     for partition in topic.partitions:
@@ -50,7 +50,7 @@ def describe_page_by_page(bench: Bench) -> None:
 
 
 def _describe(bench: Bench, topics: list[PreparedTopic]) -> None:
-    """Topics are asked for in any order and answered in that of their names."""
+    """Describe topics in any order; the response must be sorted by name."""
     expected: dict[str, object] = _answer(topics=len(topics))
     for number, topic in enumerate(sorted(topics, key=lambda one: one.name)):
         expected |= _topic(number, topic, topic.partitions)
@@ -70,8 +70,8 @@ def _topic(number: int, topic: PreparedTopic, partitions: Iterable[int]) -> dict
         f"{at}.is_internal": False,
         f"{at}.partitions.length": len(wanted),
     }
-    for place, partition in enumerate(wanted):
-        here = f"{at}.partitions[{place}]"
+    for index, partition in enumerate(wanted):
+        here = f"{at}.partitions[{index}]"
         fields |= {
             f"{here}.error_code": 0,
             f"{here}.partition_index": partition,

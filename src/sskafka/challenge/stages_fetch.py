@@ -1,4 +1,4 @@
-"""Stages of Fetch: no topics, an unknown one, an empty one, and what lies in the log files, byte for byte."""
+"""Stages of Fetch: no topics, an unknown topic, an empty topic, and the content of log files, byte for byte."""
 
 from sskafka.challenge.log_directory import PreparedTopic
 from sskafka.challenge.requests import fetch
@@ -31,14 +31,14 @@ def fetch_one_message(bench: Bench) -> None:
 
 
 def fetch_several_messages(bench: Bench) -> None:
-    """The whole file, then its last batch alone."""
+    """Fetch the whole file, then only its last batch."""
     topic = bench.world.many
     _fetch(bench, topic)
     _fetch(bench, topic, offset=len(topic.batches[0]) - 1)
 
 
 def _fetch(bench: Bench, topic: PreparedTopic, offset: int = 0) -> None:
-    """Partition 0 from `offset` on; each of its batches has one record."""
+    """Fetch partition 0 from `offset` on; each of its batches has one record."""
     batches = topic.batches[0]
     at = "responses[0].partitions[0]"
     expected = {

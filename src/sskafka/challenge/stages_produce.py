@@ -1,4 +1,4 @@
-"""Stages of Produce: what is not there is refused, what is there is in the log file when the answer arrives."""
+"""Stages of Produce: unknown topics and partitions are rejected; acknowledged batches are in the log file."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from struct import Struct
@@ -20,14 +20,14 @@ _BASE_OFFSET, _LEADER_EPOCH = Struct(">q"), Struct(">i")
 _LEADER_EPOCH_AT = 12
 
 
-def produce_to_what_is_not_there(bench: Bench) -> None:
-    """An unknown topic, and an unknown partition of a topic."""
+def produce_to_unknown_partitions(bench: Bench) -> None:
+    """Produce to an unknown topic, and to an unknown partition of a known topic."""
     for topic, partition in ((bench.world.unknown_name, 0), (bench.world.answered.name, _NO_PARTITION)):
         batches = {topic: {partition: produced_batch(bench.world.sentences(1))}}
         bench.ask(produce(batches), _expected(batches, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
 
 
-def produce_and_be_answered(bench: Bench) -> None:
+def produce_and_check_response(bench: Bench) -> None:
     batches = {bench.world.answered.name: {0: produced_batch(bench.world.sentences(1))}}
     bench.ask(produce(batches), _expected(batches))
 
@@ -59,15 +59,15 @@ def _produce(bench: Bench, batches: Batches) -> None:
 
 
 def _expected(batches: Batches, error: ErrorCode = ErrorCode.NONE) -> Expected:
-    """Topics and partitions may be answered in any order."""
+    """Return the expected response; its topics and partitions may be in any order."""
     offset = -1 if error else 0
 
     def fields(answer: Answer) -> dict[str, object]:
         expected: dict[str, object] = {"responses.length": len(batches), "throttle_time_ms": 0}
-        for at, topic in _places(answer, "responses", "name", batches):
+        for at, topic in _elements(answer, "responses", "name", batches):
             partitions = f"{at}.partition_responses"
             expected |= {f"{at}.name": topic, f"{partitions}.length": len(batches[topic])}
-            for here, partition in _places(answer, partitions, "index", batches[topic]):
+            for here, partition in _elements(answer, partitions, "index", batches[topic]):
                 expected |= {
                     f"{here}.index": partition,
                     f"{here}.error_code": int(error),
@@ -81,8 +81,8 @@ def _expected(batches: Batches, error: ErrorCode = ErrorCode.NONE) -> Expected:
     return fields
 
 
-def _places(answer: Answer, array: str, name: str, wanted: Iterable[T]) -> Iterator[tuple[str, T]]:
-    """Where the elements stand that have the wanted names; one that is missing is expected in its own place."""
+def _elements(answer: Answer, array: str, name: str, wanted: Iterable[T]) -> Iterator[tuple[str, T]]:
+    """Yield the path of each element with a wanted name; a missing element is expected at its index in `wanted`."""
     length = answer.find(f"{array}.length")
     count = length.value if length is not None and isinstance(length.value, int) else 0
     found = {answer[f"{array}[{number}].{name}"]: number for number in range(count)}
@@ -91,32 +91,32 @@ def _places(answer: Answer, array: str, name: str, wanted: Iterable[T]) -> Itera
 
 
 def _check_file(bench: Bench, topic: str, partition: int, batch: bytes) -> None:
-    """The file holds the batch as it was sent, apart from the two fields that a leader fills in."""
+    """Check that the file contains the batch as sent, except for the two fields that the leader sets."""
     path = segment_of(bench.directory, topic, partition)
     if not path.is_file():
-        raise StageFailedError(f"{path} is not there, though the batch was acknowledged")
+        raise StageFailedError(f"{path} does not exist, though the batch was acknowledged")
     found = path.read_bytes()
     if _unassigned(found) != _unassigned(batch):
         raise StageFailedError(
-            f"{path} holds {len(found)} bytes, which are not the {len(batch)} that were produced: "
+            f"{path} contains {len(found)} bytes, which are not the {len(batch)} that were produced: "
             + bytes_difference(_unassigned(found), _unassigned(batch)),
             *hex_rows(found),
         )
     if len(found) >= _BASE_OFFSET.size and _BASE_OFFSET.unpack_from(found)[0] != 0:
-        raise StageFailedError(f"{path} begins at offset {_BASE_OFFSET.unpack_from(found)[0]} instead of 0")
-    bench.say(f"   {path} is right")
+        raise StageFailedError(f"{path} starts at offset {_BASE_OFFSET.unpack_from(found)[0]} instead of 0")
+    bench.say(f"   {path} is correct")
 
 
 def _unassigned(batch: bytes) -> bytes:
-    """Without base offset and leader epoch."""
+    """Return the batch without its base offset and leader epoch."""
     behind_epoch = _LEADER_EPOCH_AT + _LEADER_EPOCH.size
     return batch[_BASE_OFFSET.size : _LEADER_EPOCH_AT] + batch[behind_epoch:]
 
 
 STAGES = (
     Stage("um3", "List Produce in ApiVersions", list_produce),
-    Stage("ck2", "Produce to what is not there", produce_to_what_is_not_there),
-    Stage("dp1", "Produce and be answered", produce_and_be_answered),
+    Stage("ck2", "Produce to an unknown topic or partition", produce_to_unknown_partitions),
+    Stage("dp1", "Produce and check the response", produce_and_check_response),
     Stage("ps7", "Produce one record", produce_one_record),
     Stage("sb8", "Produce several records", produce_several_records),
     Stage("mf2", "Produce to several partitions", produce_to_several_partitions),

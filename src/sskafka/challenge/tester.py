@@ -1,8 +1,8 @@
-"""The tester: prepares the log directory, starts the program, runs stages, says what is wrong.
+"""The tester: prepares the log directory, starts the program, runs stages and reports errors.
 
     settings and stages -> for each stage: prepare the directory, start the program, run, end the program -> verdicts
 
-With `shared` the program is started once for all stages that leave it running. Nothing that was started is left over.
+With `shared` the program is started once for all stages that do not stop it. No process outlives the tester.
 """
 
 import json
@@ -28,12 +28,12 @@ STAGES: tuple[Stage, ...] = (
     *stages_produce.STAGES,
 )
 _STAGE_BY_SLUG = {stage.slug: stage for stage in STAGES}
-# The produce stages were renamed while the challenge was being made.
+# Former slugs of the produce stages.
 _OLD_SLUGS = {"xz1": "um3", "zf2": "ck2", "gg1": "dp1", "ls8": "ps7", "yd8": "sb8", "ct4": "mf2", "ov0": "ar4"}
 
 
 class BadCasesError(ValueError):
-    """The test cases are no JSON of the expected form, or name stages that do not exist."""
+    """The test cases are not JSON of the expected form, or name unknown stages."""
 
 
 class Case(NamedTuple):
@@ -58,7 +58,7 @@ class Verdict(NamedTuple):
     case: Case
     findings: tuple[str, ...]
     output: str
-    """What the program has printed by then."""
+    """Output of the program so far."""
 
     @property
     def passed(self) -> bool:
@@ -70,7 +70,7 @@ def all_cases() -> list[Case]:
 
 
 def parse_cases(text: str) -> list[Case]:
-    """`[{"slug": "vi6", "tester_log_prefix": "stage-1", "title": "..."}, ...]`"""
+    """Parse `[{"slug": "vi6", "tester_log_prefix": "stage-1", "title": "..."}, ...]`."""
     try:
         wanted = json.loads(text)
         return [_case(one["slug"], one.get("tester_log_prefix"), one.get("title")) for one in wanted]
@@ -87,7 +87,7 @@ def cases_named(slugs: Iterable[str]) -> list[Case]:
 def _case(slug: str, prefix: str | None, title: str | None) -> Case:
     stage = _STAGE_BY_SLUG.get(_OLD_SLUGS.get(slug, slug))
     if stage is None:
-        raise BadCasesError(f"there is no stage {slug!r}; there are {', '.join(_STAGE_BY_SLUG)}")
+        raise BadCasesError(f"unknown stage {slug!r}; the stages are {', '.join(_STAGE_BY_SLUG)}")
     return Case(stage, prefix or f"stage-{slug}", title or stage.title)
 
 
@@ -96,10 +96,10 @@ class ChallengeTester:
     repository: Repository
     settings: ChallengeSettings
     say: Callable[[Case, str], None] = field(default=lambda _case, _line: None)
-    """Hears what happens inside of a stage."""
+    """Receives the log lines of a stage."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Verdict]:
-        """A verdict as soon as each stage is over. Stages that end the program come last when it is shared."""
+        """Yield a verdict after each stage. If the program is shared, stages that stop it run last."""
         if not self.settings.shared:
             for case in cases:
                 yield from self._run_together([case])
@@ -108,7 +108,7 @@ class ChallengeTester:
         yield from self._run_together(staying + [case for case in cases if case.stage.ends_program][:1])
 
     def _run_together(self, cases: Sequence[Case]) -> Iterator[Verdict]:
-        """These stages on one run of the program; if it does not come up, all of them have failed."""
+        """Run these stages on one process of the program; if it does not start, all of them fail."""
         settings, world = self.settings, World(self.settings.seed)
         is_bare = all(case.stage.is_bare for case in cases)
         prepare(settings.log_directory, [] if is_bare else world.topics)
@@ -138,7 +138,7 @@ class ChallengeTester:
 
 
 def server_properties(settings: ChallengeSettings) -> str:
-    """Kafka's own file for one node that is broker and controller."""
+    """Return Kafka's configuration file for a single node that is both broker and controller."""
     lines = {
         "process.roles": "broker,controller",
         "node.id": NODE_ID,

@@ -1,6 +1,6 @@
-"""The topics that stages talk about: names, ids and messages by chance, the same for the same seed.
+"""The topics that the stages use: random names, ids and messages, reproducible by seed.
 
-Every stage that writes has topics of its own, so stages may also share one run of the program.
+Every stage that writes has its own topics, so that stages can share one process of the program.
 """
 
 from random import Random

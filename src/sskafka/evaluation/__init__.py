@@ -1,11 +1,11 @@
-"""How fast a cluster is: load by many processes, over clusters of several sizes.
+"""Measure the performance of clusters of several sizes, with load from many processes.
 
-latencies.py    a histogram that processes can add up
-load.py         one producer or consumer under measurement
-worker.py       the process around it
-workers.py      several of them, started together, and their sum
-results.py      the rows that a run leaves: in a file, in a topic
-local_cluster.py  a cluster for the time of a measurement
-grid.py         partitions x brokers x replication
-chart.py        the picture of it
+latencies.py      a histogram that can be merged across processes
+load.py           one measured producer or consumer
+worker.py         the process that runs it
+workers.py        several processes, started together, and their sum
+results.py        the rows of a run, in a file and in a topic
+local_cluster.py  a cluster for the duration of a measurement
+grid.py           partitions x brokers x replication
+chart.py          the chart of a grid
 """

@@ -1,8 +1,8 @@
-"""Load that asks much of brokers and little of the clients: batches made once and sent again and again, and records
-that are counted by the headers of the batches they come in.
+"""Load that costs brokers much and clients little: prebuilt batches are sent repeatedly, and records are counted from
+batch headers.
 
-A Python client spends more time on a record than the broker does; a grid of clusters measured with one would show the
-same number everywhere. What brokers see is the same as from any client: Produce and Fetch, batch by batch.
+A Python client spends more time on a record than the broker does, so a grid of clusters measured with such a client
+would show the same result everywhere. Brokers see the same load as from any client: Produce and Fetch of batches.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from sskafka.records.compression import Compression
 from sskafka.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 
 IN_FLIGHT = 2
-"""Requests of one partition that are under way at once."""
+"""Number of requests in flight per partition."""
 
 
 class BatchProducerLoad:
-    """Sends to every partition of the topic. `acks` and `batch.size` count; nothing is numbered, nothing sent again."""
+    """Sends to every partition of the topic, with `acks` and `batch.size`. There are no sequences and no retries."""
 
     def __init__(self, spec: LoadSpec, cluster: Cluster, config: ProducerConfig) -> None:
         self._spec = spec
@@ -86,7 +86,7 @@ class BatchProducerLoad:
 
 
 def _made_batch(spec: LoadSpec, config: ProducerConfig, now_ms: int) -> tuple[bytes, int]:
-    """A batch as full as `batch.size` allows, and the number of records in it."""
+    """Return a batch as full as `batch.size` allows, and its number of records."""
     builder, value = BatchBuilder(), b"." * spec.record_size
     while True:
         builder.append(None, value, (), now_ms)
@@ -95,7 +95,7 @@ def _made_batch(spec: LoadSpec, config: ProducerConfig, now_ms: int) -> tuple[by
 
 
 class BatchConsumerLoad:
-    """Reads its partitions from the start, one fetch under way to each leader, until the time is up."""
+    """Reads its partitions from the start until the time is up, with one fetch in flight per leader."""
 
     def __init__(self, spec: LoadSpec, cluster: Cluster, config: ConsumerConfig) -> None:
         self._spec = spec
@@ -141,7 +141,7 @@ class BatchConsumerLoad:
 
 
 def counted(buffer: Buffer, offset: int) -> tuple[int, int]:
-    """Records in the whole batches of a fetch, and the offset behind them."""
+    """Return the number of records in the complete batches of a fetch, and the offset after them."""
     position, end, records = 0, len(buffer), 0
     while end - position >= HEADER_BYTES and position + read_offset_and_size(buffer, position)[1] <= end:
         header = read_header(buffer, position)
@@ -152,7 +152,7 @@ def counted(buffer: Buffer, offset: int) -> tuple[int, int]:
 
 
 async def _topic_of(cluster: Cluster, spec: LoadSpec) -> str:
-    """Its name, once every partition of it has a leader."""
+    """Return the topic's name once every partition has a leader."""
 
     async def attempt() -> str:
         topic = await cluster.topic(spec.topic)

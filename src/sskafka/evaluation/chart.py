@@ -1,7 +1,7 @@
-"""The picture of a grid, as SVG: throughput over partitions for each number of brokers, and latencies.
+"""Draw a grid as SVG: throughput by partitions for each number of brokers, and latencies.
 
-Every panel shares the x axis (the numbers of partitions that were measured) and the colours (one a number of brokers);
-replicated topics are drawn dashed. No library is needed for so little.
+All panels share the x axis (the measured numbers of partitions) and the colours (one per number of brokers); replicated
+topics are dashed. This needs no library.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ LEFT, TOP, RIGHT, BOTTOM = 70, 40, 20, 45
 LEGEND_WIDTH = 220
 TICKS = 5
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Okabe and Ito's, which colour-blind readers can tell apart."""
+"""The colours of Okabe and Ito, which colour-blind readers can distinguish."""
 DASHES = ("", "6 4", "2 3", "8 3 2 3")
 
 
@@ -25,7 +25,7 @@ class Series(NamedTuple):
     colour: str
     dash: str
     points: Sequence[tuple[int, float]]
-    """Partitions and value, by rising partitions."""
+    """Pairs of partitions and value, sorted by partitions."""
 
 
 class Panel(NamedTuple):
@@ -35,7 +35,7 @@ class Panel(NamedTuple):
 
 
 def draw_grid(rows: Sequence[Row], title: str) -> str:
-    """The SVG document."""
+    """Return the SVG document."""
     panels = [
         Panel("Produce", "records/s", _series(rows, "produce", lambda row: row.records_per_second)),
         Panel("Consume", "records/s", _series(rows, "consume", lambda row: row.records_per_second)),
@@ -46,7 +46,7 @@ def draw_grid(rows: Sequence[Row], title: str) -> str:
 
 
 def draw_panels(panels: Sequence[Panel], title: str) -> str:
-    """Two beside each other; the legend is that of the first."""
+    """Draw the panels in two columns; the legend is that of the first panel."""
     columns = 2
     width = columns * (LEFT + PANEL_WIDTH + RIGHT) + LEGEND_WIDTH
     height = 30 + ceil(len(panels) / columns) * (TOP + PANEL_HEIGHT + BOTTOM)
@@ -107,14 +107,14 @@ def _draw_panel(panel: Panel, x: float, y: float) -> list[str]:
     return parts
 
 
-def _draw_line(series: Series, places: Sequence[tuple[float, float]]) -> list[str]:
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+def _draw_line(series: Series, coordinates: Sequence[tuple[float, float]]) -> list[str]:
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in coordinates)
     dash = f' stroke-dasharray="{series.dash}"' if series.dash else ""
     line = f'<polyline points="{path}" fill="none" stroke="{series.colour}" stroke-width="2"{dash}/>'
     dots = [
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{series.colour}"><title>{escape(series.label)}, '
         f"{partitions} partitions: {value:,.1f}</title></circle>"
-        for (x, y), (partitions, value) in zip(places, series.points, strict=True)
+        for (x, y), (partitions, value) in zip(coordinates, series.points, strict=True)
     ]
     return [line, *dots]
 
@@ -135,7 +135,7 @@ def _text(x: float, y: float, text: str, *, size: int = 12, anchor: str = "start
 
 
 def nice_ticks(highest: float) -> list[float]:
-    """From 0 to at least `highest`, in steps of 1, 2 or 5 times a power of ten."""
+    """Return ticks from 0 to at least `highest`, in steps of 1, 2 or 5 times a power of ten."""
     if highest <= 0:
         return [0.0, 1.0]
     rough = highest / TICKS

@@ -1,7 +1,7 @@
-"""Throughput over partitions x brokers x replication: a cluster for each number of brokers, a topic for each cell.
+"""Throughput by partitions x brokers x replication: one cluster per number of brokers, one topic per cell.
 
-In each cell first the producers run, then the consumers, each for the same time; a replication that a cluster has too
-few brokers for is left out.
+In each cell the producers run first, then the consumers, for the same time. A replication factor above the number of
+brokers is skipped.
 """
 
 import os
@@ -35,21 +35,21 @@ class GridPlan(NamedTuple):
     record_size: int
     properties: dict[str, str]
     is_by_batch: bool = True
-    """False: by the clients that users have, which then are what is measured."""
+    """False: use the regular clients, which then limit the result."""
 
     def cells(self) -> Iterator[Cell]:
         for brokers in self.brokers:
             yield from self.cells_of(brokers)
 
     def cells_of(self, brokers: int) -> Iterator[Cell]:
-        """Those that a cluster of this size is needed for."""
+        """Yield the cells that need a cluster of this size."""
         for replication in self.replications:
             if replication <= brokers:
                 yield from (Cell(brokers, partitions, replication) for partitions in self.partitions)
 
 
 class GridProgress(NamedTuple):
-    """Whom a run tells what it is doing."""
+    """Callbacks for the progress of a run."""
 
     cluster_starts: Callable[[int], None]
     phase_starts: Callable[[Cell, str], None]
@@ -99,7 +99,7 @@ async def _measure(plan: GridPlan, run: Run, cell: Cell, bootstrap: str, progres
 
 @asynccontextmanager
 async def _topic(bootstrap: str, cell: Cell) -> AsyncIterator[str]:
-    """Its name. It goes when it is measured, with its files: a fast cluster fills a disk in minutes."""
+    """Create the topic and yield its name. It is deleted afterwards: a fast cluster fills a disk in minutes."""
     name = f"p{cell.partitions}-r{cell.replication}"
     configs = {"file.delete.delay.ms": "0"}
     async with Cluster(bootstrap) as cluster:
@@ -124,5 +124,5 @@ def _specs(plan: GridPlan, phase: str, bootstrap: str, topic: str, cell: Cell) -
 
 
 def shares_of(partitions: int, consumers: int, number: int) -> tuple[int, ...]:
-    """Partitions of one consumer: dealt out in turn; where there are more consumers, several read the same one."""
+    """Return the partitions of one consumer, assigned round-robin; surplus consumers share partitions."""
     return tuple(range(number, partitions, consumers)) or (number % partitions,)

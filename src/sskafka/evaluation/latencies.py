@@ -1,6 +1,6 @@
-"""Latencies of many records in a few numbers: a histogram whose buckets grow by a twentieth.
+"""A histogram of latencies whose buckets grow by 5%.
 
-It is exact enough for percentiles (within 5 %), small enough to be sent from process to process, and adds up.
+It is accurate enough for percentiles (within 5%), small enough to be sent between processes, and can be merged.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ class Latencies:
         self._buckets: Counter[int] = Counter()
 
     def add(self, latency_ms: float, count: int = 1) -> None:
-        """`count` records had this latency."""
+        """Add `count` records with this latency."""
         self.count += count
         self.total_ms += latency_ms * count
         self.max_ms = max(self.max_ms, latency_ms)
@@ -39,7 +39,7 @@ class Latencies:
         return self.total_ms / self.count if self.count else 0.0
 
     def percentile_ms(self, percent: float) -> float:
-        """So many percent of the records had this latency or less."""
+        """Return the latency that this percentage of the records did not exceed."""
         wanted = ceil(self.count * percent / 100)
         reached = 0
         for bucket in sorted(self._buckets):

@@ -1,6 +1,6 @@
-"""One producer or consumer under measurement: as many records as it can, or as it may, for a time or a number.
+"""One measured producer or consumer, with or without a rate limit, for a time or a number of records.
 
-What it did is reported as it goes, in windows; the sum of the windows is the result.
+It reports its progress in windows; the sum of the windows is the result.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from sskafka.model.ids import TopicPartition
 NO_LIMIT = -1
 WINDOW_S = 0.5
 SAMPLE_EVERY = 7
-"""Every so many records one is timed: watching costs time itself."""
+"""The latency of one record in this many is measured, because measuring costs time."""
 PACE_EVERY_S = 0.01
 
 
 class LoadSpec(NamedTuple):
-    """What a worker is told to do; it ends with the number of records or with the time, whichever comes first."""
+    """The load of a worker; it ends after the number of records or the time, whichever comes first."""
 
     kind: str
     bootstrap: str
@@ -33,14 +33,14 @@ class LoadSpec(NamedTuple):
     record_size: int = 100
     records_per_second: float = NO_LIMIT
     partitions: tuple[int, ...] = ()
-    """For a consumer: those that it reads; none: all."""
+    """Consumer: the partitions to read; empty means all."""
     from_latest: bool = False
     repeats: bool = False
-    """For a consumer: at the end it begins again, so that there is always something to read."""
+    """Consumer: start over at the end of the log, so that there are always records to read."""
     patience_ms: int = 10_000
-    """For a consumer: it ends when nothing has come for so long."""
+    """Consumer: end after this time without records."""
     is_by_batch: bool = False
-    """Whole batches are sent and counted, by clients that do as little as can be; see batch_load.py."""
+    """Send and count whole batches, with minimal clients; see batch_load.py."""
     properties: Mapping[str, str] = {}
 
     def to_json(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class LoadSpec(NamedTuple):
 
 
 class Window(NamedTuple):
-    """What was done since the last one."""
+    """What was done since the previous window."""
 
     records: int
     size_bytes: int
@@ -71,7 +71,7 @@ Report = Callable[[Window], None]
 
 
 class Meter:
-    """Counts, and reports a window every half second."""
+    """Counts records and reports a window every half second."""
 
     def __init__(self, report: Report, now_s: Callable[[], float]) -> None:
         self._report = report

@@ -1,4 +1,4 @@
-"""A cluster for the time of a measurement: `sskafka cluster up` in a directory of its own, on free ports."""
+"""A cluster for the duration of a measurement: `sskafka cluster up` in its own directory, on free ports."""
 
 import asyncio
 import signal
@@ -14,12 +14,12 @@ STOP_TIMEOUT_S = 30.0
 
 
 class ClusterStartError(Exception):
-    """The cluster did not come up; says where its logs are."""
+    """The cluster did not start; the message says where its logs are."""
 
 
 @asynccontextmanager
 async def local_cluster(directory: Path, brokers: int) -> AsyncIterator[str]:
-    """Its bootstrap servers."""
+    """Start a cluster and yield its bootstrap servers."""
     with _log_file(directory) as talk:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "sskafka", "cluster", "up", "-n", str(brokers), "--dir", str(directory)),
@@ -49,12 +49,12 @@ async def _bootstrap(process: asyncio.subprocess.Process, directory: Path) -> st
         line = ""
     words = dict(word.split("=", 1) for word in line.split()[1:])
     if "bootstrap" not in words:
-        raise ClusterStartError(f"no cluster came up in {directory}; its brokers wrote to broker-*/broker.log there")
+        raise ClusterStartError(f"the cluster in {directory} did not start; see broker-*/broker.log there")
     return words["bootstrap"]
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    """Its brokers with it: the command stops them all, and kills those that do not stop."""
+    """Stop the cluster command, which stops its brokers, and kills those that do not stop."""
     if process.returncode is None:
         process.send_signal(signal.SIGTERM)
         try:

@@ -1,7 +1,7 @@
-"""What a run leaves: one flat row a measurement, in a JSON file, and as records of a topic.
+"""Results of a run: one flat row per measurement, in a JSON file and as records of a topic.
 
-A record's key is the run's id, its value the row as JSON in UTF-8 (docs/evaluation.md has the fields). Rows of many
-runs lie in one topic, for whoever compares them.
+The key of a record is the run id, its value the row as JSON in UTF-8 (docs/evaluation.md lists the fields). One topic
+can hold the rows of many runs, for comparison.
 """
 
 import json
@@ -15,7 +15,7 @@ FORMAT = 1
 
 
 class Run(NamedTuple):
-    """What all rows of a run have in common."""
+    """Fields that all rows of a run share."""
 
     run_id: str
     started_at: str
@@ -29,7 +29,7 @@ class Run(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cluster and a topic that something is measured on."""
+    """The cluster size and topic of a measurement."""
 
     brokers: int
     partitions: int
@@ -50,7 +50,7 @@ class Row(NamedTuple):
     partitions: int
     replication: int
     phase: str
-    """produce or consume."""
+    """`produce` or `consume`."""
     clients: int
     seconds: float
     records: int
@@ -106,7 +106,7 @@ def read_results(path: Path) -> list[Row]:
 
 
 def keep_results(bootstrap: str, topic: str, run: Run, rows: Sequence[Row]) -> None:
-    """Writes the rows to a topic, which is created where it is missing and allowed."""
+    """Write the rows to a topic, which is auto-created if it does not exist and the brokers allow it."""
     from sskafka.client.sync_clients import Producer  # noqa: PLC0415
 
     with Producer(bootstrap) as producer:

@@ -1,9 +1,9 @@
-"""A process that puts one load on a cluster: `python -m sskafka.evaluation.worker`, its orders on standard input.
+"""A process that generates one load: `python -m sskafka.evaluation.worker`, controlled through standard input.
 
     in     the LoadSpec as one line of JSON; later any line: go
-    out    {"ready": true}, then a Window a line, then {"done": true}, or {"error": "..."}
+    out    {"ready": true}, then one Window per line, then {"done": true} or {"error": "..."}
 
-Waiting for "go" lets many of them begin at once.
+Waiting for "go" lets many workers start at the same time.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from sskafka.evaluation.load import ConsumerLoad, LoadSpec, ProducerLoad, Report
 
 class Load(Protocol):
     async def prepare(self) -> None:
-        """Everything that a first record would have to wait for."""
+        """Do everything that the first record would otherwise wait for."""
         ...
 
     async def run(self, report: Report) -> None: ...
@@ -38,7 +38,7 @@ async def work(spec: LoadSpec) -> None:
 
 
 async def opened(spec: LoadSpec, stack: AsyncExitStack) -> Load:
-    """`stack` owns what was opened."""
+    """Open the clients and return the load; `stack` closes them."""
     cluster = await stack.enter_async_context(Cluster(spec.bootstrap, configured(ConnectionConfig, spec.properties)))
     writing = configured(ProducerConfig, spec.properties)
     reading = configured(ConsumerConfig, {"auto.offset.reset": "earliest", **spec.properties})
@@ -64,7 +64,7 @@ def main() -> int:
         asyncio.run(work(spec))
     except KeyboardInterrupt:
         return 130
-    except Exception as error:  # the boundary of the process: whoever started it is told
+    except Exception as error:  # process boundary: report the error to the parent process
         tell({"error": str(error) or type(error).__name__})
         return 1
     tell({"done": True})

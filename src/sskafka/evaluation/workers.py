@@ -1,4 +1,4 @@
-"""Several loads at once, each in a process of its own, and what they did together."""
+"""Run several loads at the same time, each in its own process, and add up their results."""
 
 import asyncio
 import json
@@ -15,14 +15,14 @@ END_TIMEOUT_S = 10.0
 
 
 class WorkerError(Exception):
-    """A worker could not do what it was told."""
+    """A worker failed."""
 
 
 class Totals(NamedTuple):
     records: int
     size_bytes: int
     seconds: float
-    """From the common beginning to the end of the last one."""
+    """From the common start to the end of the last worker."""
     latencies: Latencies
 
     @property
@@ -31,12 +31,12 @@ class Totals(NamedTuple):
 
     @property
     def mb_per_second(self) -> float:
-        """Mebibytes, as Kafka's tools have it."""
+        """In MiB, as in Kafka's tools."""
         return self.size_bytes / 2**20 / self.seconds if self.seconds else 0.0
 
 
 class Sum:
-    """Windows of several workers, added up."""
+    """Sum of the windows of several workers."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -50,7 +50,7 @@ class Sum:
 
 
 async def run_workers(specs: Sequence[LoadSpec], on_window: Callable[[Window], None] | None = None) -> Totals:
-    """Returns when all are done; raises WorkerError when one could not do its part."""
+    """Return when all workers are done; raise WorkerError if one fails."""
     total = Sum()
 
     def add(window: Window) -> None:
@@ -103,7 +103,7 @@ class Worker:
             on_window(Window.from_json(values))
 
     async def end(self) -> None:
-        """Leaves no process behind."""
+        """End the process."""
         self._orders.close()
         try:
             await asyncio.wait_for(self._process.wait(), END_TIMEOUT_S if self._lines.at_eof() else 0.01)
@@ -113,7 +113,7 @@ class Worker:
 
     async def _next(self) -> dict[str, Any]:
         line = await self._lines.readline()
-        values: dict[str, Any] = json.loads(line) if line else {"error": "the process ended without a word"}
+        values: dict[str, Any] = json.loads(line) if line else {"error": "the process ended without a message"}
         if "error" in values:
             raise WorkerError(values["error"])
         return values
