@@ -1,1 +1,1 @@
-"""Measures brokers from outside: real processes, real sockets, a load generator in C. No part of the package."""
+"""Benchmarks of brokers: real processes, real sockets, and a load generator in C. Not part of the package."""

@@ -1,6 +1,6 @@
-"""Measures SSKafka alone (`sskafka`), beside Apache Kafka (`compare`), or any broker that already runs (`attach`).
+"""Measure SSKafka alone (`sskafka`), compared with Apache Kafka (`compare`), or a running broker (`attach`).
 
-`--brokers 3` measures replicated writes to a cluster of that many instead of one broker.
+`--brokers 3` measures replicated writes to a cluster of that size instead of a single broker.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main() -> int:
     try:
         results = _measure(arguments, scenarios, extent)
     except (UnavailableError, NotReadyError, LoadFailedError) as error:
-        print(f"benchmark ended: {error}", file=sys.stderr)
+        print(f"benchmark failed: {error}", file=sys.stderr)
         return 1
     _publish(arguments, results, scenarios, extent)
     return 0
@@ -45,21 +45,21 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     keys = [scenario.key for scenario in (*SCENARIOS, *REPLICATED_SCENARIOS)]
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--quick", action="store_true", help="about a quarter of the time, less exact")
+    common.add_argument("--quick", action="store_true", help="about a quarter of the time, less accurate")
     common.add_argument("--scenarios", nargs="+", choices=keys, default=keys, metavar="KEY", help=", ".join(keys))
     common.add_argument(
-        "--dir", type=Path, default=ROOT / "build" / "bench", help="where brokers keep their logs meanwhile"
+        "--dir", type=Path, default=ROOT / "build" / "bench", help="directory for the logs of the brokers"
     )
-    common.add_argument("--brokers", type=int, default=1, help="brokers in a cluster; above 1 writes are replicated")
-    common.add_argument("--json", type=Path, help="write every round here")
-    common.add_argument("--markdown", type=Path, help="write the tables here")
+    common.add_argument("--brokers", type=int, default=1, help="cluster size; above 1, writes are replicated")
+    common.add_argument("--json", type=Path, help="write the results of all rounds to this file")
+    common.add_argument("--markdown", type=Path, help="write the tables to this file")
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     modes = parser.add_subparsers(dest="mode", required=True)
     modes.add_parser("sskafka", parents=[common], help="start SSKafka and measure it")
-    modes.add_parser("compare", parents=[common], help="SSKafka and Apache Kafka, alternating rounds")
+    modes.add_parser("compare", parents=[common], help="SSKafka and Apache Kafka, in alternating rounds")
     attach = modes.add_parser("attach", parents=[common], help="measure a running broker")
     attach.add_argument("--bootstrap", required=True, metavar="HOST:PORT")
-    attach.add_argument("--pid", required=True, type=int, help="process whose CPU time and memory are read")
+    attach.add_argument("--pid", required=True, type=int, help="process whose CPU time and memory are measured")
     attach.add_argument("--name", default="broker", help="heading of its column")
     return parser
 
@@ -81,7 +81,7 @@ def _publish(
 ) -> None:
     command = shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
     about = describe(
-        f"{extent.rounds} rounds after {extent.warm_up_rounds} to warm up, medians; ± is half the spread", command
+        f"{extent.rounds} rounds after {extent.warm_up_rounds} warm-up rounds, medians; ± is half the spread", command
     )
     about["date"] = time.strftime("%Y-%m-%d")
     shown = tables(results, scenarios, os.cpu_count() or 1)

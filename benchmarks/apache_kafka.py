@@ -1,4 +1,4 @@
-"""Apache Kafka for comparison: its jars (by Maven, from the pom beside this file), its tools by class name."""
+"""Apache Kafka for comparison: its jars (resolved by Maven from the pom in this directory) and its tools."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ POM = Path(__file__).with_name("apache-kafka.pom.xml")
 CACHE = ROOT / "build" / "apache-kafka"
 TOOL_SECONDS_MAX = 120
 
-# What kafka-run-class gives every JVM, and kafka-server-start the broker.
+# JVM options of kafka-run-class, and of kafka-server-start for the broker.
 PERFORMANCE_OPTIONS = (
     "-server",
     "-XX:+UseG1GC",
@@ -20,7 +20,7 @@ PERFORMANCE_OPTIONS = (
     "-XX:+ExplicitGCInvokesConcurrent",
 )
 BROKER_HEAP = ("-Xmx1G", "-Xms1G")
-# Tools live for a second or two: the cheap compiler and collector start faster and change nothing that they print.
+# Tools run for a second or two: the C1 compiler and the serial collector start faster and do not affect the output.
 TOOL_OPTIONS = ("-Xmx256M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 
 
@@ -36,14 +36,14 @@ class KafkaLibs:
 
 
 def resolve_kafka_libs(pom: Path = POM, cache: Path = CACHE) -> KafkaLibs:
-    """The jars of `pom`; raises UnavailableError with the reason."""
+    """Return the jars of `pom`; raise UnavailableError with the reason if they cannot be resolved."""
     return KafkaLibs(resolve_jars(pom, cache))
 
 
 def run_tool(
     libs: KafkaLibs, class_name: str, *arguments: str, stdin: str = "", seconds_max: float = TOOL_SECONDS_MAX
 ) -> subprocess.CompletedProcess[str]:
-    """Runs one of Kafka's tools to its end; the caller judges the exit code."""
+    """Run one of Kafka's tools until it exits; the caller checks the exit code."""
     environment = {name: value for name, value in os.environ.items() if name not in {"CLASSPATH", "JAVA_TOOL_OPTIONS"}}
     return subprocess.run(
         libs.java(class_name, *arguments),

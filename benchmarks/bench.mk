@@ -1,7 +1,7 @@
 # Benchmarks: a load generator in C on the librdkafka of the pinned confluent-kafka wheel, driven by python -m benchmarks.
 #
-# Debian's own librdkafka is too old for a fair consume (no fetch.queue.backoff.ms), so only its headers are used; the functions called
-# have not changed since. See docs/adr/0005-load-generator.md.
+# Debian's librdkafka is too old for a fair consume benchmark (no fetch.queue.backoff.ms), so only its headers are used; the functions
+# called have not changed since. See docs/adr/0005-load-generator.md.
 LOAD := build/bench/load
 LOAD_SOURCES := $(wildcard benchmarks/load/*.c)
 LOAD_HEADERS := $(wildcard benchmarks/load/*.h)
@@ -26,34 +26,34 @@ $(LOAD): $(LOAD_SOURCES) $(LOAD_HEADERS) $(STAMP) | $(RDKAFKA_HEADER)
 bench: $(LOAD) ## Measure SSKafka alone (BENCH_OPTIONS="--quick" for a short run)
 	$(BIN)/python -m benchmarks sskafka $(BENCH_OPTIONS)
 
-bench-cluster: $(LOAD) ## Measure 3 brokers beside 3 of Apache Kafka: replicated writes, acks=all
+bench-cluster: $(LOAD) ## Compare 3 brokers with 3 of Apache Kafka: replicated writes, acks=all
 	$(BIN)/python -m benchmarks compare --brokers 3 $(BENCH_OPTIONS)
 
 bench-groups: $(STAMP) ## Measure offset commits and how long a group of 100 members takes to join
 	$(BIN)/python -m benchmarks.groups $(BENCH_OPTIONS)
 
-bench-transactions: $(STAMP) ## Measure transactions a second, and how long one takes
+bench-transactions: $(STAMP) ## Measure transactions per second and their duration
 	$(BIN)/python -m benchmarks.transactions $(BENCH_OPTIONS)
 
-bench-http: $(STAMP) ## Measure the HTTP door, and Kafka clients beside it
+bench-http: $(STAMP) ## Measure the HTTP server and its effect on Kafka clients
 	$(BIN)/python -m benchmarks.http_calls
 
-bench-kafka: $(LOAD) ## Measure SSKafka beside Apache Kafka, alternating rounds, with the goals
+bench-kafka: $(LOAD) ## Compare SSKafka with Apache Kafka in alternating rounds, with goals
 	$(BIN)/python -m benchmarks compare $(BENCH_OPTIONS)
 
-bench-grid: $(STAMP) ## Measure throughput over partitions, brokers and replication (docs/evaluation.md)
+bench-grid: $(STAMP) ## Measure throughput by partitions, brokers and replication (docs/evaluation.md)
 	$(BIN)/sskafka perf grid --output build/grid $(BENCH_OPTIONS)
 
-bench-compaction: $(STAMP) ## Measure compaction of 10 million records and what producers notice of it
+bench-compaction: $(STAMP) ## Measure compaction of 10 million records and its effect on producers
 	$(BIN)/python -m benchmarks.compaction $(BENCH_OPTIONS)
 
-bench-failover: $(STAMP) ## Measure how long writers wait when brokers are killed, beside Apache Kafka (BENCH_OPTIONS="--quick" for two rounds)
+bench-failover: $(STAMP) ## Measure unavailability when brokers are killed, compared with Apache Kafka (BENCH_OPTIONS="--quick" for two rounds)
 	$(BIN)/python -m benchmarks.failover $(BENCH_OPTIONS)
 
-bench-spark: $(STAMP) ## Measure reading and writing with Spark, beside Spark's own connector and Apache Kafka
+bench-spark: $(STAMP) ## Measure reading and writing with Spark, compared with Spark's own connector and Apache Kafka
 	$(BIN)/python -m benchmarks.spark_read $(BENCH_OPTIONS)
 	$(BIN)/python -m benchmarks.spark_read --varied $(BENCH_OPTIONS)
 	$(BIN)/python -m benchmarks.spark_write $(BENCH_OPTIONS)
 
-bench-pipeline-latency: $(STAMP) ## Measure a record's way through a pipeline, beside Spark's own connector (20 minutes)
+bench-pipeline-latency: $(STAMP) ## Measure the latency of a pipeline, compared with Spark's own connector (20 minutes)
 	$(BIN)/python -m benchmarks.spark_latency $(BENCH_OPTIONS)

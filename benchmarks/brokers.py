@@ -1,7 +1,7 @@
-"""Brokers under measurement: started here, or running already and known by address and pid.
+"""Brokers under measurement: started here, or already running and known by address and pid.
 
-Both kinds get the same properties: one node that is broker and controller, log directories beside each other on one
-file system, flushing left to the operating system, everything else at its default.
+Both kinds of broker get the same properties: one node that is broker and controller, log directories on the same file
+system, flushing left to the operating system, everything else at its default.
 """
 
 import base64
@@ -26,7 +26,7 @@ STOP_SECONDS_MAX = 60
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A broker that answers; in a cluster the one that leads every partition that is measured."""
+    """A broker that is ready; in a cluster, the broker that leads every measured partition."""
 
     name: str
     host: str
@@ -36,7 +36,7 @@ class Broker:
     data: Path | None = None
     follower_pids: tuple[int, ...] = ()
     replicas: tuple[int, ...] = (1,)
-    """Where each partition is kept, its leader first."""
+    """Replicas of each partition, leader first."""
 
     @property
     def bootstrap(self) -> str:
@@ -44,17 +44,17 @@ class Broker:
 
 
 class BrokerKind:
-    """How a kind of broker is started in an empty directory."""
+    """Starts a kind of broker in an empty directory."""
 
     def __init__(self, name: str, command: Callable[[Path], list[str]], prepare: Callable[[Path, str], None]) -> None:
-        """`prepare` formats the directories that a properties file names, for a cluster of the given id."""
+        """`prepare` formats the directories in a properties file for the cluster id."""
         self.name = name
         self.command = command
         self.prepare = prepare
 
     @contextlib.contextmanager
     def running(self, directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
-        """Serves `directory/data`, which is prepared first unless somebody has put a log directory there already."""
+        """Run a broker on `directory/data`, which is formatted first unless it already contains a log directory."""
         directory.mkdir(parents=True, exist_ok=True)
         data, log = directory / "data", directory / "broker.log"
         port, controller_port = free_ports(2)
@@ -87,7 +87,7 @@ def new_cluster_id() -> str:
 
 
 def format_storage(libs: KafkaLibs, properties: Path, cluster_id: str) -> None:
-    """Kafka refuses a directory without a cluster id; its own tool writes one."""
+    """Format the directory with Kafka's tool: Kafka rejects a directory without a cluster id."""
     done = run_tool(libs, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties))
     if done.returncode != 0:
         raise NotReadyError(f"formatting failed: {done.stdout}{done.stderr}")
@@ -105,7 +105,7 @@ def server_properties(
         "controller.quorum.voters": voters or f"{node_id}@{HOST}:{controller_port}",
         "log.dirs": str(data),
         "num.partitions": "1",
-        # Deleted topics leave the disk at once, not a minute later beside another measurement.
+        # Delete the files of deleted topics at once, so that this does not disturb a later measurement.
         "log.segment.delete.delay.ms": "100",
         "log.initial.task.delay.ms": "500",
         "offsets.topic.replication.factor": "1",
@@ -117,7 +117,7 @@ def server_properties(
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago: Kafka's own configuration must name them, so port 0 is no way out."""
+    """Return ports that were free just now. Port 0 does not work: Kafka's configuration must contain the ports."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -127,7 +127,7 @@ def free_ports(count: int) -> list[int]:
 
 @contextlib.contextmanager
 def broker_process(command: list[str], log: Path) -> Iterator[tuple[subprocess.Popen[bytes], float]]:
-    """A child process that is ended with SIGTERM, and killed when it does not end."""
+    """Run a child process; end it with SIGTERM, and with SIGKILL if it does not exit."""
     with log.open("wb") as output:
         started_at = time.monotonic()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)

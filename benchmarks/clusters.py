@@ -1,6 +1,6 @@
-"""Several brokers of one kind as one cluster; broker 1 leads every partition, the others follow.
+"""A cluster of several brokers of one kind. Broker 1 leads every partition, the others follow.
 
-All of them are voters of the metadata quorum, each with a controller listener of its own, as Apache Kafka wants it.
+All brokers are voters of the metadata quorum, each with its own controller listener, as Apache Kafka requires.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ class ClusterKind(BrokerKind):
 
     @contextlib.contextmanager
     def running(self, directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
-        """Ready when every broker answers and sees all the others."""
+        """Run the cluster; it is ready when every broker answers and knows all the others."""
         ports = free_ports(len(self._node_ids))
         files = self._write_properties(directory, ports, settings or {})
         with contextlib.ExitStack() as stack:

@@ -1,10 +1,10 @@
-"""Compaction beside live traffic: how long it takes, what memory it needs, and how much producers notice of it.
+"""Compaction under live traffic: its duration and memory, and its effect on producers.
 
     python -m benchmarks.compaction [--records 10000000] [--keys 1000000] [--quick]
 
-A topic is filled with records of 100 bytes over random keys while it may not be compacted. Then one client writes to
-another topic, one record at a time with acks=all at a steady pace: first alone, then while the first topic is being
-compacted. The goal: its 99th percentile at most doubles, and the key map stays within `log.cleaner.dedupe.buffer.size`.
+A topic is filled with records of 100 bytes with random keys, while compaction is prevented. Then one client writes to
+another topic, one record at a time with acks=all at a steady rate: first without compaction, then while the first topic
+is compacted. The goal: the 99th percentile at most doubles, and the key map fits `log.cleaner.dedupe.buffer.size`.
 """
 
 import argparse
@@ -33,10 +33,10 @@ from sskafka.wire.messages.produce import PartitionProduceData, ProduceRequest, 
 
 TABLE, TRAFFIC = "table", "traffic"
 RECORD_BYTES = 100
-RECORD_OVERHEAD_BYTES = 10  # of a record in a batch, as roughly as is needed to hit the size
+RECORD_OVERHEAD_BYTES = 10  # approximate overhead of a record in a batch
 BUFFER_BYTES = 128 << 20
 PYTHON_BYTES = 40 << 20
-"""What the cleaner needs beside its key map: the interpreter, its modules, buffers."""
+"""Memory of the cleaner without its key map: interpreter, modules, buffers."""
 PACE_PER_SECOND = 1000
 WARMUP_S = 2.0
 TIMEOUT_S = 1800.0
@@ -71,8 +71,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compaction", description=__doc__)
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--keys", type=int, default=1_000_000)
-    parser.add_argument("--alone-seconds", type=float, default=20.0, help="how long to measure without compaction")
-    parser.add_argument("--quick", action="store_true", help="a fiftieth of the records")
+    parser.add_argument("--alone-seconds", type=float, default=20.0, help="duration of the run without compaction")
+    parser.add_argument("--quick", action="store_true", help="1/50 of the records")
     parser.add_argument("--dir", type=Path, default=Path("build/bench/compaction"))
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
@@ -121,7 +121,7 @@ def measure(broker: Broker, records: int, keys: int, alone_s: float) -> Result:
 
 
 def fill(bootstrap: str, records: int, keys: int) -> float:
-    """Seconds that it took."""
+    """Fill the topic and return the seconds that it took."""
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -145,7 +145,7 @@ def fill(bootstrap: str, records: int, keys: int) -> float:
 
 
 def begin_compaction(admin: AdminClient) -> None:
-    """The topic becomes due, and its active segment is closed so that all of it is."""
+    """Make the topic due for compaction, and roll its active segment so that all of it can be compacted."""
     changes = {"min.cleanable.dirty.ratio": "0.01", "segment.ms": "1"}
     entries = [ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in changes.items()]
     resource = ConfigResource(ResourceType.TOPIC, TABLE, incremental_configs=entries)
@@ -154,7 +154,7 @@ def begin_compaction(admin: AdminClient) -> None:
 
 
 class CleanerWatch:
-    """From the change of settings until everything is written down as clean."""
+    """Watches the cleaner from the config change until the checkpoint shows that the whole log is clean."""
 
     def __init__(self, broker_pid: int, data: Path, records: int) -> None:
         self._pid = broker_pid
@@ -188,12 +188,12 @@ def _peak_bytes(pid: int) -> int:
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
-        return 0  # it has ended
+        return 0  # the process has ended
     return next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM")), 0)
 
 
 def latencies_ms(broker: Broker, goes_on: Callable[[], bool]) -> list[float]:
-    """Of one record after the other, at a steady pace; those of the first seconds are left out."""
+    """Return the latencies of single records, sent one after another at a steady rate, without the warm-up."""
     batch = bytes(build_batch([NewRecord(b"key", b"v" * RECORD_BYTES, (), int(time.time() * 1000))]))
     data = TopicProduceData(name=TRAFFIC, partition_data=[PartitionProduceData(0, batch)])
     body = encode(ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[data]), PRODUCE_VERSION)

@@ -1,19 +1,20 @@
-"""How long writers wait when brokers die: kill -9 under load, beside Apache Kafka, both with their default settings.
+"""Unavailability for producers when brokers are killed with SIGKILL under load, compared with Apache Kafka.
 
     python -m benchmarks.failover [--rounds 10] [--quick] [--no-kafka] [--markdown FILE] [--json FILE]
 
-Three brokers that are voters as well; a topic with a partition for each of them, replication factor 3,
-min.insync.replicas 2; one librdkafka producer with acks=all and idempotence that writes to all partitions all the time.
-A round ends one or two brokers with SIGKILL and counts the longest time in which some partition acknowledged nothing.
+Both systems have their default settings. There are three brokers that are also voters; a topic with one partition per
+broker, replication factor 3 and min.insync.replicas 2; and one librdkafka producer with acks=all and idempotence that
+writes to all partitions continuously. A round kills one or two brokers with SIGKILL and measures the longest time in
+which some partition acknowledged nothing.
 
     leader         a broker that leads a partition and is not the active controller
-    controller     the active controller, which leads a partition too
-    both in a row  the first is started again at once, and a second later the controller is killed: for a while one
-                   voter of three lives, so the start of a process is part of this time
-    restart        a broker is killed and started again at once; counted at a partition without other replicas, so the
-                   start of a process is part of this time too
+    controller     the active controller, which also leads a partition
+    both in a row  the first broker is restarted at once, and one second later the controller is killed: for a while
+                   only one of three voters is alive, so the time includes the start of a process
+    restart        a broker is killed and restarted at once; measured at a partition without other replicas, so the time
+                   includes the start of a process, too
 
-Between rounds all replicas come back in sync and the preferred replicas lead again.
+Between rounds all replicas get back in sync, and the preferred replicas become leaders again.
 """
 
 import argparse
@@ -63,7 +64,7 @@ AFTERMATH_SECONDS = 1.0
 
 
 class KillableCluster(ClusterKind):
-    """A cluster of processes that are killed and started one by one."""
+    """A cluster whose processes can be killed and started individually."""
 
     def __init__(self, kind: BrokerKind, directory: Path) -> None:
         super().__init__(kind, BROKERS)
@@ -111,7 +112,7 @@ class KillableCluster(ClusterKind):
                 self.start(node_id)
 
     def controller(self) -> int:
-        """The active controller, or -1 while nobody says who it is."""
+        """Return the id of the active controller, or -1 while no broker knows it."""
         return asyncio.run(self._controller())
 
     async def _controller(self) -> int:
@@ -142,7 +143,7 @@ class KillableCluster(ClusterKind):
 
 
 class Writer:
-    """Writes to every partition of a topic all the time and remembers when each was acknowledged."""
+    """Writes to every partition of a topic continuously and records the times of acknowledgements."""
 
     def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
         self._topic = topic
@@ -171,11 +172,11 @@ class Writer:
             self._thread.join()
 
     def await_progress(self, after: float) -> None:
-        """Returns when every partition has acknowledged something after that time."""
+        """Return when every partition has acknowledged a record after that time."""
         wait_for(lambda: all(times and times[-1] > after for times in self._times), "every partition acknowledges")
 
     def longest_gap(self, begin: float, end: float) -> float:
-        """Of the partition that was hit worst."""
+        """Return the longest gap of the worst partition."""
         return max(_longest_gap(times, begin, end) for times in self._times)
 
     def _run(self) -> None:
@@ -200,7 +201,7 @@ def _longest_gap(times: list[float], begin: float, end: float) -> float:
     return max(later - earlier for earlier, later in pairwise(inside))
 
 
-# -- what happens in a round
+# -- rounds
 
 
 class Failover:
@@ -229,7 +230,7 @@ class Failover:
             done.result()
 
     def recover(self) -> None:
-        """Returns when all replicas are in sync and the preferred ones lead, for a while."""
+        """Return when all replicas have been in sync, and the preferred replicas have been leaders, for a while."""
         self._cluster.start_missing()
         wait_for(self._is_in_sync, "all replicas are in sync")
         wait_for(self._prefers, "the preferred replicas lead")
@@ -255,7 +256,7 @@ class Failover:
         return wait_for(lambda: max(0, self._cluster.controller()), "a controller is active")
 
     def _leader(self) -> int:
-        """A broker that is not the active controller: each leads a partition."""
+        """Return a broker that is not the active controller; every broker leads a partition."""
         return self._controller() % BROKERS + 1
 
     def _measured(self, topic: str, partitions: int, kill: Callable[[], None]) -> float:
@@ -338,10 +339,10 @@ def main() -> None:
     names = ["leader", "controller", "both in a row", "restart"]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.failover", description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--quick", action="store_true", help="two rounds, to see that it works")
+    parser.add_argument("--quick", action="store_true", help="two rounds, to check that it works")
     parser.add_argument("--scenarios", nargs="+", choices=names, default=names)
     parser.add_argument("--no-kafka", action="store_true", help="SSKafka alone")
-    parser.add_argument("--dir", type=Path, help="where brokers write; it is kept. Without it a temporary one is used")
+    parser.add_argument("--dir", type=Path, help="directory for the brokers, which is kept (default: a temporary one)")
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

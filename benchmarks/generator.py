@@ -1,4 +1,4 @@
-"""Runs the load generator once against a broker, with the broker's CPU time taken around it."""
+"""Run the load generator once against a broker, and measure the CPU time of the broker meanwhile."""
 
 import json
 import os
@@ -18,7 +18,7 @@ RUN_SECONDS_MAX = 180
 
 
 class LoadFailedError(Exception):
-    """The load generator refused its own result; the text is its reason."""
+    """The load generator failed; the message is its error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class Round:
     client_cores: float
     client_busiest_thread: float
     follower_cpu_per_gigabyte: float | None
-    """Of one follower; None where there is none."""
+    """Of one follower; None without followers."""
     other_cores: float
     p50_us: float | None
     p99_us: float | None
 
 
 def run_round(scenario: Scenario, extent: Extent, broker: Broker, topic: str, pages: WarmPages) -> Round:
-    # What earlier runs left in the page cache must not be written out at this run's expense.
+    # Write out dirty pages of earlier runs first, so that this run does not pay for them.
     os.sync()
     pages.release()
     before, followers_before = read_cpu(broker.pid), _follower_seconds(broker)

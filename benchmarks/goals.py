@@ -1,4 +1,4 @@
-"""What is aimed at: ratios to Apache Kafka, and absolute bounds from the prototype's figures times 1.5."""
+"""Goals: ratios to Apache Kafka, and absolute bounds (1.5 times the figures of the prototype)."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from benchmarks.results import CPU_PER_GIGABYTE, CPU_PER_REQUEST, P50, P99, RATE
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A bound on a measure, or on its ratio to the other broker's."""
+    """A bound on a measure, or on its ratio to that of the other broker."""
 
     bound: float
     at_least: bool

@@ -1,10 +1,10 @@
-"""Consumer groups: how many offset commits a second, and how long a group of many members takes to share its work.
+"""Consumer groups: offset commits per second, and the time that a large group takes to join and rebalance.
 
     python -m benchmarks.groups [--members 100] [--seconds 5] [--kafka]
 
-Requests are encoded beforehand and answers only counted, so that the broker is what is measured; `--kafka` measures
-Apache Kafka in the same way. The members join at once, with no delay for the first rebalance; their time is counted
-from the first JoinGroup until the last of them has its assignment.
+Requests are encoded in advance and responses are only counted, so that the broker is the bottleneck; `--kafka` measures
+Apache Kafka in the same way. All members join at once, without initial rebalance delay. The time is measured from the
+first JoinGroup until the last member has its assignment.
 """
 
 import argparse
@@ -43,7 +43,7 @@ SIZE = struct.Struct(">i")
 
 
 class Wire:
-    """One connection that sends frames and reads them."""
+    """One connection that sends and receives frames."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -87,7 +87,7 @@ async def prepare(broker: Broker) -> None:
 
 
 async def is_ready(wire: Wire) -> bool:
-    """There is a coordinator, and it has loaded what it coordinates."""
+    """Return whether there is a coordinator that has loaded its partition."""
     if (await wire.call(FindCoordinatorRequest("any"), 2)).error_code != ErrorCode.NONE:
         return False
     answer = await wire.call(commit_request("any", 0), COMMIT_VERSION)
@@ -99,11 +99,11 @@ def commit_request(group: str, offset: int) -> OffsetCommitRequest:
     return OffsetCommitRequest(group, topics=[OffsetCommitRequestTopic(TOPIC, partitions=[partition])])
 
 
-# -- the rate of commits
+# -- commit rate
 
 
 async def commit_for(broker: Broker, number: int, until: float) -> int:
-    """Commits with a window of requests under way; gives how many were answered."""
+    """Commit with a window of requests in flight; return the number of responses."""
     wire = await Wire.open(broker)
     frames = [wire.frame(commit_request(f"commits-{number}", offset), COMMIT_VERSION) for offset in range(IN_FLIGHT)]
     wire.writer.write(b"".join(frames))
@@ -111,7 +111,7 @@ async def commit_for(broker: Broker, number: int, until: float) -> int:
     answered = 1
     while time.monotonic() < until:
         wire.writer.write(frames[answered % IN_FLIGHT])
-        assert (await wire.receive())[4:] == good, "a commit was refused"
+        assert (await wire.receive())[4:] == good, "a commit was rejected"
         answered += 1
     wire.writer.close()
     return answered
@@ -124,7 +124,7 @@ async def commit_rate(broker: Broker, seconds: float) -> tuple[float, float]:
     return sum(counts) / elapsed, 1e6 * cpu_seconds / sum(counts)
 
 
-# -- members that join
+# -- joining members
 
 
 class Member:
@@ -134,7 +134,7 @@ class Member:
         self.member_id = ""
 
     async def join(self) -> None:
-        """Until it has its assignment."""
+        """Join and sync until the member has its assignment."""
         while True:
             joined = await self._wire.call(self._join_request(), JOIN_VERSION)
             self.member_id = joined.member_id or self.member_id
@@ -155,7 +155,7 @@ class Member:
 
 
 async def join_times(broker: Broker, size: int) -> tuple[float, float]:
-    """For a new group, and for the rebalance after its leader has asked for one."""
+    """Return the seconds for a new group, and for a rebalance that its leader requests."""
     members = [Member(await Wire.open(broker), "many") for _ in range(size)]
     began = time.monotonic()
     await asyncio.gather(*(member.join() for member in members))
@@ -164,12 +164,12 @@ async def join_times(broker: Broker, size: int) -> tuple[float, float]:
     return joined - began, time.monotonic() - joined
 
 
-# -- the whole
+# -- main
 
 
 async def measure(broker: Broker, arguments: argparse.Namespace) -> Result:
     await prepare(broker)
-    await commit_rate(broker, min(1.0, arguments.seconds))  # warmed up
+    await commit_rate(broker, min(1.0, arguments.seconds))  # warm-up
     rate, cpu_us = await commit_rate(broker, arguments.seconds)
     return Result(broker.name, rate, cpu_us, *await join_times(broker, arguments.members))
 
@@ -178,7 +178,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.groups", description=__doc__)
     parser.add_argument("--members", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--kafka", action="store_true", help="Apache Kafka too")
+    parser.add_argument("--kafka", action="store_true", help="measure Apache Kafka, too")
     arguments = parser.parse_args()
     kinds: list[BrokerKind] = [sskafka_kind()]
     if arguments.kafka:

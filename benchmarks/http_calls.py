@@ -1,9 +1,9 @@
-"""How fast the HTTP door is, and whether Kafka clients notice it: `python -m benchmarks.http_calls`.
+"""Performance of the HTTP server, and its effect on Kafka clients: `python -m benchmarks.http_calls`.
 
-One broker with its HTTP process, on loopback. Callers are processes with one connection each, so that the interpreter
-of one does not hold up another; on a machine with few cores they compete with the broker, which figures from elsewhere
-do not show. The second table is the round trip of a Kafka client that produces one small record after the other with
-acks=1: first alone, then beside HTTP callers who send as fast as they can.
+One broker with its HTTP process, on loopback. Callers are processes with one connection each, so that they do not block
+each other; on a machine with few cores they compete with the broker for CPU time. The second table shows the round trip
+of a Kafka client that produces one small record after another with acks=1: first alone, then while HTTP callers send as
+fast as they can.
 """
 
 import argparse
@@ -31,11 +31,11 @@ TOPIC = "measured"
 PAYLOAD = "x" * 100
 CALLERS_MAX = 16
 PROBE_PAUSE_S = 0.001
-PRODUCE_VERSION = 9  # the last one that names topics
+PRODUCE_VERSION = 9  # a version with topic names
 
 
 class Call(NamedTuple):
-    """What callers send, again and again."""
+    """A request that callers send repeatedly."""
 
     title: str
     path: str
@@ -78,7 +78,7 @@ CALLS = (
 
 
 def call_repeatedly(address: str, call: Call, seconds: float) -> list[float]:
-    """The latencies of one caller, in seconds."""
+    """Return the latencies of one caller, in seconds."""
     body = json.dumps(call.body)
     latencies = []
     connection = http.client.HTTPConnection(address)
@@ -107,7 +107,7 @@ def summary(latencies: Sequence[float], seconds: float) -> Measured:
 
 
 async def probe(port: int, seconds: float) -> Measured:
-    """A Kafka client with a record every millisecond or so."""
+    """Measure a Kafka client that sends about one record per millisecond."""
     connection = await connect(Address(HOST, port))
     record = build_batch([NewRecord(None, b"x" * 10, (), int(time.time() * 1000))])
     request = ProduceRequest(
@@ -127,7 +127,7 @@ async def probe(port: int, seconds: float) -> Measured:
 
 
 def probe_beside(pool: Pool, address: str, port: int, call: Call, seconds: float) -> Measured:
-    """The probe while callers send as fast as they can."""
+    """Measure the Kafka client while HTTP callers send as fast as they can."""
     loads = pool.starmap_async(call_repeatedly, [(address, call, seconds + 1)] * call.callers)
     measured = asyncio.run(probe(port, seconds))
     loads.get()
@@ -136,7 +136,7 @@ def probe_beside(pool: Pool, address: str, port: int, call: Call, seconds: float
 
 @contextmanager
 def running_broker() -> Iterator[tuple[int, str, int]]:
-    """Its Kafka port, its HTTP address and its process, once both doors are open."""
+    """Yield Kafka port, HTTP address and pid of a broker, once both servers accept connections."""
     address = f"{HOST}:{free_ports(1)[0]}"
     with (
         tempfile.TemporaryDirectory(prefix="sskafka-http-") as directory,
@@ -156,7 +156,7 @@ def _create_topic(address: str) -> None:
             assert connection.getresponse().status == 201
             return
         except ConnectionRefusedError:
-            assert time.monotonic() < deadline, "the HTTP door does not open"
+            assert time.monotonic() < deadline, "the HTTP server does not accept connections"
             time.sleep(0.05)
         finally:
             connection.close()
@@ -164,7 +164,7 @@ def _create_topic(address: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.http_calls", description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each row")
+    parser.add_argument("--seconds", type=float, default=2.0, help="duration of each row")
     seconds = parser.parse_args().seconds
     for name, value in describe(f"{seconds:g} s a row", "python -m benchmarks.http_calls").items():
         print(f"{name}: {value}")

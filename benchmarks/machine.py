@@ -1,4 +1,4 @@
-"""What the figures depend on beside the brokers: the machine, the system, the versions."""
+"""The environment of the figures: machine, operating system and versions."""
 
 import os
 import platform

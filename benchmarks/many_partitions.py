@@ -1,8 +1,8 @@
-"""Many partitions on a cluster: how long starting, creating and failing over take, and what idling costs.
+"""Many partitions on a cluster: duration of start, topic creation and failover, and CPU usage when idle.
 
     python -m benchmarks.many_partitions [--partitions 1000] [--brokers 3]
 
-The cluster is started by `sskafka cluster up`; brokers are killed by their pid files.
+`sskafka cluster up` starts the cluster; brokers are killed by the pid in their pid files.
 """
 
 import argparse
@@ -52,7 +52,7 @@ class Cluster:
         return [partition.leader for partition in topic.partitions.values()]
 
     def in_sync(self) -> list[int]:
-        """Replicas in sync, partition by partition."""
+        """Return the number of in-sync replicas of each partition."""
         topic = self.admin.list_topics(TOPIC, timeout=TIMEOUT_S).topics[TOPIC]
         return [len(partition.isrs) for partition in topic.partitions.values()]
 
@@ -97,7 +97,7 @@ def create(cluster: Cluster, partitions: int, replicas: int) -> dict[str, float]
 
 
 def write_to_all(bootstrap: str, partitions: int) -> None:
-    """A record in every partition, on every replica."""
+    """Write a record to every partition with acks=all."""
     failed: list[str] = []
     producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True})
     for partition in range(partitions):
@@ -108,14 +108,14 @@ def write_to_all(bootstrap: str, partitions: int) -> None:
 
 
 def spread_leaders(cluster: Cluster, partitions: int, brokers: int) -> None:
-    """Restarts leave leadership with whoever came up first; the preferred replicas take it back."""
+    """Elect the preferred leaders, because restarts leave leadership with the brokers that started first."""
     cluster.admin.elect_leaders(ElectionType.PREFERRED).result(TIMEOUT_S)
     fair = partitions // brokers // 2
     seconds_until(lambda: min(Counter(cluster.leaders()).values()) > fair, "leadership is spread")
 
 
 def idle_cpu(cluster: Cluster, brokers: int) -> dict[str, float]:
-    """Percent of a core that each broker takes with nothing to do."""
+    """Return the CPU usage of each idle broker, in percent of a core."""
     pids = [cluster.pid(node_id) for node_id in range(1, brokers + 1)]
     time.sleep(SETTLE_S)
     before = [read_cpu(pid).seconds for pid in pids]
@@ -126,7 +126,7 @@ def idle_cpu(cluster: Cluster, brokers: int) -> dict[str, float]:
 
 
 def fail_over(cluster: Cluster, partitions: int) -> dict[str, float]:
-    """Kills the active controller, which leads a share of the partitions too."""
+    """Kill the active controller, which also leads a share of the partitions."""
     victim = cluster.controller()
     led = cluster.leaders().count(victim)
     began_at = time.monotonic()
@@ -165,7 +165,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.many_partitions", description=__doc__)
     parser.add_argument("--partitions", type=int, default=1000)
     parser.add_argument("--brokers", type=int, default=3)
-    parser.add_argument("--json", type=Path, help="write the figures here")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sskafka-many-") as directory:
         figures = measure(Path(directory) / "cluster", arguments.partitions, arguments.brokers)

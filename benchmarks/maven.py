@@ -1,7 +1,7 @@
-"""Jars from Maven Central, for comparison and interoperability only: SSKafka itself uses none.
+"""Jars from Maven Central, only for comparison and interoperability tests: SSKafka itself uses none.
 
-What a pom names is copied into a directory below `build/`, beside the pom that it was resolved for; another pom
-resolves it again.
+The jars of a pom are copied to a directory below `build/`, together with the pom. If the pom changes, they are resolved
+again.
 """
 
 import shutil
@@ -13,11 +13,11 @@ RESOLVE_SECONDS_MAX = 600
 
 
 class UnavailableError(Exception):
-    """Programs from outside PyPI cannot be had here; the text says why."""
+    """A program from outside PyPI is not available; the message says why."""
 
 
 def resolve_jars(pom: Path, cache: Path) -> Path:
-    """The directory with the jars of `pom`, from the cache or by Maven; raises UnavailableError with the reason."""
+    """Return the directory with the jars of `pom`, from the cache or by Maven; raise UnavailableError on failure."""
     for program in ("java", "mvn"):
         if shutil.which(program) is None:
             raise UnavailableError(f"{program} is not installed")

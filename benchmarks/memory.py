@@ -1,18 +1,19 @@
-"""Keeps the page cache's memory warm between rounds.
+"""Keep memory for the page cache warm between rounds.
 
-A hypervisor that takes back a guest's free memory makes the next use of it slow: writing a gigabyte of log then costs
-2-3 CPU seconds instead of 0.3, charged to whichever broker happens to write. So between rounds this process holds as
-much memory as a round writes, and lets go of it just before the load starts: the kernel hands out the pages freed last.
+A hypervisor that reclaims a guest's free memory makes its next use slow: writing a gigabyte of log then costs 2-3 CPU
+seconds instead of 0.3, at the expense of the broker that happens to write. Between rounds this process therefore holds
+as much memory as a round writes, and frees it just before the load starts: the kernel reuses recently freed pages
+first.
 """
 
 import mmap
 
-# Not named by the mmap module of Python 3.11: populate the whole range at once, for writing.
+# MADV_POPULATE_WRITE is missing in the mmap module of Python 3.11: populate the whole range for writing.
 MADV_POPULATE_WRITE = 23
 
 
 class WarmPages:
-    """Memory that is either held here or on offer to everybody."""
+    """Memory that is either held by this process or free for others."""
 
     def __init__(self, size_bytes: int) -> None:
         self._size_bytes = size_bytes

@@ -1,10 +1,10 @@
-"""Asks a broker, byte by byte and without a client library, whether it is up.
+"""Check whether a broker is up, with raw bytes and without a client library.
 
     Metadata v1 request     size:4 key:2(3) version:2(1) correlation:4 client:2(-1) topics:4(0)
     Metadata v1 response    size:4 correlation:4 brokers:4 ...
 
-A port may accept before the broker behind it has joined its own cluster, so both moments are taken: the first
-connection, and the first Metadata answer that names a broker.
+A port may accept connections before its broker has joined the cluster, so two times are measured: until the first
+connection, and until the first Metadata response that contains a broker.
 """
 
 import socket
@@ -19,7 +19,7 @@ METADATA_REQUEST = struct.pack(">ihhihi", 14, 3, 1, 7, -1, 0)
 
 
 class NotReadyError(Exception):
-    """The broker ended, or was not up in time."""
+    """The broker exited, or was not ready in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class Startup:
 def wait_until_ready(
     host: str, port: int, started_at: float, alive: Callable[[], bool], seconds_max: float = 60.0, brokers: int = 1
 ) -> Startup:
-    """Polls until the broker names as many brokers as there are; `started_at` is on the monotonic clock."""
+    """Wait until the broker knows of `brokers` brokers; `started_at` is a time of the monotonic clock."""
     port_open_at: float | None = None
     while time.monotonic() < started_at + seconds_max:
         if not alive():
-            raise NotReadyError("the broker ended while starting")
+            raise NotReadyError("the broker exited during startup")
         if (connection := _connect(host, port)) is not None:
             port_open_at = port_open_at or time.monotonic()
             with connection:
@@ -55,7 +55,7 @@ def _connect(host: str, port: int) -> socket.socket | None:
 
 
 def _broker_count(connection: socket.socket) -> int:
-    """0 for any answer that is not one."""
+    """Return the number of brokers in the Metadata response, or 0 for any invalid response."""
     try:
         connection.sendall(METADATA_REQUEST)
         head = connection.recv(12, socket.MSG_WAITALL)

@@ -1,7 +1,7 @@
 """CPU time and memory of a process and its descendants, from /proc.
 
-CPU time is user plus system, in clock ticks of 10 ms, of every live process of the tree and of the children that they
-have reaped; a run must last a second or more for that to be exact enough.
+CPU time is user plus system time, in clock ticks of 10 ms, of all live processes of the tree and of their children that
+have ended; a run must take at least a second for this to be accurate enough.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-# Positions in a stat line, counted from the field behind the name in brackets.
+# Indexes into a stat line, counted from the field after the process name in brackets.
 PPID, UTIME, STIME, CUTIME, CSTIME = 1, 11, 12, 13, 14
 
 
@@ -44,7 +44,7 @@ def cpu_between(before: CpuReading, after: CpuReading) -> CpuSpent:
 
 
 def read_machine_cpu_seconds() -> float:
-    """Of everything that ran on this machine so far; a guest's time is in user time already."""
+    """Return the CPU time of all processes of this machine so far; guest time is already included in user time."""
     user, nice, system, _, _, irq, softirq = map(int, Path("/proc/stat").read_text().split(None, 8)[1:8])
     return (user + nice + system + irq + softirq) / TICKS_PER_SECOND
 
@@ -84,7 +84,7 @@ def _thread_ticks(pid: int) -> Iterator[tuple[int, int]]:
 
 
 def _stat_fields(path: Path) -> list[str]:
-    """The fields behind the name, or none when the process has ended meanwhile."""
+    """Return the fields after the process name; an empty list if the process has ended."""
     try:
         return path.read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Results as tables: plain text with aligned columns, or Markdown."""
+"""Format results as tables: plain text with aligned columns, or Markdown."""
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ class Table:
 
 
 def tables(results: Sequence[BrokerResult], scenarios: Sequence[Scenario], machine_cores: int) -> list[Table]:
-    """One broker: its figures with the absolute goals. Two: the first one's beside the second's, with ratios."""
+    """One broker: its figures and the absolute goals. Two brokers: both figures and their ratios."""
     if len(results) == 1:
         figures = Table(
             "Figures", ("scenario", "measure", results[0].name, "goal", "reached"), _single_rows(results[0], scenarios)
@@ -102,7 +102,7 @@ def _ratio_rows(first: BrokerResult, second: BrokerResult, scenarios: Sequence[S
 
 
 def _process(scenarios: Sequence[Scenario]) -> str:
-    """Under which name goals of the process are kept: a cluster that starts also elects, which has no goal."""
+    """Return the key for goals of the process; the start of a cluster includes an election and has no goal."""
     return "cluster" if all(scenario.acks == "all" for scenario in scenarios) else "process"
 
 

@@ -1,4 +1,4 @@
-"""Rounds to figures: the median of each measure, its spread, and what was busy."""
+"""Aggregate rounds: the median and spread of each measure, and what was busy."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ def figure(values: Sequence[float]) -> Figure:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A column of a round: how it is called, taken and printed."""
+    """A measured value of a round: its name, how to read it, and its decimals."""
 
     name: str
     take: Callable[[Round], float | None]
@@ -49,7 +49,7 @@ P99 = Measure("p99 us", lambda one: one.p99_us, 0)
 
 @dataclass(slots=True)
 class BrokerResult:
-    """Everything measured of one broker."""
+    """All measurements of one broker."""
 
     name: str
     rounds: dict[str, list[Round]] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class BrokerResult:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Shares of a core: of the busiest thread and the whole process on both sides, and of everything else that ran."""
+    """CPU usage in cores: of the busiest thread and the whole process on both sides, and of everything else."""
 
     broker_thread: float
     broker_cores: float
@@ -74,7 +74,7 @@ class Busy:
     other_cores: float
 
     def verdict(self, machine_cores: int) -> str:
-        """Who could not go faster: a thread that is always busy, else all cores together, else nobody (all waited)."""
+        """Return the bottleneck: a thread that is always busy, else all cores together, else neither (waiting)."""
         if max(self.broker_thread, self.client_thread) >= BUSY_SHARE:
             return "broker" if self.broker_thread >= self.client_thread else "client"
         if self.other_cores >= NOISE_SHARE:

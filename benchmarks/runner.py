@@ -1,6 +1,6 @@
-"""The order of a run: start-ups, then each scenario, its warm-up and counted rounds alternating between the brokers.
+"""The sequence of a run: start-ups, then each scenario with warm-up and counted rounds, alternating between brokers.
 
-What changes on the machine during a run thus changes for both; every other round starts with the other broker.
+Changes of the machine during a run thus affect both brokers. Every other round starts with the other broker.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ SETTLE_SECONDS = 1.0
 def measure_kinds(
     kinds: Sequence[BrokerKind], scenarios: Sequence[Scenario], extent: Extent, directory: Path
 ) -> list[BrokerResult]:
-    """Starts each kind of broker in `directory`, measures, and removes what was written."""
+    """Start each kind of broker in `directory`, measure it, and delete what was written."""
     results = [BrokerResult(kind.name) for kind in kinds]
     with _scratch(directory), contextlib.ExitStack() as running:
         for number in range(extent.startups - 1):
@@ -39,7 +39,7 @@ def measure_kinds(
 
 
 def measure_attached(broker: Broker, scenarios: Sequence[Scenario], extent: Extent) -> list[BrokerResult]:
-    """Measures a broker that somebody else started."""
+    """Measure a broker that is already running."""
     results = [BrokerResult(broker.name)]
     _measure_running([broker], results, scenarios, extent)
     return results
@@ -80,7 +80,7 @@ def _measure_scenario(scenario: Scenario, extent: Extent, pairs: Sequence[tuple[
 
 @contextlib.contextmanager
 def _topic_to_read(scenario: Scenario, extent: Extent, broker: Broker) -> Iterator[str | None]:
-    """Consuming reads one filled topic again and again; everything else writes to a new topic each time."""
+    """Consuming reads one filled topic repeatedly; all other scenarios write to a new topic in each round."""
     if scenario.load is not Load.CONSUME:
         yield None
         return

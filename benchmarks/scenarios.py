@@ -1,4 +1,4 @@
-"""What is measured: one row a scenario, with the arguments for the load generator, and the size of a whole run."""
+"""The scenarios, with their arguments for the load generator, and the extent of a run."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -19,7 +19,7 @@ class Load(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Bounds of a run, in count and in time."""
+    """Limits of a run, in number and time."""
 
     rounds: int
     warm_up_rounds: int
@@ -52,7 +52,7 @@ QUICK = Extent(
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One thing to measure."""
+    """One measurement."""
 
     key: str
     title: str
@@ -65,18 +65,18 @@ class Scenario:
 
     @property
     def partitions(self) -> int:
-        """One, so that one log is measured; tiny requests get one a connection, so that none waits for a lock."""
+        """1, to measure a single log; tiny requests use one partition per connection, to avoid lock contention."""
         return min(self.connections, PARTITIONS_MAX)
 
     def messages_max(self, extent: Extent) -> int:
         return min(extent.round_messages_max, extent.round_bytes_max // self.message_bytes)
 
     def bytes_written_max(self, extent: Extent) -> int:
-        """What a round adds to the page cache, where that is much."""
+        """Return how much a round adds to the page cache, if that is significant."""
         return self.messages_max(extent) * self.message_bytes if self.load is Load.PRODUCE else 0
 
     def arguments(self, extent: Extent) -> dict[str, int | str]:
-        """Options of the load generator beside the address and the topic."""
+        """Return the options of the load generator, without address and topic."""
         common: dict[str, int | str] = {
             "--message-bytes": self.message_bytes,
             "--seconds": extent.seconds_max,
@@ -111,7 +111,7 @@ SCENARIOS = (
     Scenario("latency", "produce to consume, 1000/s", Load.LATENCY, 100),
 )
 
-# Three brokers, every record on each of them before it is acknowledged.
+# Three brokers; every record is on all of them before it is acknowledged.
 REPLICATED_SCENARIOS = (
     Scenario("replicated-1kb", "replicated 1 KB, large batches", Load.PRODUCE, 1000, acks="all"),
     Scenario("replicated-1kb-16k", "replicated 1 KB, 16 KB batches", Load.PRODUCE, 1000, SMALL_BATCH_BYTES, acks="all"),
@@ -128,5 +128,5 @@ REPLICATED_SCENARIOS = (
     ),
 )
 
-# Long enough for a JVM to compile its request path before anything is counted.
+# Long enough for the JVM to compile its request path before the measurement.
 BURN_IN = Scenario("burn-in", "burn-in", Load.REQUESTS, 10, connections=16, in_flight=4)

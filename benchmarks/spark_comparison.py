@@ -1,7 +1,7 @@
-"""What the benchmarks of Spark share: who is compared with whom, and the table of it.
+"""Common code of the Spark benchmarks: the systems to compare, and the resulting table.
 
-Our connector runs beside Spark's own, on our brokers and on Apache Kafka's, round by round in one session. CPU time is
-told by who spent it: brokers, Spark's JVM, its Python workers.
+SSKafka's connector is compared with Spark's own, on SSKafka and on Apache Kafka brokers, round by round in one session.
+CPU time is reported separately for brokers, Spark's JVM and its Python workers.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def parser_for(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--brokers", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--alone", action="store_true", help="our connector on our brokers only: no Maven, no Kafka")
+    parser.add_argument("--alone", action="store_true", help="only SSKafka's connector and brokers: no Maven, no Kafka")
     return parser
 
 
@@ -47,7 +47,7 @@ def clusters(arguments: argparse.Namespace) -> Iterator[tuple[str, BrokerKind]]:
 
 
 class Cpu(NamedTuple):
-    """CPU seconds of everybody who has a part."""
+    """CPU seconds of brokers, JVM and Python workers."""
 
     brokers: float = 0
     jvm: float = 0
@@ -69,7 +69,7 @@ class Measurement(NamedTuple):
 def rounds(
     spark: "SparkSession", broker: Broker, count: int, records: int, runs: Mapping[str, Callable[[], float]]
 ) -> Iterator[Measurement]:
-    """Each run, which answers with its seconds, once a round."""
+    """Execute each run, which returns its duration in seconds, once per round."""
     jvm_pid = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
     for _, (name, run) in product(range(count), runs.items()):
         before = Cpu.read(broker, jvm_pid)
@@ -79,7 +79,7 @@ def rounds(
 
 
 def table(broker: str, measurements: Iterable[Measurement]) -> Iterator[str]:
-    """A line a connector: its median, its range, how it compares with Spark's own, and what the CPU did."""
+    """Yield one line per connector: median, range, ratio to Spark's own connector, and CPU time."""
     seen: dict[str, list[Measurement]] = {}
     for one in measurements:
         print(f"{broker:14} {one.connector:24} {one.rows_a_second:12,.0f} rows/s", flush=True)
@@ -97,7 +97,7 @@ def compare(
     arguments: argparse.Namespace,
     measured: Callable[["SparkSession", Broker, list[str]], Iterator[Measurement]],
 ) -> None:
-    """Runs `measured` with each cluster and the connectors to compare, and prints the table."""
+    """Run `measured` on each cluster with the connectors to compare, and print the table."""
     connectors = [OURS] if arguments.alone else [OURS, SPARKS_OWN]
     spark = start_spark(arguments)
     lines = [title, "", TITLES, "|---" * (TITLES.count(" | ") + 1) + "|"]

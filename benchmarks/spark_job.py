@@ -1,8 +1,8 @@
-"""A streaming job of a user of Spark alone: Spark's own connector in a session with Spark's own defaults.
+"""A streaming job without SSKafka: Spark's own connector in a session with Spark's own defaults.
 
     python -m benchmarks.spark_job BOOTSTRAP INPUT OUTPUT CHECKPOINT TRIGGER JARS
 
-It copies the values of one topic to another until it gets SIGTERM.
+It copies the values of one topic to another until it receives SIGTERM.
 """
 
 import os

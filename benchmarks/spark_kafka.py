@@ -1,4 +1,4 @@
-"""Spark's own Kafka connector, for comparison: its jars, by Maven, from the pom beside this file."""
+"""Spark's own Kafka connector, for comparison: its jars, resolved by Maven from the pom in this directory."""
 
 from pathlib import Path
 
@@ -9,10 +9,10 @@ CACHE = ROOT / "build" / "spark-kafka"
 
 
 def resolve_spark_kafka_jars() -> Path:
-    """The directory with the connector and what Spark itself lacks of it; raises UnavailableError with the reason."""
+    """Return the directory with the connector and its dependencies; raise UnavailableError with the reason."""
     return resolve_jars(POM, CACHE)
 
 
 def spark_jars(directory: Path) -> str:
-    """The value of `spark.jars` that puts every jar of a directory on Spark's class path."""
+    """Return the value of `spark.jars` that adds all jars of a directory to Spark's class path."""
     return ",".join(str(jar) for jar in sorted(directory.glob("*.jar")))

@@ -1,19 +1,19 @@
-"""How long a record takes through a pipeline: from its producer to a consumer of committed records.
+"""Latency of a pipeline: from the producer of a record to a read_committed consumer.
 
     python -m benchmarks.spark_latency [--rounds 3] [--seconds 30] [--rate 20] [--burst 500000] [--brokers 3]
 
-Three jobs copy a topic to another with the same trigger, on the same brokers, one at a time, round by round:
+Three jobs copy a topic to another topic with the same trigger, on the same brokers, one at a time, round by round:
 
-    sskafka        a pipeline with our connector, exactly once
-    kafka          the same pipeline file with Spark's own connector, which writes at least once
+    sskafka        a pipeline with SSKafka's connector, exactly-once
+    kafka          the same pipeline file with Spark's own connector, which is at-least-once
     kafka, plain   Spark's own connector in a job without SSKafka, in a session with Spark's defaults
 
-Each round starts a job anew and measures
+Each round starts a new job and measures
 - start: from the start of the job's process to its first record at the consumer,
 - latency: of records that are sent at a steady rate, after a warm-up,
-- rows/s: of a burst, from its first record sent to its last one received.
+- rows/s: of a burst, from the first record sent to the last record received.
 
-Every record must arrive: once from the job that is exactly once, at least once from the others.
+Every record must arrive: exactly once from the exactly-once job, at least once from the others.
 """
 
 import argparse
@@ -67,7 +67,7 @@ trigger: {trigger}
 
 @dataclass
 class Round:
-    """What one run of one job has shown."""
+    """Measurements of one run of one job."""
 
     start_s: float
     latencies_ms: list[float] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Round:
 
 
 class Figures(NamedTuple):
-    """Over all rounds of a job."""
+    """Aggregates over all rounds of a job."""
 
     latency_p50_ms: float
     latency_p90_ms: float
@@ -100,7 +100,7 @@ class Figures(NamedTuple):
 
 
 class Received:
-    """The numbered records that a consumer of committed records has got, and when each came first."""
+    """The numbered records that a read_committed consumer has received, and the time when each first arrived."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.at: dict[int, float] = {}
@@ -142,7 +142,7 @@ class Received:
 
 
 class Sender:
-    """Sends numbered records, and knows when each was sent."""
+    """Sends numbered records and records when each was sent."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.at: list[float] = []
@@ -161,7 +161,7 @@ class Sender:
             raise TimeoutError(f"{left} records were not acknowledged")
 
     def send_steadily(self, rate: float, seconds: float) -> threading.Thread:
-        """Sends in a thread of its own, which ends by itself."""
+        """Send records in a background thread, which ends by itself."""
 
         def work() -> None:
             began = time.monotonic()
@@ -176,7 +176,7 @@ class Sender:
 
 
 def send_burst(bootstrap: str, topic: str, records: int) -> int:
-    """Sends about so many records that have no number, in large batches; returns how many they were."""
+    """Send about this many records without numbers, in large batches; return how many were sent."""
     (payload,) = payloads([Row(None, b"x" * BURST_VALUE_BYTES)] * BURST_BATCH_RECORDS, 1 << 30)
     turns = max(1, records // (BURST_BATCH_RECORDS * PARTITIONS))
     with ClusterSession(bootstrap, ConnectionConfig()) as session:
@@ -212,7 +212,7 @@ def command_of(
 
 @contextlib.contextmanager
 def running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The job as a process, ended with SIGTERM."""
+    """Run the job as a process, which is ended with SIGTERM."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
@@ -226,7 +226,7 @@ def running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[byte
         raise
     finally:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # Java and its workers, whatever is left of them
+            os.killpg(process.pid, signal.SIGKILL)  # remaining processes of Java and its workers
         process.wait()
 
 
@@ -276,7 +276,7 @@ def measured(job: str, number: int, broker: Broker, options: argparse.Namespace)
 
 
 def lines(figures: Mapping[str, Figures]) -> Iterator[str]:
-    """The table, and how our job compares with each of the others."""
+    """Yield the table, and the ratios of SSKafka's job to each of the others."""
     yield "| job | latency p50 ms | p90 | p99 | rows/s | start to first row s | duplicates |"
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for job, one in figures.items():
@@ -301,8 +301,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--warm-up", type=float, default=15, help="seconds of records that are not counted")
-    parser.add_argument("--rate", type=float, default=20, help="records a second")
+    parser.add_argument("--warm-up", type=float, default=15, help="seconds of warm-up that do not count")
+    parser.add_argument("--rate", type=float, default=20, help="records per second")
     parser.add_argument("--burst", type=int, default=500_000, help="records")
     parser.add_argument("--brokers", type=int, default=3)
     parser.add_argument("--trigger", default="0 seconds")

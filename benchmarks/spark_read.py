@@ -1,10 +1,10 @@
-"""Reading a topic with Spark: rows a second of our connector, beside Spark's own.
+"""Read a topic with Spark: rows per second of SSKafka's connector, compared with Spark's own.
 
     python -m benchmarks.spark_read [--records 10000000] [--brokers 3] [--varied] [--alone]
 
-Records of 100 bytes, in batches of about 900 KB, over 12 partitions, are read into Spark's no-op sink; with --varied
-they have keys and 60 to 140 bytes each, in batches of 16 KB, as a producer with default settings writes them. The first
-read of each connector is not counted: it starts the workers and lets the JVM compile. `alone` is the same reading and
+Records of 100 bytes, in batches of about 900 KB, over 12 partitions, are read into Spark's no-op sink. With --varied
+they have keys and 60 to 140 bytes each, in batches of 16 KB, like those of a producer with default settings. The first
+read of each connector does not count: it starts the workers and lets the JVM compile. `alone` is the same reading and
 decoding in one Python process without Spark.
 """
 
@@ -36,7 +36,7 @@ WARM_UP_RECORDS = 1_000_000
 
 
 class Shape(NamedTuple):
-    """What the records look like."""
+    """The format of the records."""
 
     name: str
     records_a_batch: int
@@ -44,7 +44,7 @@ class Shape(NamedTuple):
 
     @property
     def turn(self) -> int:
-        """Records in one batch for every partition."""
+        """Number of records in one batch for every partition."""
         return self.records_a_batch * PARTITIONS
 
 
@@ -69,7 +69,7 @@ def fill(bootstrap: str, shape: Shape, records: int) -> None:
 
 
 def read_alone(bootstrap: str, records: int) -> float:
-    """Seconds for all partitions, one behind the other, in this process."""
+    """Read all partitions one after another in this process; return the seconds."""
     options = source_options({BOOTSTRAP: bootstrap, "subscribe": TOPIC}, streaming=False)
     began = time.monotonic()
     for number in range(PARTITIONS):
@@ -79,7 +79,7 @@ def read_alone(bootstrap: str, records: int) -> float:
 
 
 def read_with_spark(spark: "SparkSession", connector: str, bootstrap: str, records: int) -> float:
-    """Seconds to read `records` into the no-op sink."""
+    """Read `records` into the no-op sink; return the seconds."""
     ends = ", ".join(f'"{number}": {records // PARTITIONS}' for number in range(PARTITIONS))
     reader = spark.read.format(connector).option(BOOTSTRAP, bootstrap).option("subscribe", TOPIC)
     rows = reader.option("endingOffsets", f'{{"{TOPIC}": {{{ends}}}}}').load()

@@ -1,4 +1,4 @@
-"""Topics of a run: created empty on the replicas that the broker names, deleted at once, by librdkafka's admin."""
+"""Topics of a run: created on the replicas of the broker and deleted afterwards, with librdkafka's admin client."""
 
 import contextlib
 import itertools
@@ -48,13 +48,13 @@ def _wait_for_leaders(admin: AdminClient, name: str, broker: Broker) -> None:
 
 
 def _require_leader_at(broker: Broker, ports: set[int]) -> None:
-    """Raw requests go to one address, so every partition must be led there."""
+    """Check that every partition is led by this broker, because raw requests go to one address."""
     if ports != {broker.port}:
         raise ValueError(f"partitions are led at ports {ports}, not at {broker.bootstrap}: measure a single broker")
 
 
 def _wait_until_served(admin: AdminClient, name: str, partitions: int) -> None:
-    """Metadata may name a leader before that leader serves, so each partition is asked for its end."""
+    """Wait until ListOffsets works for each partition: metadata may name a leader before it serves requests."""
     ends = {TopicPartition(name, partition): OffsetSpec.latest() for partition in range(partitions)}  # type: ignore[no-untyped-call]
     deadline = time.monotonic() + ADMIN_SECONDS_MAX
     while True:
@@ -69,7 +69,7 @@ def _wait_until_served(admin: AdminClient, name: str, partitions: int) -> None:
 
 
 def _wait_until_followed(broker: Broker, name: str, partitions: int) -> None:
-    """A record on every replica of each partition: followers of a new topic may take a second to find its leader."""
+    """Write to all replicas of each partition: followers of a new topic may take a second to find the leader."""
     failures: list[str] = []
     producer = Producer({"bootstrap.servers": broker.bootstrap, "acks": "all"})
 
@@ -84,7 +84,7 @@ def _wait_until_followed(broker: Broker, name: str, partitions: int) -> None:
 
 
 def _wait_until_files_gone(broker: Broker, name: str) -> None:
-    """Best effort: the files of the next round shall not compete with these for memory."""
+    """Wait, best effort, until the files are deleted, so that they do not compete with the next round for memory."""
     deadline = time.monotonic() + FILES_GONE_SECONDS_MAX
     while broker.data is not None and any(broker.data.glob(f"{name}-*")) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -1,9 +1,9 @@
-"""Transactions: how many a second, by librdkafka and by the wire client, and how long one takes.
+"""Transactions per second and their duration, with librdkafka and with SSKafka's client.
 
     python -m benchmarks.transactions [--seconds 5] [--records 10] [--partitions 3] [--kafka]
 
-One broker on this machine, and Apache Kafka's with `--kafka`. A producer ends a transaction before it begins the next;
-several producers have transactional ids of their own.
+One broker on this machine, and with `--kafka` one of Apache Kafka. A producer ends a transaction before it starts the
+next; each of several producers has its own transactional id.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def by_librdkafka(bootstrap: str, name: str, records: int, partitions: int) -> T
 
 
 def run_for(seconds: float, transact: Transact) -> list[float]:
-    """The duration of each transaction."""
+    """Return the duration of each transaction."""
     durations: list[float] = []
     end = time.monotonic() + seconds
     while (began := time.monotonic()) < end:
@@ -58,7 +58,7 @@ def run_for(seconds: float, transact: Transact) -> list[float]:
 
 
 def with_librdkafka(bootstrap: str, producers: int, options: argparse.Namespace) -> dict[str, float]:
-    """Threads: librdkafka's calls let go of the interpreter."""
+    """Use threads, because librdkafka's calls release the interpreter lock."""
     durations: list[float] = []
     ready = threading.Barrier(producers)
 
@@ -77,7 +77,7 @@ def with_librdkafka(bootstrap: str, producers: int, options: argparse.Namespace)
 
 
 async def with_wire_client(bootstrap: str, options: argparse.Namespace) -> dict[str, float]:
-    """The second version of the protocol: leaders add the partitions."""
+    """Use the second version of the transaction protocol, in which leaders add partitions."""
     durations: list[float] = []
     async with Cluster(bootstrap) as cluster, TransactionalProducer(cluster, "wire") as producer:
         end = time.monotonic() + options.seconds
@@ -115,10 +115,10 @@ def measure(bootstrap: str, options: argparse.Namespace) -> dict[str, dict[str, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=5.0, help="for each kind of producer")
-    parser.add_argument("--records", type=int, default=10, help="in a transaction")
+    parser.add_argument("--seconds", type=float, default=5.0, help="duration for each kind of producer")
+    parser.add_argument("--records", type=int, default=10, help="records per transaction")
     parser.add_argument("--partitions", type=int, default=3)
-    parser.add_argument("--kafka", action="store_true", help="Apache Kafka too")
+    parser.add_argument("--kafka", action="store_true", help="measure Apache Kafka, too")
     options = parser.parse_args()
     kinds = [sskafka_kind()]
     if options.kafka:

@@ -1,5 +1,5 @@
-/* Consume a filled partition from its start. The rate is taken from the first batch received to the last, so that connecting is
- * not part of it; offsets must be dense and lengths right, so that a broker cannot win by leaving something out.
+/* Consume a filled partition from its start. The rate is measured from the first to the last batch received, so that it does not
+ * include connecting. Offsets must be consecutive and lengths correct, so that a broker cannot gain by omitting records.
  */
 #include "kafka.h"
 

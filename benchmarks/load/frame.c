@@ -30,14 +30,14 @@ static void add_string(Frame *frame, const char *text) {
     add(frame, text, strlen(text));
 }
 
-/* Zigzag, then seven bits a byte, lowest first. */
+/* Zigzag, then 7 bits per byte, lowest bits first. */
 static void add_varint(Frame *frame, int32_t value) {
     uint32_t left = ((uint32_t)value << 1) ^ (uint32_t)(value >> 31);
     for (; left >= 0x80; left >>= 7) add_integer(frame, (int64_t)(left & 0x7f) | 0x80, 1);
     add_integer(frame, left, 1);
 }
 
-/* Bit by bit: it runs once a connection. */
+/* Bit by bit, because it runs only once per connection. */
 static uint32_t crc32c(const uint8_t *bytes, size_t length) {
     uint32_t crc = 0xffffffffu;
     for (size_t i = 0; i < length; i++) {

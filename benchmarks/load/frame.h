@@ -1,4 +1,4 @@
-/* Bytes of one Produce request (version 7, one record) and what must be checked in its response.
+/* Encoding of one Produce request (version 7, one record), and the check of its response.
  *
  *   request    size:4 key:2 version:2 correlation:4 client:2+n | transactional:2 acks:2 timeout:4
  *              topics:4 name:2+n partitions:4 index:4 length:4 batch
@@ -20,13 +20,13 @@ typedef struct {
     size_t length;
 } Frame;
 
-/* `acks`: 1 for the leader alone, -1 for all replicas in sync. */
+/* `acks`: 1 for the leader only, -1 for all in-sync replicas. */
 Frame produce_frame(const char *topic, int32_t partition, int16_t acks, size_t value_bytes);
 
 void put_int32(uint8_t *at, uint32_t value);
 uint32_t get_int32(const uint8_t *at);
 
-/* Fails unless the `length` bytes at `response` (behind the size) answer `correlation` with error code 0. */
+/* Fails unless the `length` bytes at `response` (after the size) are the response to `correlation`, with error code 0. */
 void check_produce_response(const uint8_t *response, size_t length, uint32_t correlation, const char *topic);
 
 #endif

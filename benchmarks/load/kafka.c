@@ -1,8 +1,8 @@
-/* Opens librdkafka producers and consumers.
+/* Open librdkafka producers and consumers.
  *
- * Delivery reports are asked for failures alone: a report a message would cost the client more than the message. The simple
- * consumer (no group) is used, so that no coordinator takes part. `queued.min.messages` and `fetch.queue.backoff.ms` keep
- * librdkafka from pausing its own fetches, by up to a second, against a broker that fills its queue faster than it is drained.
+ * Delivery reports are enabled only for failures: a report per message would cost the client more than the message. The simple
+ * consumer (no group) is used, so that no coordinator is involved. `queued.min.messages` and `fetch.queue.backoff.ms` keep
+ * librdkafka from pausing its fetches, by up to a second, if the broker fills its queue faster than it is drained.
  */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The librdkafka handles that the loads share: one topic, partition 0, the same settings whatever the broker. */
+/* librdkafka handles of the loads: one topic, partition 0, the same settings for every broker. */
 #ifndef SSKAFKA_LOAD_KAFKA_H
 #define SSKAFKA_LOAD_KAFKA_H
 
@@ -20,13 +20,13 @@ Client producer_open(const Options *options, const Setting *settings);
 Client consumer_open(const Options *options);
 void client_close(Client *client);
 
-/* Starts reading partition 0 at `offset` into a queue of its own. */
+/* Start reading partition 0 at `offset` into its own queue. */
 rd_kafka_queue_t *consume_from(Client *client, int64_t offset);
 
-/* Where the next record of partition 0 will go. */
+/* Return the log end offset of partition 0. */
 int64_t end_offset(Client *client);
 
-/* Waits until nothing is left to deliver; fails when a delivery failed or the time is over. */
+/* Wait until everything is delivered; fail if a delivery failed or the time is over. */
 void drain(Client *producer, int64_t seconds_max);
 
 #endif

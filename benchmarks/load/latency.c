@@ -1,5 +1,5 @@
-/* Produce-to-consume latency at a fixed rate: each message carries the time of its produce call, the consumer (same process, same
- * clock) subtracts it on arrival. The first tenth is left out as warm-up.
+/* Produce-to-consume latency at a fixed rate: each message contains the time of its produce call, and the consumer (same process,
+ * same clock) subtracts it on arrival. The first tenth of the messages is the warm-up and does not count.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* Shared by every load: options, clock, the process's own CPU time, latency samples, and the one JSON line that a run prints.
+/* Common to all loads: options, clock, the CPU time of the process, latency samples, and the JSON line that a run prints.
  *
- * Rules: a load is bounded in count and in time, checks what the broker answers, and fails (exit 1, reason on stderr)
- * rather than report a rate of failed requests. Latencies are kept sample by sample and sorted, so percentiles are exact.
+ * Rules: a load is limited in number and time, checks the responses of the broker, and fails (exit 1, reason on stderr)
+ * instead of reporting a rate of failed requests. All latency samples are kept and sorted, so percentiles are exact.
  */
 #ifndef SSKAFKA_LOAD_H
 #define SSKAFKA_LOAD_H
@@ -22,7 +22,7 @@ _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)
 
 int64_t now_ns(void);
 
-/* CPU time of this process since `usage_begin`, and of its busiest thread: what tells a saturated client from a saturated broker. */
+/* CPU time of this process since `usage_begin`, and of its busiest thread, to tell a saturated client from a saturated broker. */
 typedef struct {
     int64_t began_ns;
     double cpu_seconds;

@@ -1,4 +1,4 @@
-/* Entry point: the first word names the load, the rest are its options. */
+/* Entry point: the first argument is the name of the load, the others are its options. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Time, CPU time and latency samples of the running load, and the JSON line made of them. */
+/* Time, CPU time and latency samples of the load, and the JSON line with the result. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static double process_cpu_seconds(void) {
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* utime and stime are the 14th and 15th fields of the stat line; counting starts behind the ')' because names may hold spaces. */
+/* utime and stime are the 14th and 15th fields of the stat line; counting starts after the ')', because names may contain spaces. */
 static double thread_cpu_seconds(const char *thread_id) {
     char path[64], line[512];
     snprintf(path, sizeof(path), "/proc/self/task/%.16s/stat", thread_id);

@@ -1,4 +1,4 @@
-/* Options are `--name value` pairs; an option that is missing or not a number ends the program with its name. */
+/* Options are `--name value` pairs; if an option is missing or not a number, the program exits and prints its name. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Produce as fast as the broker takes it: one partition, uncompressed, messages that share one payload buffer (no copy in
- * the client). The end offset is compared before and after, so that every message counted is a message in the log.
+/* Produce as fast as the broker accepts: one partition, uncompressed, messages that share one payload buffer (no copy in
+ * the client). The log end offset before and after is compared, so that every counted message is in the log.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void *payload_of(size_t length) {
     return payload;
 }
 
-/* All messages are alike, so those that found the queue full need no remembering: only the count matters. */
+/* All messages are identical, so messages that did not fit into the full queue need not be stored: only the count matters. */
 static int64_t produce_until(Client *client, rd_kafka_message_t *chunk, int64_t messages_max, int64_t deadline_ns) {
     int64_t produced = 0;
     while (produced < messages_max && now_ns() < deadline_ns) {

@@ -1,8 +1,8 @@
-/* Tiny requests: raw sockets, each connection keeps a fixed number of one-record Produce requests in flight.
+/* Tiny requests: raw sockets; each connection keeps a fixed number of one-record Produce requests in flight.
  *
- * librdkafka would merge small messages into batches; here the request is the unit. One thread and epoll: answering one response
- * with one request costs the client a few microseconds, so the broker is what is measured. Requests that become due in one
- * wake-up leave in one send, as they would from any pipelining client.
+ * librdkafka would merge small messages into batches; here each message is a request. One thread with epoll sends one request per
+ * response, which costs the client a few microseconds, so the broker is the bottleneck. Requests that become due in the same
+ * wake-up are sent together, as by any pipelining client.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -75,7 +75,7 @@ static void queue_request(Connection *connection, Run *run) {
     run->issued++;
 }
 
-/* Responses due are never more than the requests in flight, so what is queued always fits and a blocking send always ends. */
+/* There are never more pending responses than requests in flight, so the queue always fits and a blocking send always ends. */
 static void send_queued(Connection *connection) {
     for (size_t sent = 0; sent < connection->output_length;) {
         ssize_t count = send(connection->socket, connection->output + sent, connection->output_length - sent, MSG_NOSIGNAL);
