@@ -5,7 +5,7 @@ Both get the same properties. Settings whose defaults differ (ADR 0006) are set 
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,19 +82,25 @@ class Pair:
 
 
 @contextlib.contextmanager
-def running_pair(libs: KafkaLibs, directory: Path, brokers: int = 1) -> Iterator[Pair]:
+def running_pair(
+    libs: KafkaLibs, directory: Path, brokers: int = 1, more_settings: Mapping[str, str] | None = None
+) -> Iterator[Pair]:
     """Start both systems, Apache Kafka first because it takes longest."""
+    settings = {**SETTINGS, **(more_settings or {})}
     with contextlib.ExitStack() as stack:
         systems = []
         for name, kind in ((APACHE_KAFKA, apache_kafka_kind(libs)), (SSKAFKA, sskafka_kind())):
-            systems.append(stack.enter_context(_running(name, kind, directory / name.replace(" ", "-"), brokers)))
+            home = directory / name.replace(" ", "-")
+            systems.append(stack.enter_context(_running(name, kind, home, brokers, settings)))
         yield Pair(*systems)
 
 
 @contextlib.contextmanager
-def _running(name: str, kind: BrokerKind, directory: Path, brokers: int) -> Iterator[System]:
+def _running(
+    name: str, kind: BrokerKind, directory: Path, brokers: int, settings: Mapping[str, str]
+) -> Iterator[System]:
     chosen = kind if brokers == 1 else ClusterKind(kind, brokers)
-    with chosen.running(directory, SETTINGS) as broker:
+    with chosen.running(directory, settings) as broker:
         yield system_at(name, broker.port)
 
 

@@ -18,6 +18,10 @@ class Call:
     has_counts: bool = False
     """Whether the numbers are measurements or counts that differ in every run."""
     seconds: int = 30
+    until: str = ""
+    """What the output must have; the call is repeated until it does, where the tool reads in the background."""
+    never_ends: bool = False
+    """Whether the tool goes on until it is stopped: it gets a JVM of its own, and is stopped when it prints `until`."""
 
 
 MAIN = {
@@ -38,6 +42,7 @@ MAIN = {
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
     "kafka-features": "org.apache.kafka.tools.FeatureCommand",
+    "kafka-metadata-shell": "org.apache.kafka.shell.MetadataShell",
     "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
     "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
     "kafka-client-metrics": "org.apache.kafka.tools.ClientMetricsCommand",
@@ -347,6 +352,47 @@ CALLS = (
     Call("kafka-dump-log", "--files {data}/tools-dumped-0/00000000000000000000.index --verify-index-only"),
     Call("kafka-dump-log", "--files {data}/tools-dumped-0/00000000000000000000.timeindex --index-sanity-check"),
     Call("kafka-dump-log", "--files {data}/tools-dumped-0/none.log"),
+    Call(
+        "kafka-replica-verification",
+        "--broker-list {at} --topics-include tools-dumped --time -2 --report-interval-ms 1000",
+        is_sorted=True,
+        has_counts=True,
+        until="max lag is",
+        never_ends=True,
+    ),
+    Call("kafka-metadata-shell", "--snapshot {data}/__cluster_metadata-0/00000000000000000000.log ls /"),
+    Call("kafka-metadata-shell", "--snapshot {metadata} ls /image"),
+    Call(
+        "kafka-metadata-shell", "--snapshot {metadata} find /image/topics/byName/tools-orders", until="tools-orders/2"
+    ),
+    Call("kafka-metadata-shell", "--snapshot {metadata} cat /image/topics/byName/tools-orders/0", until="replicas"),
+    Call("kafka-metadata-shell", "--snapshot {metadata} tree /image/configs/TOPIC:tools-orders", until="retention"),
+    Call("kafka-metadata-shell", "--snapshot {metadata} ls /image/none"),
+    Call("kafka-metadata-shell", "--snapshot {metadata} mkdir /image"),
+    Call(
+        "kafka-metadata-shell", "--snapshot {snapshot} find /image/topics/byName/__consumer_offsets", until="offsets/3"
+    ),
+    Call("kafka-metadata-shell", "--snapshot {snapshot} cat /image/cluster/brokers/1/fenced", until="e"),
+    Call("kafka-metadata-shell", "--snapshot {snapshot} tree /image/features", until="finalized"),
+    Call("kafka-metadata-shell", "--snapshot {data}/none.checkpoint ls /"),
+    Call(
+        "kafka-configs",
+        f"--alter --entity-type brokers --entity-name 1 --add-config listeners=[{{listeners}},EXTRA://127.0.0.1:{{port}}] {AT}",
+    ),
+    Call(
+        "kafka-configs",
+        f"--alter --entity-type brokers --entity-name 1 --add-config listeners=[{{listeners}},EXTRA://127.0.0.1:{{port}}],listener.security.protocol.map=[{{map}},EXTRA:PLAINTEXT] {AT}",
+    ),
+    Call(
+        "kafka-configs",
+        f"--describe --entity-type brokers --entity-name 1 {AT}",
+        until="EXTRA:PLAINTEXT sensitive",
+        is_sorted=True,
+    ),
+    Call(
+        "kafka-configs",
+        f"--alter --entity-type brokers --entity-name 1 --delete-config listeners,listener.security.protocol.map {AT}",
+    ),
     Call("kafka-storage", "info --config {properties}"),
     Call("kafka-storage", "random-uuid"),
 )

@@ -2,18 +2,22 @@
 
 import difflib
 import shlex
+import shutil
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.apache_kafka import KafkaLibs
+from benchmarks.brokers import free_ports
 from differential.systems import Pair, System
 
 from tools.commands import CALLS, MAIN, Call
 from tools.known import reason_for
 from tools.output import shape
-from tools.runner import Result, ToolRunner
+from tools.runner import Result, ToolRunner, run_until
 
+REPEATED_SECONDS_MAX = 20.0
 PAGE = Path(__file__).parents[3] / "docs" / "compatibility.md"
 HEAD = """# Kafka's command-line tools
 
@@ -56,7 +60,7 @@ def run_all(pair: Pair, libs: KafkaLibs, directory: Path) -> list[Outcome]:
         home = directory / system.name.replace(" ", "-")
         home.mkdir()
         with ToolRunner(libs, home / "jvm.log") as runner:
-            return [_run(runner, system, home, call) for call in CALLS]
+            return [_run_call(libs, runner, system, home, call) for call in CALLS]
 
     kafka, sskafka = pair.on_both(on)
     return [
@@ -65,18 +69,54 @@ def run_all(pair: Pair, libs: KafkaLibs, directory: Path) -> list[Outcome]:
     ]
 
 
-def _run(runner: ToolRunner, system: System, home: Path, call: Call) -> Result:
+def _run_call(libs: KafkaLibs, runner: ToolRunner, system: System, home: Path, call: Call) -> Result:
+    """Run a call, again and again until its output has what it must have."""
+    deadline = time.monotonic() + REPEATED_SECONDS_MAX
+    while True:
+        arguments = _arguments(system, home, call)
+        if call.never_ends:
+            result = run_until(libs, MAIN[call.tool], arguments, call.until, call.seconds)
+        else:
+            result = runner.run(MAIN[call.tool], arguments, call.stdin, call.seconds)
+        if call.until in result.out:
+            return result
+        assert time.monotonic() < deadline, f"{call.tool} {call.arguments} on {system.name}: {result}"
+
+
+def _arguments(system: System, home: Path, call: Call) -> list[str]:
+    properties = system.data.with_name("server.properties")
+    settings = dict(line.split("=", 1) for line in properties.read_text(encoding="utf-8").splitlines())
     words = {
         "at": system.bootstrap,
         "data": str(system.data),
-        "properties": str(system.data.with_name("server.properties")),
+        "properties": str(properties),
+        "listeners": settings["listeners"],
+        "map": settings["listener.security.protocol.map"],
+        "port": str(free_ports(1)[0]),
     }
+    if "{metadata}" in call.arguments:
+        words["metadata"] = _copy_of_metadata(system, home, "*.log")
+    if "{snapshot}" in call.arguments:
+        words["snapshot"] = _copy_of_metadata(system, home, "*.checkpoint")
     for name, content in call.files.items():
         file = home / f"{name}.json"
         file.write_text(content, encoding="utf-8")
         words[name] = str(file)
-    arguments = [word.format_map(words) for word in shlex.split(call.arguments)]
-    return runner.run(MAIN[call.tool], arguments, call.stdin, call.seconds)
+    return [word.format_map(words) for word in shlex.split(call.arguments)]
+
+
+def _copy_of_metadata(system: System, home: Path, pattern: str) -> str:
+    """The newest file of the metadata log; the shell takes no file from a directory that a broker has locked."""
+    deadline = time.monotonic() + REPEATED_SECONDS_MAX
+    while True:
+        files = sorted((system.data / "__cluster_metadata-0").glob(pattern))
+        if files or time.monotonic() > deadline:
+            break
+        time.sleep(0.1)
+    copy = home / "copy-of-metadata" / files[-1].name
+    copy.parent.mkdir(exist_ok=True)
+    shutil.copyfile(files[-1], copy)
+    return str(copy)
 
 
 def _comparable(call: Call, result: Result) -> list[str]:

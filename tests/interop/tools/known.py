@@ -9,6 +9,10 @@ KNOWN: dict[tuple[str, str], str] = {
         "kafka-dump-log",
         ".index --verify",
     ): "Apache Kafka fills the index of an active segment with zeros; here it grows",
+    (
+        "kafka-metadata-shell",
+        "tree /image/features",
+    ): "share and streams groups are not supported, so they are switched off",
     ("kafka-share-groups", "--describe"): "share groups are not supported",
     ("kafka-streams-groups", "--describe"): "streams groups are not supported",
 }

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import threading
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -47,3 +48,23 @@ class ToolRunner:
         assert line, f"the JVM ended: {self._log.name}"
         answer = json.loads(line)
         return Result(answer["exit"], answer["out"], answer["err"])
+
+
+def run_until(libs: KafkaLibs, main: str, arguments: list[str], text: str, seconds: int) -> Result:
+    """Run a tool that goes on until it is stopped, up to the first line that has `text`; its output so far."""
+    command = libs.java(main, *arguments)
+    tool = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    late = threading.Timer(seconds, tool.kill)
+    late.start()
+    lines: list[str] = []
+    try:
+        assert tool.stdout is not None
+        for line in tool.stdout:
+            lines.append(line)
+            if text in line:
+                break
+    finally:
+        late.cancel()
+        tool.kill()
+        tool.communicate()
+    return Result(0, "".join(lines), "")
