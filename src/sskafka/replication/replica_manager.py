@@ -39,7 +39,7 @@ from sskafka.replication.work_queue import WorkQueue
 from sskafka.storage.errors import StorageError
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
-from sskafka.storage.log_manager import LogManager
+from sskafka.storage.log_manager import LogManager, LogToRecover
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +83,7 @@ class ReplicaManager:
         self._clock = clock
         self._call_soon = call_soon
         self._call_soon_threadsafe = call_soon_threadsafe or call_soon
+        self._recovers_in_threads = call_soon_threadsafe is not None
         self.on_placed: Callable[[Partition], None] | None = None
         """Hears of every replica that was opened, and of every one whose directory has failed."""
         self._links = links
@@ -251,7 +252,35 @@ class ReplicaManager:
             put(("configs", image.next_offset), partial(self._apply_configs, delta, image))
         if delta.brokers_changed:
             put("brokers", self._apply_brokers)
+        self._maybe_recover(delta, image)
         self._changes.run()
+
+    def _maybe_recover(self, delta: MetadataDelta, image: ClusterImage) -> None:
+        """After an unclean stop the logs are recovered in threads first, and the changes wait for that."""
+        if not self._recovers_in_threads:
+            return
+        wanted = list(self._to_recover(delta, image))
+        if not wanted:
+            return
+        threads: int = effective_settings(self._settings, image)["num.recovery.threads.per.data.dir"]
+        self._changes.pause()
+        self._logs.recover_in_threads(wanted, self._clock.now_ms(), threads, self._tell_recovered)
+
+    def _to_recover(self, delta: MetadataDelta, image: ClusterImage) -> Iterator[LogToRecover]:
+        for topic_id, index in delta.changed_partitions():
+            topic = image.topics_by_id[topic_id]
+            topic_partition = TopicPartition(topic.name, index)
+            is_here = self.broker_id in topic.partitions[index].replicas
+            if is_here and self._logs.needs_recovery(topic_partition):
+                config = LogConfig.from_settings(self._topic_config(image, topic.name))
+                yield LogToRecover(topic_partition, topic_id, config)
+
+    def _tell_recovered(self) -> None:
+        self._call_soon_threadsafe(self._recovered)
+
+    def _recovered(self) -> None:
+        self._changes.when_done(self._logs.end_recovery)
+        self._changes.resume()
 
     def when_applied(self, callback: Callable[[], None]) -> None:
         """Called when all metadata given so far is in effect."""
@@ -300,11 +329,10 @@ class ReplicaManager:
     def _open(self, image: ClusterImage, topic: TopicReplicas, index: int, state: PartitionImage) -> Partition:
         topic_partition = TopicPartition(topic.name, index)
         config = self._topic_config(image, topic.name)
-        log_config = LogConfig.from_settings(config)
         partition_log = self._logs.open_log(
             topic_partition,
             topic.topic_id,
-            log_config,
+            LogConfig.from_settings(config),
             self._clock.now_ms(),
             must_exist=not self.is_in_service() and not self._is_online(state.directory_of(self.broker_id)),
         )

@@ -19,6 +19,7 @@ class WorkQueue:
         self._work: dict[Hashable, Work] = {}
         self._waiting: list[Work] = []
         self._is_scheduled = False
+        self._pauses = 0
 
     def put(self, key: Hashable, work: Work) -> None:
         self._work.pop(key, None)
@@ -26,8 +27,16 @@ class WorkQueue:
 
     def run(self) -> None:
         """Begin with what was put, unless earlier work is still under way."""
-        if not self._is_scheduled:
+        if not self._is_scheduled and not self._pauses:
             self._run_turn()
+
+    def pause(self) -> None:
+        """Do no work until `resume` was called as often as this."""
+        self._pauses += 1
+
+    def resume(self) -> None:
+        self._pauses -= 1
+        self.run()
 
     def when_done(self, callback: Work) -> None:
         """Called when everything put so far is done; at once when it is."""
@@ -38,6 +47,8 @@ class WorkQueue:
 
     def _run_turn(self) -> None:
         self._is_scheduled = False
+        if self._pauses:
+            return
         stop_ms = self._clock.monotonic_ms() + TURN_MS
         try:
             while self._work:

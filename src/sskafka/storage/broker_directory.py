@@ -28,6 +28,7 @@ from sskafka.storage.partition_directory import (
     parse_directory_name,
     parse_future_name,
 )
+from sskafka.storage.recovery import KnownOffsets
 from sskafka.storage.shared_sync import SharedSync
 
 LOCK_FILE = ".lock"
@@ -105,6 +106,16 @@ class BrokerDirectory:
     def known_high_watermark(self, topic_partition: TopicPartition) -> int | None:
         """None when the file says nothing of it."""
         return self._high_watermarks.offsets.get(topic_partition)
+
+    def known_offsets(self, topic_partition: TopicPartition) -> KnownOffsets:
+        """What the checkpoints say about a log that is to be opened."""
+        return KnownOffsets(
+            self.log_start_offset(topic_partition),
+            self.recovery_point(topic_partition),
+            self.was_clean_stop,
+            self.cleaned_before(topic_partition),
+            self.known_high_watermark(topic_partition),
+        )
 
     def cleaned_before(self, topic_partition: TopicPartition) -> int | None:
         return self._cleaned_offsets.offsets.get(topic_partition)

@@ -12,8 +12,9 @@ What has to happen now and then are plain methods that the broker calls with the
 import logging
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from sskafka.model.cordoned_directories import ALL_DIRECTORIES
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
@@ -31,10 +32,17 @@ from sskafka.storage.log_move import LogMove
 from sskafka.storage.meta_properties import MetaProperties
 from sskafka.storage.partition_directory import DELETE_SUFFIX, STRAY_SUFFIX, directory_name, set_aside_name
 from sskafka.storage.partition_metadata import UnsavedTopicId, read_topic_id
-from sskafka.storage.recovery import open_log
+from sskafka.storage.recovery import RecoveredFiles, make_log, recover_files
+from sskafka.storage.recovery_pool import RecoveryPool
 from sskafka.storage.recovery_report import RecoveryReport
 
 _log = logging.getLogger(__name__)
+
+
+class LogToRecover(NamedTuple):
+    topic_partition: TopicPartition
+    topic_id: Uuid
+    config: LogConfig
 
 
 class LogManager:
@@ -51,6 +59,7 @@ class LogManager:
         self._background = background
         self._doomed: list[tuple[int, str]] = []  # when a file or directory may be removed, and its path
         self.recovery = RecoveryReport()
+        self._recovering = RecoveryPool()
         self.preferred: dict[TopicPartition, BrokerDirectory] = {}
         """Where to make logs that are not here yet."""
         self._out_of_reach: set[tuple[TopicPartition, Uuid]] = set()
@@ -118,23 +127,50 @@ class LogManager:
         is_new = home.unclaimed.pop(topic_partition, None) is None
         if is_new:
             home.forget_offsets(topic_partition)
-        log = open_log(
-            home.health,
-            path,
-            topic_partition,
-            config,
-            now_ms=now_ms,
-            flusher=home.flusher,
-            topic_id=topic_id,
-            log_start_offset=home.log_start_offset(topic_partition),
-            recovery_point=home.recovery_point(topic_partition),
-            was_clean_stop=home.was_clean_stop,
-            cleaned_before=home.cleaned_before(topic_partition),
-            high_watermark=home.known_high_watermark(topic_partition),
-            report=None if is_new else self.recovery,
-        )
+        report = None if is_new else self.recovery
+        recovered = self._recovering.take(topic_partition)
+        if recovered is None:
+            recovered = self._recover(home, path, topic_partition, config, now_ms)
+        log = make_log(home.health, path, topic_partition, config, recovered, home.flusher, topic_id, report)
         self._adopt(home, log, now_ms, is_new)
         return log
+
+    def _recover(
+        self, home: BrokerDirectory, path: str, topic_partition: TopicPartition, config: LogConfig, now_ms: int
+    ) -> RecoveredFiles:
+        try:
+            return recover_files(home.disk, path, config, now_ms, home.known_offsets(topic_partition))
+        except OSError as error:
+            raise home.health.fail(error) from error
+
+    # ---- recovery in threads
+
+    def needs_recovery(self, topic_partition: TopicPartition) -> bool:
+        """Whether an unclean stop left a log of the partition, which nobody has opened or recovered since."""
+        return topic_partition not in self._recovering and any(
+            topic_partition in directory.unclaimed and not directory.was_clean_stop
+            for directory in self._online_directories()
+        )
+
+    def recover_in_threads(
+        self, wanted: Iterable[LogToRecover], now_ms: int, threads: int, done: Callable[[], None]
+    ) -> None:
+        """Recover logs that an unclean stop left, in `threads` threads for each directory.
+
+        `done` is called in any thread when all are through. `open_log` takes up what came of each."""
+        works: dict[TopicPartition, tuple[LogDirectory, Callable[[], RecoveredFiles]]] = {}
+        for topic_partition, topic_id, config in wanted:
+            home = self._home_on_disk(topic_partition, topic_id)
+            if home is None or not home.is_online:
+                continue  # of a topic that is gone, or in a directory that failed since
+            path = os.path.join(home.path, home.unclaimed[topic_partition])
+            known = home.known_offsets(topic_partition)
+            works[topic_partition] = home.health, partial(recover_files, home.disk, path, config, now_ms, known)
+        self._recovering.submit_all(works, threads, done)
+
+    def end_recovery(self) -> None:
+        """The logs of the start are open: threads end, and files that nobody wanted are closed."""
+        self._recovering.close()
 
     def _check_within_reach(self, topic_partition: TopicPartition, topic_id: Uuid, must_exist: bool) -> None:
         failures = [directory.health.failure for directory in self.directories if not directory.is_online]
@@ -348,6 +384,7 @@ class LogManager:
 
     def close(self, broker_epoch: int = NO_BROKER_EPOCH) -> None:
         """Closes what is online; the first error is raised once every directory has had its turn."""
+        self.end_recovery()
         errors: list[StorageError] = []
         for directory in self._all_directories():
             if not directory.is_online and not directory.logs:
@@ -362,6 +399,7 @@ class LogManager:
 
     def release(self) -> None:
         """Lets go of everything without a clean stop, as a crash would."""
+        self.end_recovery()
         for directory in self._all_directories():
             directory.release()
 

@@ -12,6 +12,7 @@ the same treatment even after a clean stop.
 import logging
 import os
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.records.batch import BatchHeader
@@ -52,21 +53,65 @@ def open_log(
     high_watermark: int | None = None,
     report: RecoveryReport | None = None,
 ) -> Log:
-    """The log in `directory`, which is made if it is not there; OSError takes the log directory offline.
-
-    `cleaned_before`: up to where the log was compacted, if ever. `high_watermark`: where transactions are surely over,
-    if that is known."""
+    """The log in `directory`, which is made if it is not there; OSError takes the log directory offline."""
+    known = KnownOffsets(log_start_offset, recovery_point, was_clean_stop, cleaned_before, high_watermark)
     try:
-        opening = _Opening(log_directory.disk, directory, config, now_ms, high_watermark)
-        parts = opening.run(log_start_offset, recovery_point, was_clean_stop, cleaned_before)
+        recovered = recover_files(log_directory.disk, directory, config, now_ms, known)
     except OSError as error:
         raise log_directory.fail(error) from error
+    return make_log(log_directory, directory, topic_partition, config, recovered, flusher, topic_id, report)
+
+
+class KnownOffsets(NamedTuple):
+    """What the checkpoints of a log directory say about one log."""
+
+    log_start_offset: int
+    recovery_point: int
+    was_clean_stop: bool
+    cleaned_before: int | None
+    """Up to where the log was compacted, if ever."""
+    high_watermark: int | None
+    """Before it transactions are surely over, if that is known."""
+
+
+class RecoveredFiles(NamedTuple):
+    """The files of a log after recovery, and what that came to."""
+
+    parts: LogParts
+    recovery_point_before: int
+    verified_segments: int
+    was_cut: bool
+
+    def close(self) -> None:
+        """Let go of files that no log is made of."""
+        for segment in self.parts.segments:
+            segment.close()
+
+
+def recover_files(disk: Disk, directory: str, config: LogConfig, now_ms: int, known: KnownOffsets) -> RecoveredFiles:
+    """Open the files of a log and recover them where that is needed. May run in any thread; raises OSError."""
+    opening = _Opening(disk, directory, config, now_ms, known.high_watermark)
+    parts = opening.run(known.log_start_offset, known.recovery_point, known.was_clean_stop, known.cleaned_before)
+    return RecoveredFiles(parts, known.recovery_point, opening.verified_segments, opening.was_cut)
+
+
+def make_log(
+    log_directory: LogDirectory,
+    directory: str,
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    recovered: RecoveredFiles,
+    flusher: Flusher | None = None,
+    topic_id: Uuid = ZERO_UUID,
+    report: RecoveryReport | None = None,
+) -> Log:
+    """The log of files that were recovered."""
     if report is not None:
-        report.add(opening.verified_segments, opening.was_cut)
+        report.add(recovered.verified_segments, recovered.was_cut)
     flusher = flusher or Flusher(log_directory)
-    log = Log(directory, topic_partition, config, parts, log_directory, flusher, topic_id)
-    if recovery_point > log.log_end_offset:
-        log.is_believed_synced_before(recovery_point)
+    log = Log(directory, topic_partition, config, recovered.parts, log_directory, flusher, topic_id)
+    if recovered.recovery_point_before > log.log_end_offset:
+        log.is_believed_synced_before(recovered.recovery_point_before)
     return log
 
 

@@ -71,3 +71,20 @@ def test_idle_is_done() -> None:
     _, queue, done, _ = make()
     queue.when_done(lambda: done.append("done"))
     assert done == ["done"]
+
+
+def test_a_paused_queue_waits_for_as_many_resumes() -> None:
+    time, queue, done, work = make()
+    queue.put("a", work("a", TURN_MS))
+    queue.put("b", work("b", 1))
+    queue.run()
+    queue.pause()  # b is scheduled already
+    queue.pause()
+    queue.when_done(lambda: done.append("done"))
+    queue.put("c", work("c", 1))
+    queue.run()
+    time.run_for(100)
+    queue.resume()
+    assert done == ["a"]
+    queue.resume()
+    assert done == ["a", "b", "c", "done"]

@@ -13,7 +13,6 @@ from sskafka.model.setting import (
     Type,
     Update,
 )
-from sskafka.model.settings_table.unsupported import recovery_threads
 
 INT, LONG, STRING, LIST, BOOLEAN, DOUBLE = Type.INT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN, Type.DOUBLE
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
@@ -35,8 +34,8 @@ STORAGE = (
             "Data directories that get no new replicas; * means all."),
     Setting("log.dir.failure.timeout.ms", LONG, 30000, AtLeast(1), READ_ONLY, LOW,
             "How long the broker tries to tell the controller of a failed directory before it stops."),
-    recovery_threads("num.recovery.threads.per.data.dir", INT, 2, AtLeast(1), CLUSTER_WIDE, HIGH,
-            "Threads for each data directory while logs are recovered at start."),
+    Setting("num.recovery.threads.per.data.dir", INT, 2, AtLeast(1), CLUSTER_WIDE, HIGH,
+            "Threads for each log directory that recover its logs after an unclean stop."),
     Setting("log.segment.bytes", INT, 1073741824, AtLeast(SEGMENT_BYTES_MIN), CLUSTER_WIDE, HIGH,
             "Size at which a new segment file is begun."),
     Setting("log.roll.ms", LONG, None, AtLeast(1), CLUSTER_WIDE, HIGH,

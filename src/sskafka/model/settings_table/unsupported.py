@@ -76,6 +76,3 @@ sampled_metrics = partial(
     Setting, no_effect_because="metrics are plain counters here; whoever collects them computes rates and averages"
 )
 no_authorizer = partial(Setting, no_effect_because="there is no authorizer whose start listeners would wait for")
-recovery_threads = partial(
-    Setting, no_effect_because="logs are recovered one after the other, and only what was written after their last sync"
-)
