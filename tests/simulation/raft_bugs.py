@@ -88,12 +88,12 @@ class VotesForAnyLog(Elections):
 
 
 class VotesTwice(Elections):
-    def _may_vote_for(self, candidate_id: int) -> bool:
+    def may_vote_for(self, candidate_id: int) -> bool:
         return True
 
-    def _cast_vote(self, candidate_id: int, epoch: int, now_ms: int) -> None:
+    def cast_vote(self, candidate_id: int, epoch: int, now_ms: int) -> None:
         if epoch > self.state.epoch:
-            super()._cast_vote(candidate_id, epoch, now_ms)
+            super().cast_vote(candidate_id, epoch, now_ms)
 
 
 class AcceptsStaleAnswers(RaftNode):

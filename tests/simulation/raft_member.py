@@ -8,14 +8,13 @@ from typing import Protocol
 from raft_disk import LogContent, SimulatedDisk, batch_at
 from raft_invariants import History, next_state, require
 
+from sskafka.lab.votes import LabVoteRequest, LabVoteResponse
 from sskafka.raft.log_view import Batch, SnapshotId
 from sskafka.raft.messages import (
     FetchRequest,
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
-    LabVoteRequest,
-    LabVoteResponse,
     PeerRequest,
     Response,
     VoteRequest,

@@ -8,7 +8,7 @@ from raft_cluster import Cluster, Weather
 from raft_invariants import InvariantError, require
 from raft_member import Member
 
-from sskafka.raft.messages import LabLeaderRequest, LabVoteRequest
+from sskafka.lab.votes import LabLeaderRequest, LabVoteRequest
 from sskafka.raft.node import RequestReceived
 from sskafka.raft.timing import Timing
 

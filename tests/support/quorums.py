@@ -8,6 +8,7 @@ from typing import Any
 from simulated_disk import SimulatedDisk
 from virtual_loop import InlineExecutor, LoopClock
 
+from sskafka.lab.quorum_files import maybe_keep_files
 from sskafka.metadata.broker_lifecycle import supported_features
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
@@ -66,6 +67,7 @@ class Quorum:
                 lambda error, node=node_id: self.failures.setdefault(node, error),
                 _Wires(self, node_id),
                 self.prober_of(node_id) if self.prober_of is not None else None,
+                maybe_keep_files,
             )
             self.planes[node_id] = plane
             plane.start()

@@ -40,6 +40,7 @@ from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_thread import ControlThread
 from sskafka.quorum.formatting import format_storage
+from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.quorum.node_control import NodeControl
 from sskafka.servers.event_loop import new_event_loop
 from sskafka.servers.kafka.authorization import AllowAll
@@ -58,6 +59,7 @@ from sskafka.wire.messages.broker_registration import Listener as RegisteredList
 
 if TYPE_CHECKING:
     from sskafka.broker.first_topics import FirstTopics
+    from sskafka.lab.quorum_files import QuorumFiles
 
 log = logging.getLogger(__name__)
 
@@ -204,7 +206,9 @@ class Broker:
 
     def _make_control(self, ground: Ground) -> NodeControl:
         settings, clock, executor, background, *_ = ground
-        return NodeControl(settings, self.cluster_id, self._disk, clock, executor, new_event_loop, background.fail)
+        return NodeControl(
+            settings, self.cluster_id, self._disk, clock, executor, new_event_loop, background.fail, _observe_quorum
+        )
 
     def _register_apis(self, services: NodeServices, doors: SideDoors, control: NodeControl) -> None:
         identity = BrokerIdentityHandler(self.cluster_id, self.node_id, self._incarnation_id)
@@ -312,6 +316,15 @@ class Broker:
         budget = settings["queued.max.request.bytes"]
         memory = RequestMemory(budget if budget > 0 else REQUEST_MEMORY_DEFAULT_BYTES)
         return Listener(name, apis, AllowAll(), limits, quotas, memory, counters, ground.executor)
+
+
+def _observe_quorum(log: MetadataLog, settings: Settings) -> "QuorumFiles | None":
+    """Keep the lab's readable files where the metadata log has a directory of its own."""
+    if settings["metadata.log.dir"] is None:
+        return None
+    from sskafka.lab.quorum_files import maybe_keep_files  # noqa: PLC0415
+
+    return maybe_keep_files(log, settings)
 
 
 async def _stop_on(thread: ControlThread, listener: Listener) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from sskafka.broker.ground import Ground
 from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
 from sskafka.model.counters import Sample
-from sskafka.quorum.journal_file import journal_path
 from sskafka.quorum.node_control import NodeControl
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.adr.services import AdrServices
@@ -18,7 +17,9 @@ from sskafka.servers.kafka.authorization import AllowAll
 
 if TYPE_CHECKING:
     from sskafka.servers.adr.door import Door as AdrDoor
+    from sskafka.servers.http.configuration import Configuration
     from sskafka.servers.http.supervisor import HttpDoor
+    from sskafka.servers.local.server import Answer
 
 
 class SideDoors:
@@ -47,15 +48,24 @@ class SideDoors:
         configuration = Configuration(
             node_id=settings["node.id"],
             kafka_address=self._sockets.own_kafka_address if is_broker else None,
-            lab_api=settings["lab.api"],
             allowed_hosts=self._own_host_names(),
-            journal_file=journal_path(settings),
+            route_modules={},
         )
         answers = NodeAnswers(settings["node.id"], self._control, samples, is_broker).table()
+        if settings["lab.api"]:
+            self._add_lab_api(configuration, answers)
         if is_broker:
             answers |= self.adr.answers()
         self._http = HttpDoor(bound, configuration, answers)
         self._ground.run_in_background(self._http.run())
+
+    def _add_lab_api(self, configuration: "Configuration", answers: "dict[str, Answer]") -> None:
+        """Let callers of the HTTP server vote and name leaders."""
+        from sskafka.lab.quorum_files import journal_path  # noqa: PLC0415
+        from sskafka.lab.votes import VoteAnswers  # noqa: PLC0415
+
+        configuration.route_modules["sskafka.lab.routes"] = {"journal_file": journal_path(self._ground.settings)}
+        answers |= VoteAnswers(self._control).table()
 
     async def http_opened(self) -> None:
         if self._http is not None:

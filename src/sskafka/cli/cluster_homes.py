@@ -17,6 +17,7 @@ from typing import NamedTuple
 from sskafka.cli.cluster_doors import DOORS, HOST, KAFKA, Door, Ports, Wish
 from sskafka.cli.failures import CommandError
 from sskafka.cli.start import PID_FILE
+from sskafka.lab import LAB_SETTINGS
 from sskafka.model.ids import uuid_text
 from sskafka.model.properties import format_properties, parse_properties
 from sskafka.model.settings import Settings
@@ -38,8 +39,6 @@ OWN_KEYS = frozenset(
     }
 )
 
-# What the lab's clients look for.
-LAB_SETTINGS = {"log.dir.partition.base": "1", "lab.api": "true"}
 FIRST_ELECTION_DELAY = "controller.quorum.first.election.delay.ms"
 _FIRST_ELECTION_STEP_MS = 2000
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
 from random import Random
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from sskafka.client.connection import ConnectionOptions
 from sskafka.metadata.broker_presence import BrokerPresence
@@ -34,12 +34,12 @@ from sskafka.quorum.controller_link import ControllerLink
 from sskafka.quorum.decisions import Decisions
 from sskafka.quorum.describe_quorum import QuorumDescriber
 from sskafka.quorum.driver import QuorumDriver, QuorumNetwork
-from sskafka.quorum.journal_file import JournalFile, keeps_journal
 from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.quorum.peer_network import PeerNetwork
 from sskafka.quorum.raft_messages import WireRequest, request_from_wire, response_to_wire
 from sskafka.quorum.snapshot_writer import SnapshotWriter
 from sskafka.quorum.voter_addresses import voter_addresses, voter_set
+from sskafka.raft.election_state import ElectionState
 from sskafka.raft.log_view import SnapshotId
 from sskafka.raft.messages import Request, Response
 from sskafka.raft.node import RaftNode
@@ -72,6 +72,25 @@ def quorum_timing(settings: Settings) -> Timing:
     )
 
 
+class QuorumObserver(Protocol):
+    """Told what this node's part of the quorum stores; it must not fail what it observes, except by OSError."""
+
+    def restored(self, election: ElectionState) -> ElectionState:
+        """Return the election state that was read at the start, completed by the last leader if that is known."""
+        ...
+
+    def election_changed(self, election: ElectionState) -> None:
+        """Called when quorum-state is written, before anybody is told what it says."""
+        ...
+
+    def committed_up_to(self, high_watermark: int) -> None: ...
+
+    def snapshot_installed(self) -> None: ...
+
+
+Observe: TypeAlias = Callable[[MetadataLog, Settings], QuorumObserver | None]
+
+
 class ControlPlane:
     def __init__(
         self,
@@ -85,10 +104,12 @@ class ControlPlane:
         on_failure: Callable[[BaseException], None],
         network: QuorumNetwork | None = None,
         prober: BrokerProber | None = None,
+        observe: Observe | None = None,
     ) -> None:
         """On the running loop. Raises MetadataError when the metadata on the disk cannot be used.
 
-        `network` takes the place of connections to the voters' addresses, `prober` that of connections to brokers."""
+        `network` takes the place of connections to the voters' addresses, `prober` that of connections to brokers.
+        `observe` may return an observer of the metadata log that was opened."""
         self._settings = settings
         self._cluster_id = cluster_id
         self._clock = clock
@@ -96,8 +117,9 @@ class ControlPlane:
         self._loop = asyncio.get_running_loop()
         self.node_id: int = settings["node.id"]
         self._log = MetadataLog.open(disk, settings.metadata_directory, settings, clock.now_ms())
-        self._log.has_mirror = keeps_journal(settings)
-        self._journal = JournalFile(self._log) if keeps_journal(settings) else None
+        self._observer = observe(self._log, settings) if observe is not None else None
+        if self._observer is not None:
+            self._log.on_election_written = self._observer.election_changed
         self.committed = CommittedMetadata(self._log)
         self.voters = voter_set(settings, self._log.setup)
         self.addresses = voter_addresses(settings, self._log.setup)
@@ -144,7 +166,7 @@ class ControlPlane:
             self.node_id,
             self.voters,
             self._log,
-            self._log.read_election(),
+            self._read_election(),
             int(self._clock.monotonic_ms()),
             random.randrange,
             quorum_timing(self._settings),
@@ -154,8 +176,12 @@ class ControlPlane:
             node, self._log, self._network, self._clock, self._loop.call_later, background, self, self._on_failure
         )
 
+    def _read_election(self) -> ElectionState:
+        election = self._log.read_election()
+        return election if self._observer is None else self._observer.restored(election)
+
     def start(self) -> None:
-        self._log.mirror_election(self._driver.node.election)
+        self._log.on_election_written(self._driver.node.election)
         self._driver.start()
         self._snapshots.start()
         if self.node_id in self.voters:
@@ -235,13 +261,13 @@ class ControlPlane:
 
     def snapshot_installed(self, snapshot_id: SnapshotId) -> None:
         self.committed.load_snapshot()
-        if self._journal is not None:
-            self._journal.snapshot_installed()
+        if self._observer is not None:
+            self._observer.snapshot_installed()
 
     def committed_up_to(self, high_watermark: int) -> None:
         self._has_joined = True
-        if self._journal is not None:
-            self._journal.advance_to(high_watermark)
+        if self._observer is not None:
+            self._observer.committed_up_to(high_watermark)
         self.controller.committed(high_watermark)
         role = self._driver.node.role
         if isinstance(role, Leader) and high_watermark > role.epoch_start_offset and not self.controller.is_active:

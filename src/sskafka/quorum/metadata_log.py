@@ -10,19 +10,12 @@ All of an opened log is on disk. Snapshots that lie before the log's start are o
 
 import logging
 import os
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 
 from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_batches import QuorumSetup, control_batch, leader_change
-from sskafka.quorum.quorum_state import (
-    QuorumState,
-    read_mirror,
-    read_quorum_state,
-    write_mirror,
-    write_quorum_state,
-)
+from sskafka.quorum.quorum_state import QuorumState, read_quorum_state, write_quorum_state
 from sskafka.quorum.snapshots import (
     UNFINISHED_SUFFIX,
     StoredRecord,
@@ -34,7 +27,6 @@ from sskafka.quorum.snapshots import (
 from sskafka.raft.election_state import ElectionState
 from sskafka.raft.log_view import LOG_BEGINNING, OffsetAndEpoch, SnapshotId, log_contains
 from sskafka.raft.ready import FollowerAppend, LeaderAppend, LeaderChange, SnapshotChunk
-from sskafka.raft.voters import NO_NODE
 from sskafka.records.batch import HEADER_BYTES, CorruptBatchError, read_header, read_offset_and_size
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import CorruptFileError
@@ -76,8 +68,7 @@ class MetadataLog:
         self.snapshots = snapshots
         """Their sizes in bytes, the oldest first."""
         self.setup = QuorumSetup()
-        self.has_mirror = False
-        """Whether a readable copy of quorum-state is kept beside the log's directory."""
+        self.on_election_written: Callable[[ElectionState], None] = lambda election: None
         self._disk = log.log_directory.disk
         self.log.on_files_deleted = self._remove
 
@@ -190,29 +181,16 @@ class MetadataLog:
         except CorruptFileError as error:
             raise MetadataError(str(error)) from error
         election = ElectionState(stored.leader_epoch, stored.leader_id, stored.voted_id)
-        if election.has_leader:
-            return election.with_leader(election.leader_id)
-        last_leader_id, last_leader_epoch = read_mirror(self._disk, self.home) if self.has_mirror else (NO_NODE, 0)
-        return replace(election, last_leader_id=last_leader_id, last_leader_epoch=last_leader_epoch)
+        return election.with_leader(election.leader_id) if election.has_leader else election
 
     def write_election(self, election: ElectionState, voters: tuple[int, ...]) -> None:
         state = QuorumState(election.epoch, election.leader_id, election.voted_id)
         version = self.setup.kraft_version
         try:
             write_quorum_state(self._disk, self.directory, state, voters=list(voters), kraft_version=version)
-            self.mirror_election(election)
+            self.on_election_written(election)
         except OSError as error:
             raise self.log.log_directory.fail(error) from error
-
-    def mirror_election(self, election: ElectionState) -> None:
-        if self.has_mirror:
-            write_mirror(
-                self._disk,
-                self.home,
-                leader_id=election.last_leader_id,
-                leader_epoch=election.last_leader_epoch,
-                voted_id=election.voted_id,
-            )
 
     def append(self, append: LeaderAppend | FollowerAppend, now_ms: int) -> None:
         """StorageError when there is no room: then nothing was written."""

@@ -19,10 +19,10 @@ from sskafka.model.ids import Uuid
 from sskafka.model.settings import Settings
 from sskafka.quorum.broker_lifecycle import NOT_REGISTERED, BrokerLifecycle
 from sskafka.quorum.control_client import ControlClient, DirectControl
-from sskafka.quorum.control_plane import ControlPlane
+from sskafka.quorum.control_plane import ControlPlane, Observe
 from sskafka.quorum.control_thread import ControlThread, LoopPulse
 from sskafka.quorum.metadata_feed import MetadataFeed
-from sskafka.raft.messages import LabLeaderRequest, LabVoteRequest, Response
+from sskafka.raft.messages import LocalRequest, Response
 from sskafka.raft.voters import NO_NODE
 from sskafka.storage.disk import Disk
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
@@ -40,8 +40,10 @@ class NodeControl:
         executor: Executor,
         new_loop: Callable[[], asyncio.AbstractEventLoop],
         on_failure: Callable[[BaseException], None],
+        observe: Observe | None = None,
     ) -> None:
-        """On the data loop, where `on_failure` is called too."""
+        """On the data loop, where `on_failure` is called too; `observe` runs on the control loop."""
+        self._observe = observe
         self._settings = settings
         self._cluster_id = cluster_id
         self._disk = disk
@@ -100,8 +102,8 @@ class NodeControl:
             await self._plane.leader_changed(LEADER_PATIENCE_S)
         return self._plane.leader_id
 
-    async def lab_request(self, request: LabVoteRequest | LabLeaderRequest) -> Response:
-        """Return the response of this node's Raft state machine to a request of the lab API."""
+    async def ask_raft(self, request: LocalRequest) -> Response:
+        """Return the answer of this node's Raft state machine, once what it says is on disk."""
         assert self._plane is not None
         return await self.thread.call(self._plane.ask_raft(request))
 
@@ -126,6 +128,7 @@ class NodeControl:
             os.urandom,
             Random(),
             self._fail,
+            observe=self._observe,
         )
         self._direct = DirectControl(plane, plane.new_link())
         plane.committed.subscribe(self.feed.publish)

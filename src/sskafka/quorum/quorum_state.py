@@ -6,9 +6,6 @@ kraft.version 1   {"leaderId":1,"leaderEpoch":7,"votedId":-1,"votedDirectoryId":
                    "data_version":1}
 
 The file is replaced as a whole and is durable before anybody is told what it says.
-
-Where the metadata has a directory of its own, a mirror for people stands in that: the last leader that this voter
-accepted, with its epoch, and its vote. Of these the file above forgets the leader when a newer epoch begins.
 """
 
 import json
@@ -82,20 +79,3 @@ def _dynamic_quorum(state: QuorumState) -> dict[str, object]:
         "votedDirectoryId": uuid_text(state.voted_directory_id),
         "data_version": 1,
     }
-
-
-def read_mirror(disk: Disk, home: str) -> tuple[int, int]:
-    """The last leader that was accepted and its epoch; -1 and 0 when nobody can say."""
-    path = os.path.join(home, FILE_NAME)
-    if not disk.exists(path):
-        return NOBODY, 0
-    try:
-        fields = json.loads(read_file(disk, path))
-        return int(fields["leader_id"]), int(fields["leader_epoch"])
-    except (ValueError, KeyError, TypeError):
-        return NOBODY, 0
-
-
-def write_mirror(disk: Disk, home: str, *, leader_id: int, leader_epoch: int, voted_id: int) -> None:
-    fields = {"leader_id": leader_id, "leader_epoch": leader_epoch, "voted_id": voted_id}
-    replace_file(disk, os.path.join(home, FILE_NAME), (json.dumps(fields, indent=4) + "\n").encode())

@@ -41,10 +41,3 @@ class ElectionState:
 
     def without_leader(self) -> "ElectionState":
         return replace(self, leader_id=NO_NODE)
-
-    def with_reported_leader(self, leader_id: int) -> "ElectionState":
-        """Record a reported leader without following it."""
-        return replace(self, last_leader_id=leader_id, last_leader_epoch=self.epoch)
-
-    def names(self, leader_id: int, epoch: int) -> bool:
-        return (self.last_leader_id, self.last_leader_epoch) == (leader_id, epoch)

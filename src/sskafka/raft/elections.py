@@ -3,7 +3,6 @@
 A node grants at most one vote per epoch, to a candidate whose log is at least as up to date as its own. The vote is on
 disk before the response is sent. A pre-vote does not bind the voter. It is rejected while the voter hears from its
 leader, so that a node that returns from a network partition does not disturb the quorum.
-The lab's HTTP API requests real votes and reports leaders on the same state; it can change epochs, but never the log.
 """
 
 from sskafka.model.errors import ErrorCode
@@ -12,19 +11,12 @@ from sskafka.raft.messages import (
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
-    LabLeaderRequest,
-    LabLeaderResponse,
-    LabVoteRequest,
-    LabVoteResponse,
     VoteRequest,
     VoteResponse,
 )
 from sskafka.raft.node_state import NodeState
 from sskafka.raft.ready import Leadership
 from sskafka.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
-
-LAB_EPOCH_MAX = 2**30
-"""Epochs are int32 on the wire: requests through the lab API must not be able to exhaust them."""
 
 
 class Elections:
@@ -39,7 +31,7 @@ class Elections:
         error = self._vote_error(request)
         granted = error is ErrorCode.NONE and self.grants(request)
         if granted and not request.pre_vote:
-            self._cast_vote(request.candidate_id, request.epoch, now_ms)
+            self.cast_vote(request.candidate_id, request.epoch, now_ms)
         elif error is ErrorCode.NONE and request.epoch > self.state.epoch:
             self.state.become_unattached(request.epoch, now_ms)
         return VoteResponse(error, self.state.leader_hint, self.state.epoch, granted)
@@ -56,7 +48,7 @@ class Elections:
             return True
         if request.pre_vote:
             return not self._hears_other_leader_than(request.candidate_id)
-        return self._may_vote_for(request.candidate_id)
+        return self.may_vote_for(request.candidate_id)
 
     def _hears_other_leader_than(self, candidate_id: int) -> bool:
         """Return whether this node knows that its leader is alive. A leader that requests pre-votes leads no longer."""
@@ -68,14 +60,14 @@ class Elections:
             case _:
                 return False
 
-    def _may_vote_for(self, candidate_id: int) -> bool:
+    def may_vote_for(self, candidate_id: int) -> bool:
         """Return whether the vote in the current epoch is not cast yet, or was cast for this candidate."""
         election = self.state.election
         if election.has_voted:
             return election.voted_id == candidate_id
         return not election.has_leader
 
-    def _cast_vote(self, candidate_id: int, epoch: int, now_ms: int) -> None:
+    def cast_vote(self, candidate_id: int, epoch: int, now_ms: int) -> None:
         if (epoch, candidate_id) != (self.state.epoch, self.state.election.voted_id):
             self.state.become_voted(epoch, candidate_id, now_ms)
 
@@ -136,50 +128,6 @@ class Elections:
             return None
         position = successors.index(self.state.node_id)
         return now_ms + self.state.timing.successor_backoff(position, len(successors))
-
-    # --- lab API ----------------------------------------------------------------------------------
-
-    def lab_vote(self, request: LabVoteRequest, now_ms: int) -> LabVoteResponse:
-        if self._grants_lab_vote(request):
-            self._cast_vote(request.candidate_id, request.epoch, now_ms)
-            return LabVoteResponse(granted=True)
-        election = self.state.election
-        return LabVoteResponse(False, election.last_leader_id, election.last_leader_epoch)
-
-    def _grants_lab_vote(self, request: LabVoteRequest) -> bool:
-        """A rejected request does not change the epoch: its sender does not wait for this node to catch up."""
-        if not self.state.is_voter or not request.log_is_up_to_date or request.epoch > LAB_EPOCH_MAX:
-            return False
-        if request.epoch == self.state.epoch:
-            return self._may_vote_for(request.candidate_id)
-        return request.epoch > self.state.epoch
-
-    def lab_leader(self, request: LabLeaderRequest, now_ms: int) -> LabLeaderResponse:
-        if not self._accepts_lab_leader(request):
-            election = self.state.election
-            return LabLeaderResponse(False, election.last_leader_id, election.last_leader_epoch)
-        if not self.state.election.names(request.leader_id, request.leader_epoch):
-            self._follow_reported_leader(request, now_ms)
-        return LabLeaderResponse(accepted=True)
-
-    def _accepts_lab_leader(self, request: LabLeaderRequest) -> bool:
-        """Observers reject: in an epoch of its own, an observer would wait for an election that no voter starts."""
-        state = self.state
-        if not state.is_voter or not state.epoch <= request.leader_epoch <= LAB_EPOCH_MAX:
-            return False
-        if state.election.names(request.leader_id, request.leader_epoch):
-            return True
-        return request.leader_epoch > state.election.last_leader_epoch
-
-    def _follow_reported_leader(self, request: LabLeaderRequest, now_ms: int) -> None:
-        """Follow another voter. If this node itself or an unknown node is reported, only wait for the next election."""
-        state = self.state
-        if state.is_other_voter(request.leader_id):
-            state.become_follower(request.leader_id, request.leader_epoch, now_ms)
-            return
-        if request.leader_epoch > state.epoch:
-            state.become_unattached(request.leader_epoch, now_ms)
-        state.remember(state.election.with_reported_leader(request.leader_id))
 
     # --- own candidacy ----------------------------------------------------------------------------
 

@@ -5,13 +5,15 @@ checks topic, partition, cluster id, directory ids and endpoints.
 Every response, also an error, names the leader and epoch that its sender knows.
 """
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.errors import ErrorCode
 from sskafka.model.values import value
 from sskafka.raft.log_view import Batch, OffsetAndEpoch, SnapshotId
-from sskafka.raft.voters import NO_NODE
+
+if TYPE_CHECKING:
+    from sskafka.raft.elections import Elections
 
 
 @value
@@ -109,39 +111,22 @@ class FetchSnapshotResponse:
     data: Buffer = b""
 
 
-@value
-class LabVoteRequest:
-    """A vote request through the lab's HTTP API: a real vote that is persisted, but without a pre-vote, and granted
-    even while the leader is alive.
+class LocalRequest:
+    """A request of this node's own software that reads or changes the election state.
 
-    The lab API numbers log entries differently, so it decides itself whether the candidate's log is up to date.
+    Like a vote for another node it is answered when the state that it leaves is on disk.
     """
 
-    candidate_id: int
-    epoch: int
-    log_is_up_to_date: bool
+    __slots__ = ()
+
+    def answer(self, elections: "Elections", now_ms: int) -> "LocalResponse":
+        raise NotImplementedError
 
 
-@value
-class LabVoteResponse:
-    granted: bool
-    leader_id: int = NO_NODE
-    leader_epoch: int = 0
+class LocalResponse:
+    """Base class of the answers to local requests."""
 
-
-@value
-class LabLeaderRequest:
-    """A leader reported through the lab's HTTP API. No quorum may have elected it: the next election corrects that."""
-
-    leader_id: int
-    leader_epoch: int
-
-
-@value
-class LabLeaderResponse:
-    accepted: bool
-    leader_id: int = NO_NODE
-    leader_epoch: int = 0
+    __slots__ = ()
 
 
 PeerRequest: TypeAlias = (
@@ -150,5 +135,5 @@ PeerRequest: TypeAlias = (
 PeerResponse: TypeAlias = (
     VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | FetchResponse | FetchSnapshotResponse
 )
-Request: TypeAlias = PeerRequest | LabVoteRequest | LabLeaderRequest
-Response: TypeAlias = PeerResponse | LabVoteResponse | LabLeaderResponse
+Request: TypeAlias = PeerRequest | LocalRequest
+Response: TypeAlias = PeerResponse | LocalResponse

@@ -29,8 +29,7 @@ from sskafka.raft.messages import (
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
-    LabLeaderRequest,
-    LabVoteRequest,
+    LocalRequest,
     PeerRequest,
     PeerResponse,
     Request,
@@ -50,7 +49,7 @@ _ROLE_CHANGES_MAX = 8
 
 @value
 class RequestReceived:
-    """A request from another node or the lab API. Its response is in this `Ready` or a later one."""
+    """A request from another node or from this node's own software. Its response is in this `Ready` or a later one."""
 
     request: Request
     reply_to: ReplyTo
@@ -240,10 +239,8 @@ class RaftNode:
                 answer = Answer(reply_to, self.elections.begin_epoch(request, now_ms))
             case EndQuorumEpochRequest():
                 answer = Answer(reply_to, self.elections.end_epoch(request, now_ms))
-            case LabVoteRequest():
-                answer = Answer(reply_to, self.elections.lab_vote(request, now_ms))
-            case LabLeaderRequest():
-                answer = Answer(reply_to, self.elections.lab_leader(request, now_ms))
+            case LocalRequest():
+                answer = Answer(reply_to, request.answer(self.elections, now_ms))
             case _:
                 assert_never(request)
         self.state.ready.answers.append(answer)

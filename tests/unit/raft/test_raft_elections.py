@@ -2,18 +2,14 @@ import pytest
 from lone_node import LoneNode, candidate, ends, fetch, follower, leader
 from memory_log import MemoryLog, batch
 
+from sskafka.lab.votes import EPOCH_MAX, LabLeaderRequest, LabLeaderResponse, LabVoteRequest, LabVoteResponse
 from sskafka.model.errors import ErrorCode
 from sskafka.raft.election_state import ElectionState
-from sskafka.raft.elections import LAB_EPOCH_MAX
 from sskafka.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
     FetchResponse,
-    LabLeaderRequest,
-    LabLeaderResponse,
-    LabVoteRequest,
-    LabVoteResponse,
     VoteRequest,
     VoteResponse,
 )
@@ -212,7 +208,7 @@ def test_a_leader_steps_down_for_a_lab_vote() -> None:
 
 def test_lab_requests_cannot_exhaust_the_epochs() -> None:
     lone = LoneNode()
-    far = LAB_EPOCH_MAX + 1
+    far = EPOCH_MAX + 1
     assert lone.ask(LabVoteRequest(2, far, log_is_up_to_date=True)) == LabVoteResponse(granted=False)
     assert lone.ask(LabLeaderRequest(2, far)) == LabLeaderResponse(accepted=False)
     assert lone.node.epoch == 0

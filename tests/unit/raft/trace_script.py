@@ -22,14 +22,13 @@ from dataclasses import dataclass, replace
 from memory_log import MemoryLog
 from trace_text import describe_outcome, describe_request, describe_response, describe_storage
 
+from sskafka.lab.votes import LabLeaderRequest, LabVoteRequest
 from sskafka.raft.election_state import ElectionState
 from sskafka.raft.log_view import Batch, SnapshotId
 from sskafka.raft.messages import (
     FetchRequest,
     FetchResponse,
     FetchSnapshotResponse,
-    LabLeaderRequest,
-    LabVoteRequest,
     Request,
 )
 from sskafka.raft.node import PeerDown, RaftNode, RequestReceived, ResponseReceived

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from sskafka.lab.votes import LabLeaderRequest, LabLeaderResponse, LabVoteRequest, LabVoteResponse
 from sskafka.model.errors import ErrorCode
 from sskafka.raft.log_view import Batch, OffsetAndEpoch
 from sskafka.raft.messages import (
@@ -11,10 +12,6 @@ from sskafka.raft.messages import (
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
-    LabLeaderRequest,
-    LabLeaderResponse,
-    LabVoteRequest,
-    LabVoteResponse,
     Request,
     Response,
     VoteRequest,

@@ -1,6 +1,8 @@
 """The FastAPI application: the routes of this door behind its guard."""
 
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 
 from fastapi import APIRouter, FastAPI
 
@@ -9,7 +11,7 @@ from sskafka.servers.http.configuration import Configuration
 from sskafka.servers.http.door import Door
 from sskafka.servers.http.guard import Guard
 from sskafka.servers.http.problems import PROBLEM_RESPONSES, handle_problems
-from sskafka.servers.http.routes import adr, data, docs, groups, health, kraft, operations, topics
+from sskafka.servers.http.routes import adr, data, docs, groups, health, operations, topics
 
 Routes = Callable[[Door], APIRouter]
 
@@ -22,8 +24,6 @@ ROUTES: tuple[Routes, ...] = (
     operations.routes,
     docs.routes,
 )
-LAB_ROUTES: tuple[Routes, ...] = (kraft.routes,)
-"""Where callers vote and name leaders: only with lab.api=true."""
 CONTROLLER_ROUTES: tuple[Routes, ...] = (health.routes, operations.routes, docs.routes)
 """Of a node that is only a controller."""
 
@@ -31,7 +31,8 @@ CONTROLLER_ROUTES: tuple[Routes, ...] = (health.routes, operations.routes, docs.
 def _routes_of(configuration: Configuration) -> tuple[Routes, ...]:
     if not configuration.is_broker:
         return CONTROLLER_ROUTES
-    return (*ROUTES, *(LAB_ROUTES if configuration.lab_api else ()))
+    more = (partial(import_module(name).routes, **given) for name, given in configuration.route_modules.items())
+    return (*ROUTES, *more)
 
 
 def build_app(door: Door) -> FastAPI:

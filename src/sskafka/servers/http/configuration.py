@@ -11,11 +11,10 @@ class Configuration(NamedTuple):
     node_id: int
     kafka_address: tuple[str, int] | None
     """Of the node itself; None when it is only a controller, which serves no clients."""
-    lab_api: bool
     allowed_hosts: tuple[str, ...]
     """Names that requests may be addressed to, beside localhost and plain IP addresses."""
-    journal_file: str | None
-    """The readable journal of topics; None where this broker keeps none."""
+    route_modules: dict[str, dict[str, Any]]
+    """Modules with further routes, and the arguments of their function `routes` beside the server."""
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()

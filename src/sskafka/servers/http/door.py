@@ -10,7 +10,6 @@ from sskafka.client.config import ConnectionConfig
 from sskafka.client.connection import Address
 from sskafka.model.clock import Clock
 from sskafka.servers.http.configuration import Configuration
-from sskafka.servers.http.journal import Journal
 from sskafka.servers.http.record_reader import RecordReader
 from sskafka.servers.http.record_writer import RecordWriter
 from sskafka.servers.http.replica_wait import FollowerReports, ReplicaWait
@@ -33,7 +32,6 @@ class Door:
         """For what is answered at once."""
         self.administration = self.new_cluster()
         """For changes, which wait until they are committed."""
-        self.journal = Journal(configuration.journal_file)
         self.reports = FollowerReports()
         self.reader = RecordReader(self.cluster, partial(self.new_cluster, QUICK_TIMEOUT_MS))
         self.writer = RecordWriter(self.cluster, self.new_cluster(), ReplicaWait(self.cluster, self.reports))

@@ -1,14 +1,10 @@
 """What a broker answers on its private socket.
 
-    leader         {"known": id}                           -> the id of the active controller, once it is another one
-    vote           {"candidate", "epoch", "up_to_date"}    -> {"granted", "leader_id", "leader_epoch"}
-    begin_epoch    {"leader", "epoch"}                     -> {"accepted", "leader_id", "leader_epoch"}
-    alive          {}                                      -> true: the data loop turns, and on a controller its own
-    not_ready      {}                                      -> why clients cannot be served yet; null when they can
-                                                              (on a controller: why it decides nothing yet)
-    samples        {}                                      -> parts: lists of [name, [[label, value]...], value]
-
-A vote that is granted here is on the disk before the answer leaves.
+leader         {"known": id}                           -> the id of the active controller, once it is another one
+alive          {}                                      -> true: the data loop turns, and on a controller its own
+not_ready      {}                                      -> why clients cannot be served yet; null when they can
+                                                          (on a controller: why it decides nothing yet)
+samples        {}                                      -> parts: lists of [name, [[label, value]...], value]
 """
 
 import asyncio
@@ -18,7 +14,6 @@ from typing import Any
 
 from sskafka.model.counters import Sample
 from sskafka.quorum.node_control import NodeControl
-from sskafka.raft.messages import LabLeaderRequest, LabLeaderResponse, LabVoteRequest, LabVoteResponse
 from sskafka.raft.voters import NO_NODE
 from sskafka.servers.local.server import Answer
 
@@ -39,8 +34,6 @@ class NodeAnswers:
     def table(self) -> dict[str, Answer]:
         return {
             "leader": self.leader,
-            "vote": self.vote,
-            "begin_epoch": self.begin_epoch,
             "alive": self.alive,
             "not_ready": self.not_ready,
             "samples": self.samples,
@@ -48,17 +41,6 @@ class NodeAnswers:
 
     async def leader(self, details: Mapping[str, Any]) -> int:
         return await self._control.leader_other_than(details["known"])
-
-    async def vote(self, details: Mapping[str, Any]) -> dict[str, Any]:
-        request = LabVoteRequest(details["candidate"], details["epoch"], details["up_to_date"])
-        response = await self._control.lab_request(request)
-        assert isinstance(response, LabVoteResponse)
-        return {"granted": response.granted, **_leader(response)}
-
-    async def begin_epoch(self, details: Mapping[str, Any]) -> dict[str, Any]:
-        response = await self._control.lab_request(LabLeaderRequest(details["leader"], details["epoch"]))
-        assert isinstance(response, LabLeaderResponse)
-        return {"accepted": response.accepted, **_leader(response)}
 
     async def alive(self, details: Mapping[str, Any]) -> bool:
         if not self._is_broker:
@@ -79,7 +61,3 @@ class NodeAnswers:
         while part := list(islice(samples, SAMPLES_A_TURN)):
             yield part
             await asyncio.sleep(0)
-
-
-def _leader(response: LabVoteResponse | LabLeaderResponse) -> dict[str, Any]:
-    return {"leader_id": response.leader_id, "leader_epoch": response.leader_epoch}

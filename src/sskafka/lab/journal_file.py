@@ -1,6 +1,6 @@
 """`__cluster_metadata.log`: the readable journal of topics, beside the metadata log where that has its own directory.
 
-    0 1 create-topic {...}        lines: see metadata.journal
+    0 1 create-topic {...}        lines: see journal.py
     .journal-position             {"lines":1,"next_offset":12}: the lines are all there is before that metadata offset
 
 It is made from the committed records, batch by batch, so that every node numbers its lines alike. The position is
@@ -15,13 +15,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
 
+from sskafka.lab.journal import journal_entries
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.image_changes import changes_between
-from sskafka.metadata.journal import journal_entries
 from sskafka.metadata.record_codec import UnknownRecordError, decode_record
 from sskafka.metadata.records import MetadataRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
-from sskafka.model.settings import Settings
 from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.quorum.snapshots import StoredRecord
 from sskafka.storage.disk import read_file, replace_file
@@ -31,16 +30,6 @@ _log = logging.getLogger(__name__)
 JOURNAL_FILE = "__cluster_metadata.log"
 POSITION_FILE = ".journal-position"
 _JOURNALED = (TopicRecord, PartitionRecord, RemoveTopicRecord)
-
-
-def keeps_journal(settings: Settings) -> bool:
-    """Only in a directory where Apache Kafka would not stumble over it."""
-    return settings["metadata.log.dir"] is not None and settings.metadata_directory not in settings.data_directories
-
-
-def journal_path(settings: Settings) -> str | None:
-    """Where the journal is; None where none is kept."""
-    return os.path.join(settings.metadata_directory, JOURNAL_FILE) if keeps_journal(settings) else None
 
 
 class JournalFile:

@@ -1,4 +1,4 @@
-"""/kraft/v1: a second door to the quorum's own state machine, as the lab has it. A vote given here is a real one.
+"""/kraft/v1: the quorum's own state machine as the lab's HTTP API shows it. A vote granted here is a real one.
 
 Offsets are those of the readable journal; only its changes count when a candidate's log is compared with ours.
 """
@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from sskafka.metadata.journal import CREATE_TOPIC, JournalEntry
+from sskafka.lab.journal import CREATE_TOPIC, JournalEntry
+from sskafka.lab.journal_reader import Journal
 from sskafka.raft.voters import NO_NODE
 from sskafka.servers.http.bounds import at_most
 from sskafka.servers.http.door import Door
@@ -69,12 +70,14 @@ class FetchMetadataResponse(BaseModel):
     diverging_offset: int | None = Field(default=None, description="The last offset that both may share.")
 
 
-def routes(door: Door) -> APIRouter:
+def routes(door: Door, journal_file: str | None) -> APIRouter:
+    """Return the routes; `journal_file` is None where this broker keeps no journal."""
+    journal = Journal(journal_file)
     router = APIRouter(prefix="/kraft/v1", tags=["lab"])
 
     @router.post("/voteRequest", summary="Ask for a vote", response_model_exclude_none=True)
     async def vote_request(request: VoteRequest) -> VoteResponse:
-        is_behind = door.journal.end().is_ahead_of(request.last_offset, request.last_offset_epoch)
+        is_behind = journal.end().is_ahead_of(request.last_offset, request.last_offset_epoch)
         answer = await door.link.ask(
             "vote", candidate=request.candidate_id, epoch=request.candidate_epoch, up_to_date=not is_behind
         )
@@ -95,21 +98,21 @@ def routes(door: Door) -> APIRouter:
         dependencies=[leader_only(door)],
     )
     async def fetch_metadata(request: FetchMetadataRequest) -> FetchMetadataResponse:
-        if not door.journal.is_kept:
+        if not journal.is_kept:
             raise Problem(NOT_FOUND, "this broker keeps no journal: set metadata.log.dir apart from log.dirs")
-        divergence = door.journal.divergence(request.last_offset, request.last_offset_epoch)
+        divergence = journal.divergence(request.last_offset, request.last_offset_epoch)
         if divergence is not None:
             return FetchMetadataResponse(
                 records=[], diverging_epoch=divergence.epoch, diverging_offset=divergence.offset
             )
-        entries = door.journal.after(request.last_offset, request.max_batch_size)
+        entries = journal.after(request.last_offset, request.max_batch_size)
         return FetchMetadataResponse(records=[_record(entry) for entry in entries])
 
     return router
 
 
 def _leader(answer: dict[str, Any]) -> dict[str, Any]:
-    """Ids are text at this door; nobody is -1."""
+    """Return leader and epoch; ids are text in this API, and -1 stands for nobody."""
     leader_id = answer["leader_id"]
     return {"leader_epoch": answer["leader_epoch"], "leader_id": leader_id if leader_id == NO_NODE else str(leader_id)}
 

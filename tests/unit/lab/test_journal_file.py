@@ -7,7 +7,7 @@ from quorums import Quorum, register_broker
 from simulated_disk import SimulatedDisk
 from virtual_loop import run_virtually
 
-from sskafka.metadata.journal import parse_line
+from sskafka.lab.journal import parse_line
 from sskafka.storage.disk import read_file
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from sskafka.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState

@@ -1,8 +1,8 @@
 import pytest
 from metadata_clusters import cluster, replayed, with_topic
 
+from sskafka.lab.journal import JournalEntry, journal_entries, parse_line
 from sskafka.metadata.delta import MetadataDelta
-from sskafka.metadata.journal import JournalEntry, journal_entries, parse_line
 from sskafka.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
 
 ID, OTHER_ID = b"\x01" * 16, b"\x02" * 16

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from sskafka.client.clock import SystemClock
+from sskafka.lab.quorum_files import maybe_keep_files
 from sskafka.metadata.broker_lifecycle import supported_features
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_plane import ControlPlane
@@ -37,6 +38,7 @@ class Node:
                 Random(7).randbytes,
                 Random(7),
                 self._fail,
+                observe=maybe_keep_files,
             )
         except BaseException:
             self._executor.shutdown()

@@ -1,13 +1,13 @@
 """The readable journal of topics, as the lab's /kraft/v1 endpoints see it: their offsets are its line numbers.
 
-The broker appends a line when a change is committed (quorum.journal_file); this side only reads, and reads on where it
+The broker appends a line when a change is committed (journal_file.py); this side only reads, and reads on where it
 stopped. A journal that became shorter, or another file, was made anew and is read again.
 """
 
 import os
 from typing import NamedTuple
 
-from sskafka.metadata.journal import JournalEntry, parse_line
+from sskafka.lab.journal import JournalEntry, parse_line
 
 NOTHING = -1
 

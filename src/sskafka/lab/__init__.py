@@ -1,0 +1,10 @@
+"""What the lab adds to a broker; nothing below this package knows of it.
+
+`quorum_files` subscribes to the quorum and writes two readable files beside the metadata log: the `journal_file` of
+topics, whose lines `journal` defines, and a mirror of quorum-state. `votes` asks the Raft state machine of this node
+for votes and reports leaders to it. `routes` serves both under /kraft/v1 in the HTTP process, where `journal_reader`
+reads the journal.
+"""
+
+# What `sskafka cluster up --lab` sets: the lab's clients count partitions from 1 and vote over HTTP.
+LAB_SETTINGS = {"log.dir.partition.base": "1", "lab.api": "true"}
