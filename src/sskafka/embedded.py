@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar
 
 from sskafka.broker import Broker
 from sskafka.model.settings import Settings
-from sskafka.servers.event_loop import new_event_loop
+from sskafka.runtime.event_loop import new_event_loop
 
 T = TypeVar("T")
 

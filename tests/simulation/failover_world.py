@@ -110,7 +110,7 @@ class Process:
 
     # -- its pulse
 
-    async def is_beating(self) -> bool:
+    async def is_turning(self) -> bool:
         await self.goes_on.wait()
         return True
 

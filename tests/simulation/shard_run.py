@@ -19,7 +19,7 @@ from shard_lab import LoopWork, Sums
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.loading import LoadCounters, LoadingTurns
 from sskafka.coordination.shard import Shard, ShardRuntime, ShardState
-from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.runtime.timer_wheel import TimerWheel
 
 KEYS = ("a", "b", "c")
 

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
-from sskafka.client.clock import SystemClock
 from sskafka.lab.quorum_files import maybe_keep_files
 from sskafka.metadata.broker_lifecycle import supported_features
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_plane import ControlPlane
+from sskafka.runtime.clock import SystemClock
 from sskafka.storage.disk import Disk
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse

@@ -19,7 +19,7 @@ from sskafka.replication.cluster_links import ClusterLinks, ControllerChannel, R
 from sskafka.replication.errors import UnknownPartitionError, UnknownTopicIdError
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.authorization import ANONYMOUS, AllowAll
 from sskafka.servers.kafka.handlers.fetch import RACK_AWARE_SELECTOR, FetchHandler
 from sskafka.servers.kafka.handlers.fetch_sessions import FetchSessions

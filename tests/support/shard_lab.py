@@ -13,7 +13,7 @@ from sskafka.model.errors import ErrorCode
 from sskafka.records.batch import assign_offset, read_header
 from sskafka.replication.errors import NotLeaderError
 from sskafka.replication.offset_waiters import OffsetWaiters
-from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.storage.file_slice import FileSlice
 
 

@@ -2,7 +2,6 @@
 
 node.py          its life: what is started in which order, and stopped in the opposite one
 ground.py        what every part stands on: settings, clock, threads, tasks, and what is undone in the end
-tasks.py         work in the background, whose death is the death of the node, and requests being worked on
 sockets.py       ports, bound before anything else, and the addresses that others are told
 api_handlers.py  the handlers of the Kafka APIs
 services.py      what a broker has beside its part in the quorum: replicas, coordinators, work in the background

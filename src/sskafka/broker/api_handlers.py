@@ -10,14 +10,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from sskafka.client.connection import Address
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
 from sskafka.quorum.node_control import NodeControl
 from sskafka.raft.voters import NO_NODE
 from sskafka.replication.housekeeping import Housekeeping
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.controller import Controller
 from sskafka.servers.kafka.group_services import GroupServices

@@ -6,9 +6,9 @@ from concurrent.futures import Executor
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
-from sskafka.broker.tasks import BackgroundTasks, RequestTasks
-from sskafka.model.clock import Clock
 from sskafka.model.settings import Settings
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.tasks import BackgroundTasks, RequestTasks
 
 
 class Ground(NamedTuple):

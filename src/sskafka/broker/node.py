@@ -26,23 +26,23 @@ from sskafka.broker.quorum_discovery import with_found_voters
 from sskafka.broker.services import NodeServices
 from sskafka.broker.side_doors import SideDoors
 from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
-from sskafka.broker.tasks import BackgroundTasks, RequestTasks
-from sskafka.client.clock import SystemClock
 from sskafka.metadata.broker_lifecycle import supported_features
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import RESOURCE_BROKER
-from sskafka.model.clock import Clock
 from sskafka.model.counters import ConnectionCounters, Sample
 from sskafka.model.listeners import SECURITY_PROTOCOLS
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
-from sskafka.quorum.control_thread import ControlThread
 from sskafka.quorum.formatting import format_storage
 from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.quorum.node_control import NodeControl
-from sskafka.servers.event_loop import new_event_loop
+from sskafka.runtime.background import LoopBackground
+from sskafka.runtime.clock import Clock, SystemClock
+from sskafka.runtime.control_thread import ControlThread
+from sskafka.runtime.event_loop import new_event_loop
+from sskafka.runtime.tasks import BackgroundTasks, RequestTasks
 from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.handlers.broker_identity import BrokerIdentityHandler
@@ -53,7 +53,6 @@ from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.servers.samples import control_samples, process_samples
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.log_manager import LogManager
-from sskafka.storage.loop_background import LoopBackground
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
 from sskafka.wire.messages.broker_registration import Listener as RegisteredListener
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from sskafka.broker.api_handlers import BrokerServices, allocate_producer_ids
 from sskafka.broker.ground import Ground
-from sskafka.broker.tasks import RequestTasks
 from sskafka.client.connection import Address, ConnectionOptions
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
@@ -24,14 +23,15 @@ from sskafka.replication.controller_requests import ControllerRequests
 from sskafka.replication.housekeeping import Housekeeping
 from sskafka.replication.leader_connections import LeaderConnections
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.runtime.background import LoopBackground
+from sskafka.runtime.tasks import RequestTasks
+from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.first_need import Surroundings
 from sskafka.servers.kafka.group_services import GroupServices
 from sskafka.servers.kafka.handlers.producers import ProducerIds
 from sskafka.servers.kafka.transaction_services import Neighbours, TransactionServices
 from sskafka.servers.samples import topic_samples
 from sskafka.storage.log_manager import LogManager
-from sskafka.storage.loop_background import LoopBackground
 from sskafka.wire.schema import Message
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from sskafka.cli.offset_range import OffsetRange, parse_offset_range
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_json, print_table, talk
 from sskafka.cli.usage import UsageError
-from sskafka.client.clock import SystemClock
 from sskafka.client.groups import (
     GroupDescription,
     commit_offsets,
@@ -30,6 +29,7 @@ from sskafka.client.groups import (
     group_timeline,
     list_groups,
 )
+from sskafka.runtime.clock import SystemClock
 from sskafka.wire.messages.describe_group_timeline import TimelineEvent
 from sskafka.wire.messages.describe_readers import ReaderPosition
 

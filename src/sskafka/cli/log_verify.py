@@ -9,7 +9,7 @@ import typer
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_json
-from sskafka.client.clock import SystemClock
+from sskafka.runtime.clock import SystemClock
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.verification import held, verify_directory
 from sskafka.storage.verification_findings import DirectoryReport, Finding, PartitionReport, Remedy

@@ -24,7 +24,7 @@ from sskafka.cli.pairs import key_values
 from sskafka.cli.stop_signals import StopSignals
 from sskafka.cli.usage import UsageError
 from sskafka.model.settings import Settings
-from sskafka.servers.event_loop import new_event_loop
+from sskafka.runtime.event_loop import new_event_loop
 
 PID_FILE = "broker.pid"
 SWITCH_INTERVAL_S = 0.001  # so long the control loop waits at most for its turn while the data loop is busy

@@ -10,11 +10,11 @@ from sskafka.cli.broker_settings import load_settings
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption, SetOption
 from sskafka.cli.output import Format, print_json, talk
-from sskafka.client.clock import SystemClock
 from sskafka.metadata.features import LATEST_METADATA_VERSION, parse_metadata_version
 from sskafka.model.ids import uuid_text
 from sskafka.model.settings import Settings
 from sskafka.quorum.formatting import StorageInfo, format_storage, random_uuid, storage_info
+from sskafka.runtime.clock import SystemClock
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.meta_properties import MetaProperties
 

@@ -21,13 +21,13 @@ from sskafka.cli.offset_range import Anchor, Bound, OffsetRange, Span, parse_off
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format
 from sskafka.cli.record_format import FormatError, RecordPrinter
-from sskafka.client.clock import SystemClock
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConsumerConfig, configured
 from sskafka.client.consumer import Consumer
 from sskafka.client.errors import UnknownPartitionError
 from sskafka.client.fetched import ConsumedRecord
 from sskafka.model.ids import TopicPartition
+from sskafka.runtime.clock import SystemClock
 
 _POLL_MS = 1000
 

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Self, TypeAlias, TypeVar
 
 from sskafka.client.backoff import Backoff, Randomness
-from sskafka.client.clock import SystemClock
 from sskafka.client.config import ConnectionConfig
 from sskafka.client.connection import Address, Connection, ConnectionOptions, connect
 from sskafka.client.errors import (
@@ -24,9 +23,9 @@ from sskafka.client.errors import (
     is_retriable,
 )
 from sskafka.client.metadata import BrokerView, ClusterView, PartitionView, TopicView, merged, view_of
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition, topic_name_problem
+from sskafka.runtime.clock import Clock, SystemClock
 from sskafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 T = TypeVar("T")

@@ -11,14 +11,14 @@ from typing import Any
 
 from sskafka.coordination.shard_log import ShardLog
 from sskafka.model.buffers import Buffer
-from sskafka.model.clock import Clock
 from sskafka.model.coordination import StateMachine, StateRecord, TransactionalProducer
 from sskafka.model.counters import Sample
 from sskafka.records.batch import HEADER_BYTES, BatchHeader, iter_headers, read_offset_and_size
 from sskafka.records.control import ControlType
 from sskafka.records.record import decode_records
+from sskafka.runtime.background import Background
+from sskafka.runtime.clock import Clock
 from sskafka.storage.file_slice import FileSlice
-from sskafka.storage.flusher import Background
 from sskafka.storage.transaction_marker import read_marker_if_any
 
 TURN_MS = 3

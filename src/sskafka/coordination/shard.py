@@ -35,7 +35,6 @@ from sskafka.coordination.completions import NOBODY
 from sskafka.coordination.loading import READ_BYTES, LoadCounters, ShardLoader
 from sskafka.coordination.shard_log import ShardLog
 from sskafka.coordination.shard_timers import Due, ShardTimers
-from sskafka.model.clock import Clock
 from sskafka.model.coordination import (
     PARKED,
     Completion,
@@ -52,9 +51,10 @@ from sskafka.records.builder import NO_PRODUCER_EPOCH, NewRecord, build_batch
 from sskafka.records.compression import Compression
 from sskafka.records.control import ControlType, EndTransactionMarker, control_key
 from sskafka.replication.errors import NotEnoughReplicasError, ReplicationError
-from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.runtime.background import Background
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.storage.errors import InvalidProducerEpochError, TransactionCoordinatorFencedError
-from sskafka.storage.flusher import Background
 
 _log = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ waits until it can.
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from sskafka.model.clock import Clock
 from sskafka.model.coordination import Decision
-from sskafka.replication.timer_wheel import Timer, TimerWheel
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.timer_wheel import Timer, TimerWheel
 
 Due = Callable[[int], Decision[Any, None]]
 

@@ -19,7 +19,6 @@ from typing import NamedTuple, Protocol
 from sskafka.coordination.broker_links import BrokerLinks
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.clock import Clock
 from sskafka.model.coordination import Completion, TransactionalProducer
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
@@ -27,7 +26,8 @@ from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.control import ControlType, EndTransactionMarker, control_key
 from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.transactions.machine import SendMarkers
 from sskafka.transactions.metadata import BUMPING_VERSION
 from sskafka.wire.messages.write_txn_markers import (

@@ -22,11 +22,11 @@ from sskafka.metadata.record_codec import encode_record
 from sskafka.metadata.records import MetadataRecord
 from sskafka.metadata.transactions import Replayer
 from sskafka.model.buffers import Buffer
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.quorum.committed_metadata import CommittedMetadata
 from sskafka.raft.errors import NotLeaderError
 from sskafka.records.builder import NewRecord, build_batch
+from sskafka.runtime.clock import Clock
 from sskafka.storage.errors import StorageError
 
 _log = logging.getLogger(__name__)

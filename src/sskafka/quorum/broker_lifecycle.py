@@ -9,12 +9,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import Uuid
 from sskafka.model.settings import Settings
-from sskafka.quorum.control_thread import LoopPulse
 from sskafka.quorum.controller_link import ControllerLink
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.control_thread import LoopLiveness
 from sskafka.storage.errors import LogDirectoryError
 from sskafka.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
@@ -35,7 +35,7 @@ class BrokerLifecycle:
         request: BrokerRegistrationRequest,
         settings: Settings,
         clock: Clock,
-        pulse: LoopPulse,
+        data_loop: LoopLiveness,
         offline_directories: Callable[[], Sequence[Uuid]],
         on_failure: Callable[[BaseException], None],
         cordoned_directories: Callable[[], Sequence[Uuid]] = tuple,
@@ -46,7 +46,7 @@ class BrokerLifecycle:
         self._request = request
         self._settings = settings
         self._clock = clock
-        self._pulse = pulse
+        self._data_loop = data_loop
         self._offline_directories = offline_directories
         self._cordoned_directories = cordoned_directories
         self._on_failure = on_failure
@@ -124,7 +124,7 @@ class BrokerLifecycle:
         interval_s = self._settings["broker.heartbeat.interval.ms"] / 1000
         while True:
             self._check_directories()
-            if await self._pulse.is_beating():
+            if await self._data_loop.is_turning():
                 await self._heartbeat()
             else:
                 _log.error("the data loop is stuck: no heartbeat, lest clients wait for this broker")

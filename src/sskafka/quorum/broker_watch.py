@@ -16,7 +16,7 @@ from sskafka.metadata.broker_presence import BrokerPresence, Sighting
 from sskafka.metadata.broker_registration import BrokerRegistration
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.clock import Clock
+from sskafka.runtime.clock import Clock
 
 _log = logging.getLogger(__name__)
 

@@ -8,11 +8,11 @@ from typing import Any
 from sskafka.client.connection import Address
 from sskafka.metadata.image import ClusterImage
 from sskafka.quorum.control_plane import ControlPlane
-from sskafka.quorum.control_thread import ControlThread
 from sskafka.quorum.controller_link import ControllerLink
 from sskafka.quorum.metadata_feed import MetadataFeed
 from sskafka.quorum.own_changes import shows
 from sskafka.quorum.raft_messages import WireRequest
+from sskafka.runtime.control_thread import ControlThread
 from sskafka.wire.schema import Message
 
 OWN_CHANGE_TIMEOUT_S = 1.0

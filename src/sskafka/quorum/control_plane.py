@@ -19,7 +19,6 @@ from sskafka.metadata.broker_sessions import BrokerSessions
 from sskafka.metadata.decision import Decision, RandomBytes
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import AbortTransactionRecord, MetadataRecord
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ZERO_UUID, Uuid
 from sskafka.model.settings import Settings
@@ -47,8 +46,9 @@ from sskafka.raft.ready import Leadership
 from sskafka.raft.roles import Leader
 from sskafka.raft.timing import Timing
 from sskafka.raft.voters import NO_NODE
+from sskafka.runtime.background import LoopBackground
+from sskafka.runtime.clock import Clock
 from sskafka.storage.disk import Disk
-from sskafka.storage.loop_background import LoopBackground
 from sskafka.storage.meta_properties import read_meta_properties
 from sskafka.wire.messages.describe_quorum import DescribeQuorumRequest
 from sskafka.wire.messages.fetch import FetchRequest

@@ -10,12 +10,12 @@ from sskafka.metadata.broker_sessions import BrokerSessions
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import NoOpRecord
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
 from sskafka.quorum.active_controller import ActiveController
 from sskafka.quorum.committed_metadata import CommittedMetadata
 from sskafka.quorum.decisions import Decisions
+from sskafka.runtime.clock import Clock
 
 _log = logging.getLogger(__name__)
 

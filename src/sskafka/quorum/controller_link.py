@@ -16,11 +16,11 @@ from typing import Any, Protocol
 
 from sskafka.client.connection import Address, ConnectionOptions
 from sskafka.client.errors import ClientError, UnsupportedApiError
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.quorum.envelopes import open_answer, put_into_envelope
 from sskafka.quorum.peer_network import NodeConnection
 from sskafka.raft.voters import NO_NODE
+from sskafka.runtime.clock import Clock
 from sskafka.wire.apis import API_BY_KEY
 from sskafka.wire.messages.envelope import EnvelopeResponse
 from sskafka.wire.schema import Message

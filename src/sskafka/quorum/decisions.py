@@ -31,9 +31,9 @@ from sskafka.metadata.reassignments import alter_partition_reassignments
 from sskafka.metadata.replica_directories import assign_replicas_to_dirs
 from sskafka.metadata.scram_credentials import alter_user_scram_credentials
 from sskafka.metadata.topics import create_topics, delete_topics
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
+from sskafka.runtime.clock import Clock
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from sskafka.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse

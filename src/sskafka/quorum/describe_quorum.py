@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 from sskafka.client.connection import Address
-from sskafka.model.clock import Clock
 from sskafka.model.error_texts import error_text
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import METADATA_TOPIC, ZERO_UUID, Uuid
 from sskafka.quorum.raft_messages import fetching_replica_id
 from sskafka.raft.node import RaftNode
 from sskafka.raft.progress import NEVER, ReplicaProgress
+from sskafka.runtime.clock import Clock
 from sskafka.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,

@@ -17,7 +17,6 @@ from math import ceil
 from typing import Protocol
 
 from sskafka.model.buffers import Buffer
-from sskafka.model.clock import Clock
 from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.quorum.raft_messages import batches_in
 from sskafka.raft.errors import NotLeaderError
@@ -41,8 +40,10 @@ from sskafka.raft.ready import (
     Ready,
     SnapshotRead,
 )
+from sskafka.runtime.background import Background
+from sskafka.runtime.clock import Clock
 from sskafka.storage.errors import LogDirectoryError, StorageError
-from sskafka.storage.flusher import Background, FlushPlan
+from sskafka.storage.flusher import FlushPlan
 
 _log = logging.getLogger(__name__)
 

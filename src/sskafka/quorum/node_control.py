@@ -14,16 +14,16 @@ from concurrent.futures import Executor
 from random import Random
 
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.clock import Clock
 from sskafka.model.ids import Uuid
 from sskafka.model.settings import Settings
 from sskafka.quorum.broker_lifecycle import NOT_REGISTERED, BrokerLifecycle
 from sskafka.quorum.control_client import ControlClient, DirectControl
 from sskafka.quorum.control_plane import ControlPlane, Observe
-from sskafka.quorum.control_thread import ControlThread, LoopPulse
 from sskafka.quorum.metadata_feed import MetadataFeed
 from sskafka.raft.messages import LocalRequest, Response
 from sskafka.raft.voters import NO_NODE
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.control_thread import ControlThread, LoopLiveness
 from sskafka.storage.disk import Disk
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
 
@@ -160,13 +160,13 @@ class NodeControl:
         cordoned_directories: Callable[[], Sequence[Uuid]],
     ) -> None:
         assert self._plane is not None
-        pulse = LoopPulse(self._data_loop, self._settings["broker.session.timeout.ms"] // 2)
+        liveness = LoopLiveness(self._data_loop, self._settings["broker.session.timeout.ms"] // 2)
         self._lifecycle = BrokerLifecycle(
             self._plane.new_link(),
             request,
             self._settings,
             self._clock,
-            pulse,
+            liveness,
             offline_directories,
             self._fail,
             cordoned_directories,

@@ -15,13 +15,13 @@ from collections.abc import Callable
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.image_records import image_records
-from sskafka.model.clock import Clock
 from sskafka.model.settings import Settings
 from sskafka.quorum.committed_metadata import CommittedMetadata
 from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.quorum.snapshots import snapshot_batches
 from sskafka.raft.log_view import SnapshotId
 from sskafka.raft.ready import SnapshotChunk
+from sskafka.runtime.clock import Clock
 from sskafka.storage.errors import LogDirectoryError, StorageError
 
 _log = logging.getLogger(__name__)

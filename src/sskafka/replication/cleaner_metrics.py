@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from sskafka.model.clock import Clock
 from sskafka.model.counters import Sample
+from sskafka.runtime.clock import Clock
 from sskafka.storage.compaction.cleanable import CleanableLog
 from sskafka.storage.compaction.cleaning_job import CleaningStats
 from sskafka.storage.log import Log

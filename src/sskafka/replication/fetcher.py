@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
 from sskafka.partition.truncation import UNDEFINED, EpochEnd
@@ -28,6 +27,7 @@ from sskafka.replication.offset_reset import OffsetReset
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_counters import ReplicaCounters
 from sskafka.replication.throttle import Throttle
+from sskafka.runtime.clock import Clock
 from sskafka.storage.errors import CorruptBatchError, RejectedAppendError, StorageError
 from sskafka.wire.messages.fetch import FetchRequest, FetchResponse, PartitionData, ReplicaState
 

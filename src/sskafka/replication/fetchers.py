@@ -2,13 +2,13 @@
 
 from zlib import crc32
 
-from sskafka.model.clock import Clock
 from sskafka.model.settings import Settings
 from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.fetcher import FetchLimits, ReplicaFetcher
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_counters import ReplicaCounters
 from sskafka.replication.throttle import Throttle
+from sskafka.runtime.clock import Clock
 
 Lane = tuple[int, int]
 """Leader, and the number of the connection to it."""

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
 
-from sskafka.model.clock import Clock
 from sskafka.model.settings import Settings
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.replication.work_queue import TURN_MS
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.work_queue import TURN_MS
 from sskafka.storage.errors import StorageError
 from sskafka.storage.log_manager import LogManager
 

@@ -13,12 +13,12 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 
-from sskafka.model.clock import Clock
 from sskafka.model.counters import Sample
 from sskafka.model.settings import Settings
 from sskafka.replication.cleaner_child import CleanerChild
 from sskafka.replication.cleaner_metrics import CleanerMetrics
 from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.runtime.clock import Clock
 from sskafka.storage.compaction.cleanable import CleanableLog, dirtiest, find_cleanable
 from sskafka.storage.compaction.cleaning_job import (
     CleanedGroup,

@@ -15,7 +15,6 @@ from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partition_image import PartitionImage
 from sskafka.metadata.records import RESOURCE_BROKER
-from sskafka.model.clock import Clock
 from sskafka.model.counters import Sample, TopicCounters
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition, Uuid
@@ -35,7 +34,8 @@ from sskafka.replication.partition import DataWaiter, Partition
 from sskafka.replication.replica_counters import ReplicaCounters
 from sskafka.replication.replica_gauges import replica_gauges
 from sskafka.replication.throttle import Throttle, ThrottledSides
-from sskafka.replication.work_queue import WorkQueue
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.work_queue import WorkQueue
 from sskafka.storage.errors import StorageError
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory

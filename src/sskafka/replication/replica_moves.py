@@ -13,12 +13,12 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition, Uuid
 from sskafka.replication.directory_reports import DirectoryReports
 from sskafka.replication.partition import Partition
 from sskafka.replication.throttle import Throttle
+from sskafka.runtime.clock import Clock
 from sskafka.storage.broker_directory import BrokerDirectory
 from sskafka.storage.errors import StorageError
 from sskafka.storage.file_slice import FileSlice

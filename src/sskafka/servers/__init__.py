@@ -1,4 +1,4 @@
-"""The doors of a broker: `kafka` for every Kafka client, `http` and `adr` beside it, `local` to its own child process.
+"""The servers of a broker: `kafka` for every Kafka client, `http` and `adr`, and `local` for its own child process.
 
-`event_loop` is what they run on, `samples` what a broker counts beside its requests.
+`samples` has the metrics beside those of requests.
 """

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from sskafka.model.ids import TopicPartition, Uuid
+from sskafka.runtime.background import Background
 from sskafka.storage.checkpoints import (
     CLEANED_OFFSETS,
     HIGH_WATERMARKS,
@@ -18,7 +19,7 @@ from sskafka.storage.checkpoints import (
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH, mark_clean, take_clean_mark
 from sskafka.storage.disk import Disk, DiskUsage, Lock
 from sskafka.storage.errors import LogDirectoryError
-from sskafka.storage.flusher import Background, Flusher, FlushPlan
+from sskafka.storage.flusher import Flusher, FlushPlan
 from sskafka.storage.log import Log
 from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.meta_properties import MetaProperties

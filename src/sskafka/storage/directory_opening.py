@@ -9,10 +9,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from sskafka.runtime.background import Background
 from sskafka.storage.broker_directory import BrokerDirectory, lock_directory
 from sskafka.storage.disk import Disk, Lock
 from sskafka.storage.errors import LogDirectoryError
-from sskafka.storage.flusher import Background
 from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.meta_properties import (
     MetaProperties,

@@ -9,10 +9,11 @@
 A sync that fails takes the log directory offline; see log_directory.py.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple, Protocol
 
+from sskafka.runtime.background import Background
 from sskafka.storage.log_directory import LogDirectory
 
 
@@ -32,18 +33,6 @@ class FlushableLog(Protocol):
     def plan_flush(self) -> FlushPlan: ...
 
     def complete_flush(self, plan: FlushPlan) -> None: ...
-
-
-class Background(Protocol):
-    """Where work can go that the caller does not wait for."""
-
-    def soon(self, work: Callable[[], None]) -> None:
-        """On this thread, after the current turn."""
-        ...
-
-    def in_thread(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
-        """`work` in another thread, then `done` with its error in this one."""
-        ...
 
 
 class Flusher:

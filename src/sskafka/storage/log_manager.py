@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 from sskafka.model.cordoned_directories import ALL_DIRECTORIES
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
+from sskafka.runtime.background import Background
 from sskafka.storage.broker_directory import BrokerDirectory
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH
 from sskafka.storage.directory_opening import DirectoryOpening, Identity
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import LogDirectoryError, StorageError
-from sskafka.storage.flusher import Background
 from sskafka.storage.log import Log
 from sskafka.storage.log_age import age_of_log
 from sskafka.storage.log_config import LogConfig

@@ -4,7 +4,6 @@ import pytest
 from fake_broker import FakeBroker
 
 from sskafka.client.backoff import Backoff
-from sskafka.client.clock import SystemClock
 from sskafka.client.cluster import Cluster, parse_bootstrap
 from sskafka.client.config import ConnectionConfig, ConsumerConfig, ProducerConfig, configured, unknown_properties
 from sskafka.client.connection import Address
@@ -18,6 +17,7 @@ from sskafka.client.errors import (
 from sskafka.client.metadata import ClusterView, PartitionView, TopicView, merged
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
+from sskafka.runtime.clock import SystemClock
 from sskafka.wire.messages.metadata import MetadataRequest
 
 

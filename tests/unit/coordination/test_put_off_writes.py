@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from shard_lab import ShardLab
 
-from sskafka.replication.timer_wheel import Timer, TimerWheel
+from sskafka.runtime.timer_wheel import Timer, TimerWheel
 
 
 def test_one_timer_is_kept_however_many_ask_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ class ScriptedController:
 class Pulse:
     beats = True
 
-    async def is_beating(self) -> bool:
+    async def is_turning(self) -> bool:
         return self.beats
 
 

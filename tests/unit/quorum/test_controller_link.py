@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from sskafka.client.clock import SystemClock
 from sskafka.client.connection import Address, ConnectionOptions
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.quorum.active_controller import NotControllerError
 from sskafka.quorum.controller_link import ControllerLink
+from sskafka.runtime.clock import SystemClock
 from sskafka.wire.messages.create_topics import CreateTopicsRequest
 
 REQUEST = CreateTopicsRequest()

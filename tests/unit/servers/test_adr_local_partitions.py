@@ -8,8 +8,8 @@ import pytest
 from logs import append, read_records, reopen, values
 from simulated_disk import SimulatedDisk
 
-from sskafka.client.clock import SystemClock
 from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.runtime.clock import SystemClock
 from sskafka.servers.adr.errors import DoorError
 from sskafka.servers.adr.local_partitions import LocalPartitions
 from sskafka.storage.log import Log

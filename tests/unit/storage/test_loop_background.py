@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from logs import NOW_MS, TP, append
 
+from sskafka.runtime.background import LoopBackground
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.flusher import Flusher
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
-from sskafka.storage.loop_background import LoopBackground
 from sskafka.storage.recovery import open_log
 
 

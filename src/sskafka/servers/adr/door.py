@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 from sskafka.client.fetched import ConsumedRecord, FetchedPartition
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.acl import Operation, ResourceType
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, METADATA_TOPIC, TopicPartition, topic_name_problem
 from sskafka.model.settings import Settings
 from sskafka.records.builder import NewRecord
 from sskafka.records.partitioner import KEY_HASHES, partition_for_key
+from sskafka.runtime.clock import Clock
 from sskafka.servers.adr.errors import (
     DoorError,
     InvalidRequestError,

@@ -9,13 +9,13 @@ from concurrent.futures import Executor
 from typing import TypeAlias
 
 from sskafka.client.fetched import FetchedPartition
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.replication.errors import ReplicationError
 from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.runtime.clock import Clock
 from sskafka.servers.adr.errors import DoorError, InvalidRequestError, NotTakenError, UnclearError
 from sskafka.storage.errors import InvalidRecordError, RecordTooLargeError, StorageError
 from sskafka.storage.file_slice import FileSlice

@@ -8,7 +8,7 @@ from typing import Self
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig
 from sskafka.client.connection import Address
-from sskafka.model.clock import Clock
+from sskafka.runtime.clock import Clock
 from sskafka.servers.http.configuration import Configuration
 from sskafka.servers.http.record_reader import RecordReader
 from sskafka.servers.http.record_writer import RecordWriter

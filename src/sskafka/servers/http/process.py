@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import uvicorn
 
-from sskafka.client.clock import SystemClock
-from sskafka.servers.event_loop import new_event_loop
+from sskafka.runtime.clock import SystemClock
+from sskafka.runtime.event_loop import new_event_loop
 from sskafka.servers.http.app import build_app
 from sskafka.servers.http.configuration import CONFIGURATION, OPENED, Configuration
 from sskafka.servers.http.door import Door

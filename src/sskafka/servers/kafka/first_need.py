@@ -10,11 +10,11 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.clock import Clock
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.replication.timer_wheel import TimerWheel
-from sskafka.storage.flusher import Background
+from sskafka.runtime.background import Background
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.timer_wheel import TimerWheel
 
 
 class Surroundings(NamedTuple):

@@ -7,12 +7,12 @@ A parked request holds no slices: it reads again when it is woken or its time is
 differ in how they read (fetch_readers.py).
 """
 
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import METADATA_TOPIC_ID, ZERO_UUID
 from sskafka.replication.partition import ParkedFetch, Partition
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.replication.timer_wheel import Timer, TimerWheel
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.timer_wheel import Timer, TimerWheel
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.handlers.fetch_readers import ConsumerReader, FollowerReader, Reader, failed
 from sskafka.servers.kafka.handlers.fetch_session import Target, Topic, targets_of

@@ -15,13 +15,13 @@ from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from sskafka.model.acl import Operation, ResourceType
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import INTERNAL_TOPICS
 from sskafka.records.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC, is_transactional
 from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.error_mapping import WRONG_BROKER, error_code_of
 from sskafka.servers.kafka.request import Request, Response

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 
 from sskafka.coordination.transaction_coordinator import TransactionCoordinator
 from sskafka.model.acl import Operation
-from sskafka.model.clock import Clock
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
+from sskafka.runtime.clock import Clock
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request
 from sskafka.transactions.metadata import NO_TIME, STATE_BY_LABEL, TransactionMetadata, TransactionState

@@ -19,7 +19,7 @@ from sskafka.model.ids import INTERNAL_TOPICS, TopicPartition
 from sskafka.records.batch import HEADER_BYTES, TRANSACTIONAL, BatchHeader, read_header
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.replication.timer_wheel import TimerWheel
+from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.handlers.transaction_refusals import refusal_for_client
 from sskafka.servers.kafka.request import Request
 from sskafka.servers.kafka.response_slot import ResponseSlot

@@ -1,8 +1,21 @@
-"""Background work on an asyncio loop: turns of the loop, and threads that sit in system calls."""
+"""Background work: turns of the event loop, and threads that wait in system calls."""
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
+from typing import Protocol
+
+
+class Background(Protocol):
+    """Runs work that the caller does not wait for."""
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """Run `work` on this thread, after the current turn."""
+        ...
+
+    def in_thread(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        """Run `work` on another thread, then call `done` with its error on this one."""
+        ...
 
 
 class LoopBackground:

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 from virtual_time import VirtualTime
 
-from sskafka.replication.work_queue import TURN_MS, WorkQueue
+from sskafka.runtime.work_queue import TURN_MS, WorkQueue
 
 
 def make() -> tuple[VirtualTime, WorkQueue, list[str], Callable[[str, int], Callable[[], None]]]:

@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from sskafka.replication.timer_wheel import TICK_MS, TimerWheel
+from sskafka.runtime.timer_wheel import TICK_MS, TimerWheel
 
 
 class ManualClock:

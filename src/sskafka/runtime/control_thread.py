@@ -4,7 +4,7 @@ There are three ways between it and the data loop, and no other:
 
     data -> control     `call`: a request of another node, or one to the controller; the answer returns
     control -> data     MetadataFeed: what was committed, in order
-    both                LoopPulse: the control loop sees whether the data loop still turns
+    both                LoopLiveness: the control loop sees whether the data loop still turns
 """
 
 import asyncio
@@ -31,11 +31,11 @@ class ControlThread:
         self._thread.start()
 
     async def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs `work` on the control loop, for a caller on another one."""
+        """Run `work` on the control loop, for a caller on another loop."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
     async def stop(self) -> None:
-        """What still runs there is cancelled, so nobody waits for it for ever."""
+        """Stop the loop; what still runs there is cancelled, so that nobody waits for it for ever."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
 
@@ -54,20 +54,20 @@ class ControlThread:
         self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
 
 
-class LoopPulse:
-    """Whether another loop turns: it is asked for a sign of life."""
+class LoopLiveness:
+    """Tells whether another event loop is responsive."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, patience_ms: int) -> None:
         self._loop = loop
         self._patience_ms = patience_ms
 
-    async def is_beating(self) -> bool:
-        """Waits for the sign as long as a loop may take that is busy and not stuck."""
-        here, beat = asyncio.get_running_loop(), asyncio.Event()
-        self._loop.call_soon_threadsafe(lambda: here.call_soon_threadsafe(beat.set))
+    async def is_turning(self) -> bool:
+        """Return whether the loop takes a turn within the time that a busy loop may need."""
+        here, turned = asyncio.get_running_loop(), asyncio.Event()
+        self._loop.call_soon_threadsafe(lambda: here.call_soon_threadsafe(turned.set))
         try:
             async with asyncio.timeout(self._patience_ms / 1000):
-                await beat.wait()
+                await turned.wait()
         except TimeoutError:
             return False
         return True

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from heapq import heappop, heappush
 
-from sskafka.model.clock import Clock
+from sskafka.runtime.clock import Clock
 
 _log = logging.getLogger(__name__)
 

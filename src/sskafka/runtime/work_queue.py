@@ -5,7 +5,7 @@ Work is done in the order in which it was put. Work put again under the same key
 
 from collections.abc import Callable, Hashable
 
-from sskafka.model.clock import Clock
+from sskafka.runtime.clock import Clock
 
 TURN_MS = 5
 

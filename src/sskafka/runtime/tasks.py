@@ -1,4 +1,4 @@
-"""Tasks of a node: work in the background, without which the node must not go on, and requests being worked on."""
+"""The asyncio tasks of a node: background tasks, which the node cannot run without, and tasks of single requests."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ log = logging.getLogger(__name__)
 
 
 class BackgroundTasks:
-    """When one of them dies, `failure` tells why."""
+    """Tasks that run as long as the node does; when one of them fails, `failure` raises the reason."""
 
     def __init__(self) -> None:
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -30,11 +30,11 @@ class BackgroundTasks:
             self._failed.set_exception(error)
 
     async def failure(self) -> None:
-        """Waits until a task dies, and raises what killed it."""
+        """Wait until a task fails, and raise its error."""
         await asyncio.shield(self._failed)
 
     async def unless_failed(self, work: Coroutine[Any, Any, None]) -> None:
-        """Waits for `work`, or for the failure because of which it will never be done."""
+        """Wait for `work`, or for the failure of a task because of which it would never be done."""
         failure = asyncio.ensure_future(self.failure())
         task = asyncio.ensure_future(work)
         await asyncio.wait((task, failure), return_when=asyncio.FIRST_COMPLETED)
@@ -46,7 +46,7 @@ class BackgroundTasks:
 
 
 class RequestTasks:
-    """Of one loop; held here, since the loop itself does not hold on to them."""
+    """Tasks of one loop, kept referenced here, since the loop itself keeps only weak references."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -57,6 +57,6 @@ class RequestTasks:
         task.add_done_callback(self._tasks.discard)
 
     async def drain(self, timeout_s: float) -> None:
-        """Lets those that are under way finish."""
+        """Wait until the tasks under way are done, at most `timeout_s`."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=timeout_s)

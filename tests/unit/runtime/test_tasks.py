@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sskafka.broker.tasks import BackgroundTasks, RequestTasks
+from sskafka.runtime.tasks import BackgroundTasks, RequestTasks
 
 
 async def dies() -> None:

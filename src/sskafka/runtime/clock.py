@@ -1,0 +1,24 @@
+"""The clock as an argument: nothing but the composition root asks the operating system for the time."""
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now_ms(self) -> int:
+        """Return wall-clock milliseconds since 1970, for timestamps that people and records see."""
+        ...
+
+    def monotonic_ms(self) -> float:
+        """Return milliseconds that never run backwards, for every timeout and deadline."""
+        ...
+
+
+class SystemClock:
+    """The operating system's clock, for brokers and for clients without one."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> float:
+        return time.monotonic() * 1000
