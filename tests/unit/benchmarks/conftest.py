@@ -1,4 +1,4 @@
-"""The benchmarks are no installed package: they stand beside the tests."""
+"""Make the benchmarks importable: they are not an installed package."""
 
 import sys
 from pathlib import Path

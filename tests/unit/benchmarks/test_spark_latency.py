@@ -1,4 +1,4 @@
-"""What the latency benchmark makes of its rounds."""
+"""Aggregation of the rounds of the latency benchmark."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The tester's own bytes beside the broker's codec, which is checked against other people's."""
+"""Compare the tester's own encoding with the broker's codec, which is checked against other implementations."""
 
 import pytest
 

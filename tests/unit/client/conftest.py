@@ -1,4 +1,4 @@
-"""Makes what several kinds of tests share importable: tests/support."""
+"""Make tests/support importable, which several kinds of tests share."""
 
 import sys
 from pathlib import Path

@@ -146,7 +146,7 @@ def test_a_connection_that_was_lost_is_made_again() -> None:
 
 
 class TickingClock(SystemClock):
-    """A millisecond passes whenever somebody looks."""
+    """A clock that advances by a millisecond on every read."""
 
     def __init__(self) -> None:
         self._elapsed_ms = 0.0
@@ -230,7 +230,7 @@ def test_the_successor_of_a_dead_leader_is_looked_for_quickly_at_first(error: Ex
 
 
 class _Middle:
-    """No jitter."""
+    """Randomness without jitter."""
 
     def random(self) -> float:
         return 0.5

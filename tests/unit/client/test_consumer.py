@@ -92,7 +92,7 @@ def test_a_wrong_checksum_is_never_handed_out() -> None:
 
 
 class Leader:
-    """A partition's leader: batches by base offset, and answers that come first."""
+    """A partition leader: serves batches by base offset; queued responses are sent first."""
 
     def __init__(self, *first: PartitionData | object, records: bytes = b"", start: int = 0, end: int = 0) -> None:
         self.first = list(first)
@@ -231,7 +231,7 @@ def test_seeking_by_time_goes_to_the_end_where_no_record_is_that_young() -> None
 
 
 def test_records_are_handed_out_before_the_failure_beside_them_is_raised() -> None:
-    """Partition 0 has records, partition 1 an error that stays: neither may hide the other."""
+    """Partition 0 has records and partition 1 a permanent error: neither may hide the other."""
     t1 = TopicPartition("t", 1)
 
     async def fetch(request: FetchRequest, version: int) -> FetchResponse:

@@ -34,7 +34,7 @@ def view(leader: int = 1, isr: Sequence[int] = (1, 2, 3), brokers: Iterable[int]
 
 
 def source(position: Position, known: ClusterView, *draws: float, failed: int | None = None) -> int | None:
-    """The broker that the position is read from."""
+    """Return the broker that the position is read from."""
 
     async def work() -> int | None:
         cluster = Cluster("h:1", connector=refuse)

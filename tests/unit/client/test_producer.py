@@ -28,7 +28,7 @@ Outcome = int | object
 
 
 class PartitionLog:
-    """Takes what is produced, answering with `outcomes` first and with success when they are used up."""
+    """Accepts produced batches; answers with `outcomes` first, and with success when they are used up."""
 
     def __init__(self, *outcomes: Outcome) -> None:
         self.outcomes = list(outcomes)

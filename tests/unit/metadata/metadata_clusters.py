@@ -1,4 +1,4 @@
-"""Images of clusters for tests, made by replaying records as a controller would."""
+"""Images of clusters for tests, built by replaying records as a controller does."""
 
 from collections.abc import Iterable, Sequence
 from random import Random
@@ -25,13 +25,13 @@ def replayed(image: ClusterImage, records: Iterable[MetadataRecord]) -> Metadata
 
 
 def decided(image: ClusterImage, decision: Decision[R]) -> R:
-    """The response, once the records are in the image."""
+    """Replay the records into the image and return the response."""
     replayed(image, decision.records)
     return decision.response
 
 
 def cluster(brokers: int = 1, racks: Sequence[str | None] = (), *, elr: bool = True, **fields: Any) -> ClusterImage:
-    """Brokers 1 to n, unfenced, each with one directory."""
+    """Return an image with brokers 1 to n, unfenced, each with one directory."""
     image = ClusterImage()
     levels = {name: level for name, level in new_cluster_levels().items() if elr or not name.startswith("eligible")}
     replayed(image, [FeatureLevelRecord(name, level) for name, level in levels.items()])

@@ -1,4 +1,4 @@
-"""A partition whose leader asks the controller for changes, for tests."""
+"""A partition whose leader sends AlterPartition requests, for tests."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ CLUSTER_ID = "c"
 
 
 def replicated(brokers: int = 3, *, elr: bool = True, **configs: str) -> ClusterImage:
-    """Topic t with one partition on all brokers, led by broker 1, which comes first."""
+    """Topic t with one partition on all brokers; broker 1 is its first replica and leader."""
     image = cluster(brokers, elr=elr)
     with_topic(image, "t", 1, brokers, **configs)
     state = partition(image)
@@ -36,7 +36,7 @@ def partition(image: ClusterImage) -> PartitionImage:
 
 
 def isr_request(image: ClusterImage, isr: Sequence[int], **fields: int) -> AlterPartitionRequest:
-    """What the present leader would send."""
+    """Return the request that the current leader would send."""
     state = partition(image)
     members = [BrokerState(replica, image.brokers[replica].epoch) for replica in isr]
     wanted = RequestPartitionData(
@@ -68,7 +68,7 @@ def unfence(image: ClusterImage, broker_id: int) -> None:
 
 
 def restart(image: ClusterImage, broker_id: int, *, cleanly: bool = True, directory: bytes | None = None) -> int:
-    """Registers a new life of the broker; it stays fenced."""
+    """Register a new process of the broker; it stays fenced."""
     known = image.brokers[broker_id]
     directories = [directory] if directory is not None else list(known.directories)
     incarnation = (int.from_bytes(known.incarnation_id, "big") + 1).to_bytes(16, "big")

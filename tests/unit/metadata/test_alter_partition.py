@@ -100,7 +100,7 @@ def test_who_is_fenced_or_shutting_down_cannot_be_in_sync() -> None:
 
 
 def test_a_follower_of_an_earlier_life_cannot_be_in_sync() -> None:
-    """It fetched up to the end, died, lost its disk and is back: what it had fetched is not there (KIP-903)."""
+    """The broker fetched to the end, died, lost its disk and restarted: what it fetched is lost (KIP-903)."""
     image = replicated()
     set_isr(image, 1, 3)
     fetched_in = image.brokers[2].epoch

@@ -50,7 +50,7 @@ def test_a_broker_is_registered_fenced_with_the_offset_as_its_epoch() -> None:
 
 
 def test_what_was_prepared_for_a_broker_that_never_lived_keeps_its_epochs() -> None:
-    """Nobody has read anything yet that a crash could have cost; a second life is another matter."""
+    """At the first start, a crash cannot have lost records that a client has read; after a restart it can."""
     image, topic_id = ClusterImage(), b"\x07" * 16
     prepared = PartitionRecord(
         0, topic_id, replicas=[1], isr=[1], leader=1, leader_epoch=0, directories=request().log_dirs

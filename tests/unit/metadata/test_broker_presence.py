@@ -53,7 +53,7 @@ def test_a_refusal_that_was_under_way_when_a_heartbeat_came_proves_nothing() -> 
 
 
 def test_once_contradicted_refusals_count_after_two_heartbeats_are_missing() -> None:
-    """A broker whose address refuses but which lives is not fenced again and again."""
+    """A live broker whose address refuses connections is not fenced repeatedly."""
     known = reached()
     known.found(1, EPOCH, Sighting.REFUSED, 100)
     known.heard(1, EPOCH, 101)
@@ -93,7 +93,7 @@ def test_a_new_controller_that_never_reached_a_voter_gives_it_a_moment_to_report
 
 
 def test_that_another_process_answers_at_a_brokers_first_greeting_does_not_replace_it() -> None:
-    """Two live processes with one id whose common address leads to the second."""
+    """Two live processes have the same id and address, and the address reaches the second one."""
     known = presence()
     known.heard(1, EPOCH, 10)
     known.found(1, EPOCH, Sighting.REPLACED, 20)

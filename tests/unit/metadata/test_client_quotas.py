@@ -1,4 +1,4 @@
-"""Client quotas; the sentences are those that Apache Kafka 4.3.1 answered with."""
+"""Client quotas. The error messages are those of Apache Kafka 4.3.1."""
 
 from typing import Any
 

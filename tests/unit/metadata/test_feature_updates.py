@@ -20,7 +20,7 @@ UPGRADE, SAFE, UNSAFE = 1, 2, 3
 
 
 def supporting(image: ClusterImage, **maximum: int) -> ClusterImage:
-    """All brokers register anew with this software's features, or with `metadata=level` as their newest format."""
+    """Register all brokers again with this software's features, or with `metadata=level` as their maximum."""
     for broker in list(image.brokers.values()):
         features = [BrokerFeature(name, *levels) for name, levels in SUPPORTED_FEATURES.items()]
         features[0].max_supported_version = maximum.get("metadata", features[0].max_supported_version)

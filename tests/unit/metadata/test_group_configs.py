@@ -1,4 +1,4 @@
-"""Settings of single groups (config resource type 32), as Apache Kafka 4.3.1 checks them."""
+"""Group configs (config resource type 32), validated as in Apache Kafka 4.3.1."""
 
 import pytest
 from metadata_clusters import SETTINGS, cluster, decided

@@ -8,7 +8,7 @@ from sskafka.model.settings import Settings
 
 
 def drifted() -> ClusterImage:
-    """Broker 1 was away; it is in sync again and leads nothing."""
+    """Broker 1 was down; it is in sync again and leads no partition."""
     image = with_topic(cluster(3), "t", 12, 3)
     fence(image, 1)
     unfence(image, 1)
@@ -30,7 +30,7 @@ def test_leadership_comes_back_to_the_preferred_replicas() -> None:
 
 
 def test_one_partition_of_many_is_brought_back_too() -> None:
-    """Apache Kafka 4 has no leader.imbalance.per.broker.percentage any more."""
+    """Apache Kafka 4 no longer has leader.imbalance.per.broker.percentage."""
     image = with_topic(cluster(3), "t", 60, 3)
     topic = image.topics_by_name["t"]
     state = topic.partitions[7]

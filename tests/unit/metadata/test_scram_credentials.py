@@ -1,4 +1,4 @@
-"""SCRAM credentials; the sentences are those that Apache Kafka 4.3.1 answered with."""
+"""SCRAM credentials. The error messages are those of Apache Kafka 4.3.1."""
 
 import hashlib
 import hmac

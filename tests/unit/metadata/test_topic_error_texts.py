@@ -1,4 +1,4 @@
-"""What the controller says when it refuses topics: the sentences of Apache Kafka 4.3.1, which tools print and match."""
+"""Errors of topic requests: the messages of Apache Kafka 4.3.1, which tools print and match."""
 
 import pytest
 from metadata_clusters import SETTINGS, cluster, seeded, with_topic
@@ -24,7 +24,7 @@ TOO_MANY = "Excessively large number of partitions per request."
 
 @pytest.fixture
 def image() -> ClusterImage:
-    """One broker; topics "base" with two partitions and "a.b"."""
+    """Return an image with one broker and the topics "base", with two partitions, and "a.b"."""
     return with_topic(with_topic(cluster(), "base", 2), "a.b")
 
 

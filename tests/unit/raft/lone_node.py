@@ -1,4 +1,4 @@
-"""One node with a log in memory and no others: a test hands in what they would say and looks at what comes out."""
+"""A single node with a log in memory: tests supply the messages of the other nodes and check the resulting `Ready`."""
 
 from memory_log import MemoryLog
 
@@ -13,7 +13,7 @@ from sskafka.raft.voters import VoterSet
 
 
 class LoneNode:
-    """Node 1 of voters 1, 2, 3, unless told otherwise. Storage is carried out, messages stay in the last Ready."""
+    """Node 1 of voters 1, 2, 3 by default. Storage requests are executed; messages stay in the last `Ready`."""
 
     def __init__(
         self,
@@ -53,12 +53,12 @@ class LoneNode:
         return ready
 
     def ask(self, request: Request) -> Response | None:
-        """The answer, None while it is kept back."""
+        """Return the response, or None while it is held back."""
         ready = self.carry_out(self.node.receive(RequestReceived(request, "asker"), self.now_ms))
         return next((answer.response for answer in ready.answers if answer.reply_to == "asker"), None)
 
     def answer(self, response: Response, source: int = 2) -> Ready:
-        """To the request that was sent to `source` last."""
+        """Deliver a response to the last request that was sent to `source`."""
         request = next(send.request for send in self.ready.requests if send.to == source)
         return self.carry_out(self.node.receive(ResponseReceived(source, request, response), self.now_ms))
 

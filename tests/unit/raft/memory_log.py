@@ -1,4 +1,4 @@
-"""A log in memory, as small as the machine's questions allow."""
+"""A log in memory with the minimum that the state machine needs."""
 
 from sskafka.raft.log_view import LOG_BEGINNING, Batch, OffsetAndEpoch, SnapshotId
 

@@ -1,6 +1,6 @@
-"""Commands and all that comes of them, in text files that are read as a diff when the machine changes.
+"""Golden traces: text files with commands and their complete output, reviewed as a diff when the state machine changes.
 
-pytest tests/unit/raft --rewrite-traces     writes the files anew
+pytest tests/unit/raft --rewrite-traces     rewrites the files
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ TRACES = sorted((Path(__file__).parent / "traces").glob("*.txt"))
 
 
 def _replay(text: str) -> str:
-    """The file as the machine would write it: comments and commands stay, everything else is what comes of them."""
+    """Return the file with the current output: comments and commands are kept, all other lines are replaced."""
     script, lines = Script(), []
     for line in text.splitlines():
         if line.startswith("> "):

@@ -1,19 +1,19 @@
-"""A small quorum driven by commands, one a line, with everything it does written down.
+"""A small quorum that is controlled by commands, one per line, and writes down everything it does.
 
-cluster voters=1,2,3 observers=4    start the nodes; waiting times are longer for higher ids, nothing is random
-advance 1000                        let time pass; due nodes tick, messages stay where they are
-run 1000                            let time pass and deliver whatever is sent; fetches without news are left out
+cluster voters=1,2,3 observers=4    start the nodes; higher ids have longer timeouts, nothing is random
+advance 1000                        let time pass; due nodes tick, messages are not delivered
+run 1000                            let time pass and deliver all messages; fetches without records are not shown
 deliver [1->2]                      deliver messages (of one link) until none is left
-drop 1->2 | cut 1 | heal            lose what is on the way | lose all of a node's messages from now on | stop that
-propose 1 text | snapshot 1         on the leader | of everything committed there, dropping it from the log
-hold 1 | flush 1                    fsyncs of that node take for ever | finish them
-crash 1 | restart 1                 what is not flushed is lost
-log 1 1,1,2                         while it is down: its log has records of these epochs
-down 2 1                            2 is told that 1 is down, whether it is or not
+drop 1->2 | cut 1 | heal            lose messages in flight | lose all further messages of a node | end the cut
+propose 1 text | snapshot 1         on the leader | of all committed records, which are removed from the log
+hold 1 | flush 1                    fsyncs of that node do not complete | complete them
+crash 1 | restart 1                 records that are not flushed are lost
+log 1 1,1,2                         while the node is down: set its log to records of these epochs
+down 2 1                            tell node 2 that node 1 is down, whether or not it is
 resign 1 | shutdown 1
 lab-vote 1 3 7 [behind]             vote for 3 in epoch 7, requested through the lab API
 lab-leader 1 3 7                    3 leads epoch 7, reported through the lab API
-status                              role, election and log of every node
+status                              role, election state and log of every node
 """
 
 from collections.abc import Callable

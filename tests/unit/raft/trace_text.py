@@ -1,4 +1,4 @@
-"""The lines of a trace: what a node is asked to do, in words."""
+"""The lines of a trace: descriptions of messages and of the fields of a `Ready`."""
 
 from collections.abc import Iterator
 
@@ -86,7 +86,7 @@ def describe_append(append: LeaderAppend | FollowerAppend) -> str:
 
 
 def describe_storage(ready: Ready) -> Iterator[str]:
-    """What comes before the messages of a Ready."""
+    """Describe the fields of a `Ready` before its messages."""
     if ready.quorum_state is not None:
         state = ready.quorum_state
         yield f"stores epoch {state.epoch}, leader {state.leader_id}, vote {state.voted_id}"
@@ -104,7 +104,7 @@ def describe_storage(ready: Ready) -> Iterator[str]:
 
 
 def describe_outcome(ready: Ready) -> Iterator[str]:
-    """What comes after the messages of a Ready."""
+    """Describe the fields of a `Ready` after its messages."""
     if ready.high_watermark is not None:
         yield f"commits up to {ready.high_watermark}"
     if ready.leadership is not None:

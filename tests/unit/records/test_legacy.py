@@ -78,7 +78,7 @@ def test_what_cannot_be_a_message(data: bytes, words: str) -> None:
 
 @pytest.mark.parametrize("content_size", [False, True])
 def test_checksums_of_lz4_frames(content_size: bool) -> None:
-    """Against a library that makes right ones."""
+    """Compare with a library that writes correct checksums."""
     right = lz4.frame.compress(b"some data" * 100, store_size=content_size)
     at = 14 if content_size else 6
     wrong = right[:at] + bytes([right[at] ^ 0xFF]) + right[at + 1 :]

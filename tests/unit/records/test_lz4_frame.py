@@ -1,4 +1,4 @@
-"""Frames of another library, with everything a frame may have."""
+"""Decode frames of another library, with all optional parts of a frame."""
 
 import lz4.frame
 import pytest

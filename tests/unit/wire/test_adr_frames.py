@@ -1,4 +1,4 @@
-"""The frames of ADR-0011, byte by byte."""
+"""The frames of ADR-0011, byte for byte."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every message in every version, also those that no other implementation at hand knows."""
+"""Encode and decode every message in every version, including those that no other available implementation has."""
 
 from collections.abc import Iterator
 from contextlib import suppress

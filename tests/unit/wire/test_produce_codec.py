@@ -1,4 +1,4 @@
-"""The hand-written Produce codec against the compiled one, which is itself checked against kio."""
+"""Compare the hand-written Produce codec with the compiled one, which other tests compare with kio."""
 
 from itertools import product
 from random import Random

@@ -1,7 +1,7 @@
-"""A broker must be able to send every answer in every version: a field that a version lacks is left out, not refused.
+"""A broker must be able to send every response in every version: a field that a version lacks is omitted, not rejected.
 
-A few answers have another shape in older versions, and dropping the newer one would lose the answer itself. Their
-handlers choose the shape by version; those fields stay strict.
+A few responses have a different structure in older versions, and omitting the newer fields would lose the content.
+Their handlers choose the structure by version; those fields stay strict.
 """
 
 from typing import Any
