@@ -55,8 +55,8 @@ class Result:
     cleaner_peak_bytes: int
     p50_alone_ms: float
     p99_alone_ms: float
-    p50_beside_ms: float
-    p99_beside_ms: float
+    p50_during_ms: float
+    p99_during_ms: float
 
     @property
     def is_within_memory(self) -> bool:
@@ -64,7 +64,7 @@ class Result:
 
     @property
     def is_unnoticed(self) -> bool:
-        return self.p99_beside_ms <= 2 * self.p99_alone_ms
+        return self.p99_during_ms <= 2 * self.p99_alone_ms
 
 
 def main() -> int:
@@ -104,7 +104,7 @@ def measure(broker: Broker, records: int, keys: int, alone_s: float) -> Result:
     alone = latencies_ms(broker, lambda: time.monotonic() < ends_s)
     begin_compaction(admin)
     watch = CleanerWatch(broker.pid, broker.data, records)
-    beside = latencies_ms(broker, watch.is_busy)
+    during = latencies_ms(broker, watch.is_busy)
     return Result(
         records,
         keys,
@@ -115,8 +115,8 @@ def measure(broker: Broker, records: int, keys: int, alone_s: float) -> Result:
         watch.peak_bytes,
         percentile(alone, 50),
         percentile(alone, 99),
-        percentile(beside, 50),
-        percentile(beside, 99),
+        percentile(during, 50),
+        percentile(during, 99),
     )
 
 
@@ -240,7 +240,7 @@ def text(result: Result) -> str:
         f"memory      {peak:.0f} MB; map and interpreter, {(BUFFER_BYTES + PYTHON_BYTES) / mb:.0f} MB: "
         + verdict[result.is_within_memory],
         f"alone       p50 {result.p50_alone_ms:.3f} ms  p99 {result.p99_alone_ms:.3f} ms",
-        f"beside      p50 {result.p50_beside_ms:.3f} ms  p99 {result.p99_beside_ms:.3f} ms; at most twice: "
+        f"during      p50 {result.p50_during_ms:.3f} ms  p99 {result.p99_during_ms:.3f} ms; at most twice: "
         + verdict[result.is_unnoticed],
     ]
     return "\n".join(lines)

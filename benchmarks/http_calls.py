@@ -126,7 +126,7 @@ async def probe(port: int, seconds: float) -> Measured:
     return summary(latencies, seconds)
 
 
-def probe_beside(pool: Pool, address: str, port: int, call: Call, seconds: float) -> Measured:
+def probe_with_callers(pool: Pool, address: str, port: int, call: Call, seconds: float) -> Measured:
     """Measure the Kafka client while HTTP callers send as fast as they can."""
     loads = pool.starmap_async(call_repeatedly, [(address, call, seconds + 1)] * call.callers)
     measured = asyncio.run(probe(port, seconds))
@@ -181,8 +181,8 @@ def main() -> None:
         alone = asyncio.run(probe(port, seconds))
         print(f"| alone | {alone.p50_ms:.2f} | {alone.p99_ms:.2f} |")
         for call in (CALLS[1], CALLS[2], CALLS[8]):
-            beside = probe_beside(pool, address, port, call, seconds)
-            print(f"| beside HTTP: {call.title} | {beside.p50_ms:.2f} | {beside.p99_ms:.2f} |")
+            loaded = probe_with_callers(pool, address, port, call, seconds)
+            print(f"| with HTTP: {call.title} | {loaded.p50_ms:.2f} | {loaded.p99_ms:.2f} |")
         print(f"\nBroker and HTTP process together: {read_rss_bytes(pid) / 1e6:.0f} MB resident.")
 
 

@@ -55,7 +55,7 @@ def tables(results: Sequence[BrokerResult], scenarios: Sequence[Scenario], machi
     else:
         first, second = results
         heading = ("scenario", "measure", first.name, second.name, "ratio", "goal", "reached")
-        figures = Table(f"{first.name} beside {second.name}", heading, _ratio_rows(first, second, scenarios))
+        figures = Table(f"{first.name} compared with {second.name}", heading, _ratio_rows(first, second, scenarios))
     return [figures, _busy_table(results, scenarios, machine_cores)]
 
 

@@ -290,7 +290,7 @@ def lines(figures: Mapping[str, Figures]) -> Iterator[str]:
             ratio, p99 = ours.latency_p50_ms / other.latency_p50_ms, ours.latency_p99_ms / other.latency_p99_ms
             rows, start = ours.rows_a_second / other.rows_a_second, ours.start_s / other.start_s
             yield (
-                f"{OURS} beside {job!r}: median latency {ratio:.2f}x, p99 {p99:.2f}x, rows/s {rows:.2f}x, "
+                f"{OURS} compared with {job!r}: median latency {ratio:.2f}x, p99 {p99:.2f}x, rows/s {rows:.2f}x, "
                 f"start {start:.2f}x"
             )
             if job == PLAIN:

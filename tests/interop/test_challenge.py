@@ -14,9 +14,9 @@ from sskafka.challenge.leaders import wait_for_leaders
 from sskafka.challenge.log_directory import prepare, produced_batch
 from sskafka.challenge.program import Program, Repository
 from sskafka.challenge.requests import describe_topic_partitions, fetch, produce
-from sskafka.challenge.stage import Bench
+from sskafka.challenge.stage import StageContext
 from sskafka.challenge.tester import ChallengeSettings, ChallengeTester, all_cases, server_properties
-from sskafka.challenge.world import World
+from sskafka.challenge.topics import ChallengeTopics
 from sskafka.records.batch import assign_offset
 
 START_SECONDS_MAX = 60.0
@@ -63,13 +63,13 @@ def test_apache_kafka_passes(apache_kafka: Repository, settings: ChallengeSettin
 
 
 @contextmanager
-def running(repository: Repository, settings: ChallengeSettings, world: World) -> Iterator[Bench]:
+def running(repository: Repository, settings: ChallengeSettings, topics: ChallengeTopics) -> Iterator[StageContext]:
     """The program on the directory as it is now, ended by SIGTERM."""
     with closing(Program(repository, settings.properties, settings.port)) as program:
         program.start(START_SECONDS_MAX)
-        wait_for_leaders(settings.port, world, START_SECONDS_MAX, settings.answer_seconds_max)
-        with Bench(world, settings.log_directory, program, lambda _line: None, START_SECONDS_MAX) as bench:
-            yield bench
+        wait_for_leaders(settings.port, topics, START_SECONDS_MAX, settings.answer_seconds_max)
+        with StageContext(topics, settings.log_directory, program, lambda _line: None, START_SECONDS_MAX) as context:
+            yield context
         program.stop()
 
 
@@ -77,26 +77,26 @@ def test_each_opens_what_the_other_has_left(
     apache_kafka: Repository, sskafka: Repository, settings: ChallengeSettings
 ) -> None:
     """A prepared directory is served in turns; everything prepared and produced stays there byte for byte."""
-    world = World(settings.seed)
-    prepare(settings.log_directory, world.topics)
+    topics = ChallengeTopics(settings.seed)
+    prepare(settings.log_directory, topics.all)
     settings.properties.write_text(server_properties(settings))
-    logs = {topic.topic_id: b"".join(topic.batches[0]) for topic in world.topics}
-    ends = {topic.topic_id: len(topic.batches[0]) for topic in world.topics}
+    logs = {topic.topic_id: b"".join(topic.batches[0]) for topic in topics.all}
+    ends = {topic.topic_id: len(topic.batches[0]) for topic in topics.all}
     for turn, program in enumerate((sskafka, apache_kafka, sskafka, apache_kafka)):
-        with running(program, settings, world) as bench:
-            for topic in (world.single, world.many, world.written):
+        with running(program, settings, topics) as context:
+            for topic in (topics.single, topics.many, topics.written):
                 batch = produced_batch([f"turn {turn}".encode()])
                 at = "responses[0].partition_responses[0]"
                 expected = {f"{at}.error_code": 0, f"{at}.base_offset": ends[topic.topic_id]}
-                bench.ask(produce({topic.name: {0: batch}}), expected)
+                context.ask(produce({topic.name: {0: batch}}), expected)
                 logs[topic.topic_id] += with_offset(batch, ends[topic.topic_id])
                 ends[topic.topic_id] += 1
-                found = bench.ask(fetch({topic.topic_id: [0]}))
+                found = context.ask(fetch({topic.topic_id: [0]}))
                 assert without_epochs(found["responses[0].partitions[0].records"]) == without_epochs(
                     logs[topic.topic_id]
                 )
-            described = bench.ask(describe_topic_partitions([topic.name for topic in world.topics]))
-            assert described["topics.length"] == len(world.topics)
+            described = context.ask(describe_topic_partitions([topic.name for topic in topics.all]))
+            assert described["topics.length"] == len(topics.all)
     shutil.rmtree(settings.log_directory)
 
 

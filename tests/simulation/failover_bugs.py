@@ -23,7 +23,7 @@ def silence_counts(
 
 
 def any_address_counts(self: BrokerPresence, broker_id: int, epoch: int, *rest: Any, **more: Any) -> None:
-    presence = self._of(broker_id, epoch)
+    presence = self._presence_of(broker_id, epoch)
     if presence is not None:
         presence.was_reached = True
     _found(self, broker_id, epoch, *rest, **more)
@@ -39,7 +39,7 @@ def first_epoch_stays(self: BrokerPresence, broker_id: int, epoch: int) -> Any:
     return presence if presence is not None else original_of(self, broker_id, epoch)
 
 
-original_of = BrokerPresence._of
+original_of = BrokerPresence._presence_of
 
 
 def heartbeats_prove_nothing(self: BrokerPresence, broker_id: int, epoch: int, now_ms: int) -> None:
@@ -48,7 +48,7 @@ def heartbeats_prove_nothing(self: BrokerPresence, broker_id: int, epoch: int, n
 
 def contradictions_are_forgotten(self: BrokerPresence, broker_id: int, epoch: int, now_ms: int) -> None:
     _heard(self, broker_id, epoch, now_ms)
-    presence = self._of(broker_id, epoch)
+    presence = self._presence_of(broker_id, epoch)
     if presence is not None:
         presence.is_doubted = False
 
@@ -71,7 +71,7 @@ KNOWN_BUGS: dict[str, list[tuple[type, str, Callable[..., Any]]]] = {
     "any address that refuses counts": [(BrokerPresence, "found", any_address_counts)],
     "what was found holds for the next registration": [
         (BrokerPresence, "is_gone", epochs_do_not_matter),
-        (BrokerPresence, "_of", first_epoch_stays),
+        (BrokerPresence, "_presence_of", first_epoch_stays),
     ],
     "heartbeats prove nothing": [(BrokerPresence, "heard", heartbeats_prove_nothing)],
     "contradictions are forgotten": [(BrokerPresence, "heard", contradictions_are_forgotten)],

@@ -97,10 +97,10 @@ class VotesTwice(Elections):
 
 
 class AcceptsStaleAnswers(RaftNode):
-    def _answered(self, source: int, request: PeerRequest, response: PeerResponse, now_ms: int) -> None:
-        self.state.peers.settle(source, request)
+    def _handle_response(self, source: int, request: PeerRequest, response: PeerResponse, now_ms: int) -> None:
+        self.state.peers.complete(source, request)
         self.state.learn(response.leader_id, response.leader_epoch, now_ms)
-        self._take_response(source, request, response, now_ms)
+        self._dispatch_response(source, request, response, now_ms)
 
 
 class TakesTheDownForSupporters(RaftNode):
@@ -186,11 +186,11 @@ class TruncatesNothing(Following):
 
 
 class FetchesBeforeFlush(RaftNode):
-    def _duties(self) -> Iterator[tuple[int, int]]:
+    def _role_requests(self) -> Iterator[tuple[int, int]]:
         if isinstance(self.state.role, Follower) and self.state.ready.flush is None:
             yield self.state.role.leader_id, 0
         else:
-            yield from super()._duties()
+            yield from super()._role_requests()
 
 
 class TakesLeadersHighWatermark(Following):

@@ -18,7 +18,7 @@ def differences(answer: Answer, expected: Mapping[str, object]) -> Iterator[str]
         if field is None:
             yield f"{path}: missing, expected {_shown(path, wanted)}"
         elif field.value not in wanted if isinstance(wanted, frozenset) else field.value != wanted:
-            yield f"{path} ({field.place}): {_difference(path, field.value, wanted)}"
+            yield f"{path} ({field.location}): {_difference(path, field.value, wanted)}"
 
 
 def _difference(path: str, found: object, wanted: object) -> str:

@@ -23,7 +23,7 @@ class Field(NamedTuple):
     end: int
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         last = self.end - 1
         return f"{self.kind}, byte {self.start}" if last <= self.start else f"{self.kind}, bytes {self.start}..{last}"
 

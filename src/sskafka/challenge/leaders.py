@@ -9,16 +9,16 @@ import time
 from sskafka.challenge.connection import Connection, NoAnswerError
 from sskafka.challenge.grammar import Answer, UnreadableAnswerError, read_answer
 from sskafka.challenge.requests import FETCH, Request, api_versions, fetch
-from sskafka.challenge.world import World
+from sskafka.challenge.topics import ChallengeTopics
 from sskafka.model.errors import ErrorCode
 
 _POLL_SECONDS = 0.1
 _LEADERLESS = frozenset({ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER})
 
 
-def wait_for_leaders(port: int, world: World, seconds_max: float, answer_seconds_max: float) -> None:
+def wait_for_leaders(port: int, topics: ChallengeTopics, seconds_max: float, answer_seconds_max: float) -> None:
     deadline = time.monotonic() + seconds_max
-    request = fetch({topic.topic_id: topic.partitions for topic in world.topics})
+    request = fetch({topic.topic_id: topic.partitions for topic in topics.all})
     try:
         with Connection(port, answer_seconds_max) as connection:
             if not _lists_fetch(_ask(connection, api_versions())):

@@ -72,7 +72,7 @@ def prepare(directory: Path, topics: Sequence[PreparedTopic]) -> None:
 
 def prepared_batches(values: Iterable[bytes]) -> tuple[bytes, ...]:
     """Return one batch per value, at offsets from 0 on."""
-    return tuple(_odd_batch(offset, value) for offset, value in enumerate(values))
+    return tuple(_unvalidated_batch(offset, value) for offset, value in enumerate(values))
 
 
 def produced_batch(values: Iterable[bytes]) -> bytes:
@@ -132,7 +132,7 @@ def _topic_records(topic: PreparedTopic) -> list[MetadataRecord]:
     return [TopicRecord(topic.name, topic.topic_id), *partitions]
 
 
-def _odd_batch(offset: int, value: bytes) -> bytes:
+def _unvalidated_batch(offset: int, value: bytes) -> bytes:
     """Return a batch that no broker accepts from a producer, but that must be served without validation."""
     record = b"\0\0\0" + _NO_KEY + encode_varint(len(value)) + value + _NO_HEADER_COUNT
     header = BatchHeader(

@@ -69,7 +69,7 @@ class Program:
         """Start the program and return when the port accepts connections."""
         if _is_listening(self.port):
             raise ProgramError(f"port {self.port} is in use before the program is started")
-        with _signals_held_back():
+        with _signals_deferred():
             self._process = subprocess.Popen(
                 [f"./{PROGRAM}", str(self._properties)],
                 cwd=self._repository.directory,
@@ -112,7 +112,7 @@ class Program:
 
 
 @contextmanager
-def _signals_held_back() -> Iterator[None]:
+def _signals_deferred() -> Iterator[None]:
     """Delay signals while a process is started: a signal in between would leave a process that nobody ends."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread handles signals
         yield

@@ -11,7 +11,7 @@ from sskafka.challenge.connection import Connection, NoAnswerError
 from sskafka.challenge.grammar import Answer, UnreadableAnswerError, read_answer
 from sskafka.challenge.program import Program
 from sskafka.challenge.requests import Request
-from sskafka.challenge.world import World
+from sskafka.challenge.topics import ChallengeTopics
 
 Expected = Mapping[str, object] | Callable[[Answer], Mapping[str, object]]
 """Expected values by path; a function of the response if the program may choose the order."""
@@ -27,13 +27,18 @@ class StageFailedError(Exception):
         self.findings = findings
 
 
-class Bench:
+class StageContext:
     """Tools of a stage: the running program, the prepared topics, and methods to send requests and check responses."""
 
     def __init__(
-        self, world: World, directory: Path, program: Program, say: Callable[[str], None], answer_seconds_max: float
+        self,
+        topics: ChallengeTopics,
+        directory: Path,
+        program: Program,
+        say: Callable[[str], None],
+        answer_seconds_max: float,
     ) -> None:
-        self.world = world
+        self.topics = topics
         self.directory = directory
         self.program = program
         self.say = say
@@ -57,7 +62,7 @@ class Bench:
 
     def send(self, connection: Connection, request: Request) -> int:
         """Send the request with a new correlation id, and return the id."""
-        correlation_id = self.world.correlation_id()
+        correlation_id = self.topics.correlation_id()
         self.say(f"-> {request.name}, correlation id {correlation_id}")
         connection.send(request.frame(correlation_id))
         return correlation_id
@@ -89,7 +94,7 @@ def _read(request: Request, data: bytes) -> Answer:
     try:
         return read_answer(request.answer, data, prefix=request.prefix)
     except UnreadableAnswerError as error:
-        before = [f"  {field.path} ({field.place}): {field.value!r}" for field in error.fields[-5:]]
+        before = [f"  {field.path} ({field.location}): {field.value!r}" for field in error.fields[-5:]]
         raise StageFailedError(
             f"cannot decode the response to {request.name}: {error}", *before, *hex_rows(data, error.position)
         ) from error
@@ -113,7 +118,7 @@ def _printable(row: bytes) -> str:
 class Stage(NamedTuple):
     slug: str
     title: str
-    run: Callable[[Bench], None]
+    run: Callable[[StageContext], None]
     is_bare: bool = False
     """Whether the log directory contains only meta.properties."""
     ends_program: bool = False

@@ -11,7 +11,7 @@ from sskafka.challenge.requests import (
     PRODUCE,
     api_versions,
 )
-from sskafka.challenge.stage import Bench, Stage, StageFailedError
+from sskafka.challenge.stage import Stage, StageContext, StageFailedError
 from sskafka.model.errors import ErrorCode
 
 _FIXED_CORRELATION_ID = 7
@@ -20,79 +20,79 @@ _REQUESTS, _CONNECTIONS = 4, 3
 _VERSION_NEEDED = {API_VERSIONS: _HIGHEST_VERSION, DESCRIBE_TOPIC_PARTITIONS: 0, FETCH: 16, PRODUCE: 11}
 
 
-def bind_to_a_port(bench: Bench) -> None:
-    bench.connect()
-    bench.say("stopping the program with SIGTERM")
+def bind_to_a_port(context: StageContext) -> None:
+    context.connect()
+    context.say("stopping the program with SIGTERM")
     try:
-        bench.program.stop()
+        context.program.stop()
     except ProgramError as error:
         raise StageFailedError(str(error)) from error
 
 
-def send_a_correlation_id(bench: Bench) -> None:
+def send_a_correlation_id(context: StageContext) -> None:
     """Check the simplest response: any response with the correlation id 7."""
     request = api_versions(answer=responses.CORRELATION_ID, prefix=True)
-    connection = bench.connect()
-    bench.say(f"-> {request.name}, correlation id {_FIXED_CORRELATION_ID}")
+    connection = context.connect()
+    context.say(f"-> {request.name}, correlation id {_FIXED_CORRELATION_ID}")
     connection.send(request.frame(_FIXED_CORRELATION_ID))
-    bench.check(connection, request, _FIXED_CORRELATION_ID)
+    context.check(connection, request, _FIXED_CORRELATION_ID)
 
 
-def parse_the_correlation_id(bench: Bench) -> None:
+def parse_the_correlation_id(context: StageContext) -> None:
     for _ in range(2):
-        bench.ask(api_versions(answer=responses.CORRELATION_ID, prefix=True))
+        context.ask(api_versions(answer=responses.CORRELATION_ID, prefix=True))
 
 
-def refuse_an_unknown_version(bench: Bench) -> None:
+def refuse_an_unknown_version(context: StageContext) -> None:
     """Expect error 35 in the layout of version 0, which every client can read."""
-    version = bench.world.random.randrange(_HIGHEST_VERSION + 30, 2**15)
+    version = context.topics.random.randrange(_HIGHEST_VERSION + 30, 2**15)
     expected = {"error_code": int(ErrorCode.UNSUPPORTED_VERSION)}
-    answer = bench.ask(api_versions(version, responses.ERROR_CODE, prefix=True), expected)
+    answer = context.ask(api_versions(version, responses.ERROR_CODE, prefix=True), expected)
     if len(answer.data) > answer.fields[-1].end:
-        bench.ask(api_versions(version, responses.API_VERSIONS_V0), expected)
+        context.ask(api_versions(version, responses.API_VERSIONS_V0), expected)
 
 
-def list_versions(bench: Bench) -> None:
-    _check_listed(bench.ask(api_versions(), _SOUND), API_VERSIONS)
+def list_versions(context: StageContext) -> None:
+    _check_listed(context.ask(api_versions(), _SOUND), API_VERSIONS)
 
 
-def requests_one_after_another(bench: Bench) -> None:
-    connection = bench.connect()
+def requests_one_after_another(context: StageContext) -> None:
+    connection = context.connect()
     for _ in range(_REQUESTS):
         request = api_versions()
-        correlation_id = bench.send(connection, request)
-        _check_listed(bench.check(connection, request, correlation_id, _SOUND), API_VERSIONS)
+        correlation_id = context.send(connection, request)
+        _check_listed(context.check(connection, request, correlation_id, _SOUND), API_VERSIONS)
 
 
-def requests_on_several_connections(bench: Bench) -> None:
+def requests_on_several_connections(context: StageContext) -> None:
     """Send on all connections before reading the first response; read from the last connection first."""
     request = api_versions()
-    connections = [bench.connect() for _ in range(_CONNECTIONS)]
+    connections = [context.connect() for _ in range(_CONNECTIONS)]
     for _ in range(2):
-        sent = [(connection, bench.send(connection, request)) for connection in connections]
+        sent = [(connection, context.send(connection, request)) for connection in connections]
         for connection, correlation_id in reversed(sent):
-            bench.check(connection, request, correlation_id, _SOUND)
+            context.check(connection, request, correlation_id, _SOUND)
 
 
-def pipelined_requests(bench: Bench) -> None:
+def pipelined_requests(context: StageContext) -> None:
     """Send several requests in one write; responses must be in the order of the requests."""
-    request, connection = api_versions(), bench.connect()
-    sent = [bench.world.correlation_id() for _ in range(_REQUESTS)]
+    request, connection = api_versions(), context.connect()
+    sent = [context.topics.correlation_id() for _ in range(_REQUESTS)]
     connection.send(b"".join(request.frame(correlation_id) for correlation_id in sent))
     for correlation_id in sent:
-        bench.check(connection, request, correlation_id, _SOUND)
+        context.check(connection, request, correlation_id, _SOUND)
 
 
-def list_describe_topic_partitions(bench: Bench) -> None:
-    _check_listed(bench.ask(api_versions(), _SOUND), API_VERSIONS, DESCRIBE_TOPIC_PARTITIONS)
+def list_describe_topic_partitions(context: StageContext) -> None:
+    _check_listed(context.ask(api_versions(), _SOUND), API_VERSIONS, DESCRIBE_TOPIC_PARTITIONS)
 
 
-def list_fetch(bench: Bench) -> None:
-    _check_listed(bench.ask(api_versions(), _SOUND), API_VERSIONS, FETCH)
+def list_fetch(context: StageContext) -> None:
+    _check_listed(context.ask(api_versions(), _SOUND), API_VERSIONS, FETCH)
 
 
-def list_produce(bench: Bench) -> None:
-    _check_listed(bench.ask(api_versions(), _SOUND), API_VERSIONS, PRODUCE)
+def list_produce(context: StageContext) -> None:
+    _check_listed(context.ask(api_versions(), _SOUND), API_VERSIONS, PRODUCE)
 
 
 _SOUND = {"error_code": 0, "throttle_time_ms": 0}

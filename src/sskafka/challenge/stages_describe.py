@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 from sskafka.challenge.log_directory import NODE_ID, PreparedTopic
 from sskafka.challenge.requests import describe_topic_partitions
-from sskafka.challenge.stage import Bench, Stage
+from sskafka.challenge.stage import Stage, StageContext
 from sskafka.challenge.stages_base import list_describe_topic_partitions
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID
 
 
-def describe_an_unknown_topic(bench: Bench) -> None:
-    name = bench.world.unknown_name
+def describe_an_unknown_topic(context: StageContext) -> None:
+    name = context.topics.unknown_name
     expected = {
         **_answer(topics=1),
         "topics[0].error_code": int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
@@ -20,24 +20,24 @@ def describe_an_unknown_topic(bench: Bench) -> None:
         "topics[0].is_internal": False,
         "topics[0].partitions.length": 0,
     }
-    bench.ask(describe_topic_partitions([name]), expected)
+    context.ask(describe_topic_partitions([name]), expected)
 
 
-def describe_one_partition(bench: Bench) -> None:
-    _describe(bench, [bench.world.lone])
+def describe_one_partition(context: StageContext) -> None:
+    _describe(context, [context.topics.lone])
 
 
-def describe_several_partitions(bench: Bench) -> None:
-    _describe(bench, [bench.world.split])
+def describe_several_partitions(context: StageContext) -> None:
+    _describe(context, [context.topics.split])
 
 
-def describe_several_topics(bench: Bench) -> None:
-    _describe(bench, [bench.world.split, bench.world.third, bench.world.lone])
+def describe_several_topics(context: StageContext) -> None:
+    _describe(context, [context.topics.split, context.topics.third, context.topics.lone])
 
 
-def describe_page_by_page(bench: Bench) -> None:
+def describe_page_by_page(context: StageContext) -> None:
     """With a limit of one partition, the response ends with a cursor, at which the next request continues."""
-    topic = bench.world.split
+    topic = context.topics.split
     last = topic.partitions[-1]
     for partition in topic.partitions:
         cursor = None if partition == 0 else (topic.name, partition)
@@ -46,15 +46,15 @@ def describe_page_by_page(bench: Bench) -> None:
         if partition < last:
             del expected["next_cursor"]
             expected |= {"next_cursor.topic_name": topic.name, "next_cursor.partition_index": partition + 1}
-        bench.ask(request, expected)
+        context.ask(request, expected)
 
 
-def _describe(bench: Bench, topics: list[PreparedTopic]) -> None:
+def _describe(context: StageContext, topics: list[PreparedTopic]) -> None:
     """Describe topics in any order; the response must be sorted by name."""
     expected: dict[str, object] = _answer(topics=len(topics))
     for number, topic in enumerate(sorted(topics, key=lambda one: one.name)):
         expected |= _topic(number, topic, topic.partitions)
-    bench.ask(describe_topic_partitions([topic.name for topic in topics]), expected)
+    context.ask(describe_topic_partitions([topic.name for topic in topics]), expected)
 
 
 def _answer(topics: int) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from sskafka.challenge.log_directory import PreparedTopic
 from sskafka.challenge.requests import fetch
-from sskafka.challenge.stage import Bench, Stage
+from sskafka.challenge.stage import Stage, StageContext
 from sskafka.challenge.stages_base import list_fetch
 from sskafka.model.errors import ErrorCode
 
@@ -10,34 +10,34 @@ _NOTHING = frozenset({None, b""})
 _NONE_LISTED = frozenset({0, -1})
 
 
-def fetch_no_topics(bench: Bench) -> None:
-    bench.ask(fetch({}), _answer(topics=0))
+def fetch_no_topics(context: StageContext) -> None:
+    context.ask(fetch({}), _answer(topics=0))
 
 
-def fetch_an_unknown_topic(bench: Bench) -> None:
+def fetch_an_unknown_topic(context: StageContext) -> None:
     expected = {
-        **_partition(bench.world.unknown_id, error=ErrorCode.UNKNOWN_TOPIC_ID),
+        **_partition(context.topics.unknown_id, error=ErrorCode.UNKNOWN_TOPIC_ID),
         "responses[0].partitions[0].records": _NOTHING,
     }
-    bench.ask(fetch({bench.world.unknown_id: [0]}), expected)
+    context.ask(fetch({context.topics.unknown_id: [0]}), expected)
 
 
-def fetch_from_an_empty_topic(bench: Bench) -> None:
-    _fetch(bench, bench.world.empty)
+def fetch_from_an_empty_topic(context: StageContext) -> None:
+    _fetch(context, context.topics.empty)
 
 
-def fetch_one_message(bench: Bench) -> None:
-    _fetch(bench, bench.world.single)
+def fetch_one_message(context: StageContext) -> None:
+    _fetch(context, context.topics.single)
 
 
-def fetch_several_messages(bench: Bench) -> None:
+def fetch_several_messages(context: StageContext) -> None:
     """Fetch the whole file, then only its last batch."""
-    topic = bench.world.many
-    _fetch(bench, topic)
-    _fetch(bench, topic, offset=len(topic.batches[0]) - 1)
+    topic = context.topics.many
+    _fetch(context, topic)
+    _fetch(context, topic, offset=len(topic.batches[0]) - 1)
 
 
-def _fetch(bench: Bench, topic: PreparedTopic, offset: int = 0) -> None:
+def _fetch(context: StageContext, topic: PreparedTopic, offset: int = 0) -> None:
     """Fetch partition 0 from `offset` on; each of its batches has one record."""
     batches = topic.batches[0]
     at = "responses[0].partitions[0]"
@@ -49,7 +49,7 @@ def _fetch(bench: Bench, topic: PreparedTopic, offset: int = 0) -> None:
         f"{at}.aborted_transactions.length": _NONE_LISTED,
         f"{at}.records": b"".join(batches[offset:]) or _NOTHING,
     }
-    bench.ask(fetch({topic.topic_id: [0]}, offset), expected)
+    context.ask(fetch({topic.topic_id: [0]}, offset), expected)
 
 
 def _partition(topic_id: bytes, error: ErrorCode = ErrorCode.NONE) -> dict[str, object]:

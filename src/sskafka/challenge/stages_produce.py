@@ -8,7 +8,7 @@ from sskafka.challenge.comparison import bytes_difference
 from sskafka.challenge.grammar import Answer
 from sskafka.challenge.log_directory import produced_batch, segment_of
 from sskafka.challenge.requests import produce
-from sskafka.challenge.stage import Bench, Expected, Stage, StageFailedError, hex_rows
+from sskafka.challenge.stage import Expected, Stage, StageContext, StageFailedError, hex_rows
 from sskafka.challenge.stages_base import list_produce
 from sskafka.model.errors import ErrorCode
 
@@ -20,42 +20,44 @@ _BASE_OFFSET, _LEADER_EPOCH = Struct(">q"), Struct(">i")
 _LEADER_EPOCH_AT = 12
 
 
-def produce_to_unknown_partitions(bench: Bench) -> None:
+def produce_to_unknown_partitions(context: StageContext) -> None:
     """Produce to an unknown topic, and to an unknown partition of a known topic."""
-    for topic, partition in ((bench.world.unknown_name, 0), (bench.world.answered.name, _NO_PARTITION)):
-        batches = {topic: {partition: produced_batch(bench.world.sentences(1))}}
-        bench.ask(produce(batches), _expected(batches, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+    for topic, partition in ((context.topics.unknown_name, 0), (context.topics.answered.name, _NO_PARTITION)):
+        batches = {topic: {partition: produced_batch(context.topics.sentences(1))}}
+        context.ask(produce(batches), _expected(batches, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
 
 
-def produce_and_check_response(bench: Bench) -> None:
-    batches = {bench.world.answered.name: {0: produced_batch(bench.world.sentences(1))}}
-    bench.ask(produce(batches), _expected(batches))
+def produce_and_check_response(context: StageContext) -> None:
+    batches = {context.topics.answered.name: {0: produced_batch(context.topics.sentences(1))}}
+    context.ask(produce(batches), _expected(batches))
 
 
-def produce_one_record(bench: Bench) -> None:
-    _produce(bench, {bench.world.written.name: {0: produced_batch(bench.world.sentences(1))}})
+def produce_one_record(context: StageContext) -> None:
+    _produce(context, {context.topics.written.name: {0: produced_batch(context.topics.sentences(1))}})
 
 
-def produce_several_records(bench: Bench) -> None:
-    _produce(bench, {bench.world.written_many.name: {0: produced_batch(bench.world.sentences(3))}})
+def produce_several_records(context: StageContext) -> None:
+    _produce(context, {context.topics.written_many.name: {0: produced_batch(context.topics.sentences(3))}})
 
 
-def produce_to_several_partitions(bench: Bench) -> None:
-    topic = bench.world.written_split
-    _produce(bench, {topic.name: {p: produced_batch(bench.world.sentences(2)) for p in topic.partitions}})
+def produce_to_several_partitions(context: StageContext) -> None:
+    topic = context.topics.written_split
+    _produce(context, {topic.name: {p: produced_batch(context.topics.sentences(2)) for p in topic.partitions}})
 
 
-def produce_to_several_topics(bench: Bench) -> None:
-    topics = (bench.world.written_first, bench.world.written_second)
-    batches = {topic.name: {p: produced_batch(bench.world.sentences(2)) for p in topic.partitions} for topic in topics}
-    _produce(bench, batches)
+def produce_to_several_topics(context: StageContext) -> None:
+    topics = (context.topics.written_first, context.topics.written_second)
+    batches = {
+        topic.name: {p: produced_batch(context.topics.sentences(2)) for p in topic.partitions} for topic in topics
+    }
+    _produce(context, batches)
 
 
-def _produce(bench: Bench, batches: Batches) -> None:
-    bench.ask(produce(batches), _expected(batches))
+def _produce(context: StageContext, batches: Batches) -> None:
+    context.ask(produce(batches), _expected(batches))
     for topic, partitions in batches.items():
         for partition, batch in partitions.items():
-            _check_file(bench, topic, partition, batch)
+            _check_file(context, topic, partition, batch)
 
 
 def _expected(batches: Batches, error: ErrorCode = ErrorCode.NONE) -> Expected:
@@ -90,9 +92,9 @@ def _elements(answer: Answer, array: str, name: str, wanted: Iterable[T]) -> Ite
         yield f"{array}[{found.get(one, number)}]", one
 
 
-def _check_file(bench: Bench, topic: str, partition: int, batch: bytes) -> None:
+def _check_file(context: StageContext, topic: str, partition: int, batch: bytes) -> None:
     """Check that the file contains the batch as sent, except for the two fields that the leader sets."""
-    path = segment_of(bench.directory, topic, partition)
+    path = segment_of(context.directory, topic, partition)
     if not path.is_file():
         raise StageFailedError(f"{path} does not exist, though the batch was acknowledged")
     found = path.read_bytes()
@@ -104,7 +106,7 @@ def _check_file(bench: Bench, topic: str, partition: int, batch: bytes) -> None:
         )
     if len(found) >= _BASE_OFFSET.size and _BASE_OFFSET.unpack_from(found)[0] != 0:
         raise StageFailedError(f"{path} starts at offset {_BASE_OFFSET.unpack_from(found)[0]} instead of 0")
-    bench.say(f"   {path} is correct")
+    context.say(f"   {path} is correct")
 
 
 def _unassigned(batch: bytes) -> bytes:

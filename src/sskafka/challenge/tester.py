@@ -18,8 +18,8 @@ from sskafka.challenge.connection import ANSWER_SECONDS_MAX, NoAnswerError
 from sskafka.challenge.leaders import wait_for_leaders
 from sskafka.challenge.log_directory import NODE_ID, prepare
 from sskafka.challenge.program import Program, ProgramError, Repository
-from sskafka.challenge.stage import Bench, Stage, StageFailedError
-from sskafka.challenge.world import World
+from sskafka.challenge.stage import Stage, StageContext, StageFailedError
+from sskafka.challenge.topics import ChallengeTopics
 
 STAGES: tuple[Stage, ...] = (
     *stages_base.STAGES,
@@ -109,9 +109,9 @@ class ChallengeTester:
 
     def _run_together(self, cases: Sequence[Case]) -> Iterator[Verdict]:
         """Run these stages on one process of the program; if it does not start, all of them fail."""
-        settings, world = self.settings, World(self.settings.seed)
+        settings, topics = self.settings, ChallengeTopics(self.settings.seed)
         is_bare = all(case.stage.is_bare for case in cases)
-        prepare(settings.log_directory, [] if is_bare else world.topics)
+        prepare(settings.log_directory, [] if is_bare else topics.all)
         settings.properties.write_text(server_properties(settings))
         with closing(Program(self.repository, settings.properties, settings.port)) as program:
             try:
@@ -120,16 +120,16 @@ class ChallengeTester:
                 yield from (Verdict(case, (str(error),), program.output) for case in cases)
                 return
             if not is_bare:
-                wait_for_leaders(settings.port, world, settings.start_seconds_max, settings.answer_seconds_max)
+                wait_for_leaders(settings.port, topics, settings.start_seconds_max, settings.answer_seconds_max)
             for case in cases:
-                yield Verdict(case, self._findings(case, world, program), program.output)
+                yield Verdict(case, self._findings(case, topics, program), program.output)
 
-    def _findings(self, case: Case, world: World, program: Program) -> tuple[str, ...]:
+    def _findings(self, case: Case, topics: ChallengeTopics, program: Program) -> tuple[str, ...]:
         settings = self.settings
         say = partial(self.say, case)
-        with Bench(world, settings.log_directory, program, say, settings.answer_seconds_max) as bench:
+        with StageContext(topics, settings.log_directory, program, say, settings.answer_seconds_max) as context:
             try:
-                case.stage.run(bench)
+                case.stage.run(context)
             except StageFailedError as error:
                 return error.findings
             except NoAnswerError as error:

@@ -82,7 +82,7 @@ class AsyncAdrClient:
 
     async def produce(self, topic: str, data: Text, *, key: Text | None = None) -> Produced:
         """Store one message in the partition of its key; without a key, in the partition with the fewest messages."""
-        return await self._ask(Produce(topic, as_bytes(key), as_bytes(data) or b""), Produced)
+        return await self._request(Produce(topic, as_bytes(key), as_bytes(data) or b""), Produced)
 
     async def consume(
         self, topic: str, partition: int = ANY_PARTITION, offset: int = 0, batch_size: int = BATCH_SIZE
@@ -90,13 +90,13 @@ class AsyncAdrClient:
         """Return messages from `offset` on, and the offset to continue at.
 
         With partition -1 the broker selects a partition and keeps it for the lifetime of this connection."""
-        return await self._ask(Consume(topic, partition, offset, batch_size), Consumed)
+        return await self._request(Consume(topic, partition, offset, batch_size), Consumed)
 
     async def flush(self) -> None:
         """Return when everything produced so far is on the disks of the brokers."""
-        await self._ask(Flush(), Flushed)
+        await self._request(Flush(), Flushed)
 
-    async def _ask(self, request: Request, expected: type[A]) -> A:
+    async def _request(self, request: Request, expected: type[A]) -> A:
         async with self._turn:
             try:
                 frame_type, body = await self._exchange(encode_request(request))

@@ -79,7 +79,7 @@ async def _cancel_all() -> None:
 
 
 @atexit.register
-def _abandon_forgotten() -> None:
+def _abandon_unclosed() -> None:
     for thread in list(_running):
         thread.abandon()
 

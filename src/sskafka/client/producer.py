@@ -182,15 +182,15 @@ class Producer:
             self._wake.clear()
             wait_ms = self._until_next_ready()
             if wait_ms != 0:
-                await self._woken_within(wait_ms)
+                await self._wait_for_wake(wait_ms)
                 continue
             for leader, batches in (await self._take_ready()).items():
-                for portion in self._portions(batches):
+                for portion in self._split_requests(batches):
                     request = asyncio.create_task(self._produce(leader, portion))
                     self._requests.add(request)
                     request.add_done_callback(self._requests.discard)
 
-    def _portions(self, batches: Sequence[OutgoingBatch]) -> Iterator[list[OutgoingBatch]]:
+    def _split_requests(self, batches: Sequence[OutgoingBatch]) -> Iterator[list[OutgoingBatch]]:
         """Split batches into requests of at most `max.request.size`; a single larger batch gets its own request."""
         portion: list[OutgoingBatch] = []
         for batch in batches:
@@ -200,7 +200,7 @@ class Producer:
             portion.append(batch)
         yield portion
 
-    async def _woken_within(self, wait_ms: float | None) -> None:
+    async def _wait_for_wake(self, wait_ms: float | None) -> None:
         try:
             async with asyncio.timeout(None if wait_ms is None else wait_ms / 1000):
                 await self._wake.wait()

@@ -77,7 +77,7 @@ class TransactionalProducer(Producer):
 
     async def abort_transaction(self) -> None:
         """Abort; buffered records that were not sent are dropped and their futures are cancelled."""
-        self._opened()
+        self._require_open()
         self._is_aborting = True
         try:
             self._accumulator.discard()
@@ -92,7 +92,7 @@ class TransactionalProducer(Producer):
             self._adopt(await transactions.initialize(self._cluster, self._transactional_id, self._timeout_ms, last))
 
     async def send_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        await transactions.commit_offsets(self._cluster, self._opened(), group_id, offsets)
+        await transactions.commit_offsets(self._cluster, self._require_open(), group_id, offsets)
         self._has_begun = True
 
     async def hand_over(self) -> Transaction:
@@ -100,17 +100,17 @@ class TransactionalProducer(Producer):
         await self.flush()
         if self._failure is not None:
             raise self._failure
-        transaction, self._current = self._opened(), None
+        transaction, self._current = self._require_open(), None
         self._close()
         return transaction
 
     async def _end(self, *, commit: bool) -> None:
-        transaction = self._opened()
+        transaction = self._require_open()
         if self._has_begun or self._partitions:
             self._adopt(await transactions.end(self._cluster, transaction, commit=commit))
         self._close()
 
-    def _opened(self) -> Transaction:
+    def _require_open(self) -> Transaction:
         if not self._is_open or self._current is None:
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, "no transaction is open")
         return self._current
@@ -129,7 +129,7 @@ class TransactionalProducer(Producer):
     # Overrides of the idempotent producer
 
     async def _prepare(self, partition: TopicPartition) -> None:
-        transaction = self._opened()
+        transaction = self._require_open()
         if self._failure is not None:
             raise self._failure
         if partition not in self._partitions:
@@ -138,7 +138,7 @@ class TransactionalProducer(Producer):
             self._partitions.add(partition)
 
     def _produce_request(self, timeout_ms: int, data: list[TopicProduceData]) -> tuple[ProduceRequest, int | None]:
-        newest = None if self._opened().bumps_epochs else transactions.FIRST_PRODUCE_VERSION_MAX
+        newest = None if self._require_open().bumps_epochs else transactions.FIRST_PRODUCE_VERSION_MAX
         return ProduceRequest(self._transactional_id, self._acks, timeout_ms, data), newest
 
     def _may_retry(self, batch: OutgoingBatch, error: Exception, now_ms: float) -> bool:

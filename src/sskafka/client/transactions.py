@@ -104,7 +104,7 @@ async def initialize(
     version = await cluster.retrying(lambda: version_of(cluster))
 
     async def attempt() -> Transaction:
-        response = await _ask(cluster, transactional_id, request, InitProducerIdResponse, oldest=oldest)
+        response = await _at_coordinator(cluster, transactional_id, request, InitProducerIdResponse, oldest=oldest)
         raise_for(response.error_code, f"InitProducerId of {transactional_id!r}")
         return Transaction(transactional_id, response.producer_id, response.producer_epoch, version)
 
@@ -125,7 +125,7 @@ async def add_partitions(cluster: Cluster, transaction: Transaction, partitions:
     )
 
     async def attempt() -> None:
-        response = await _ask(cluster, name, request, AddPartitionsToTxnResponse, ADD_PARTITIONS_VERSION_MAX)
+        response = await _at_coordinator(cluster, name, request, AddPartitionsToTxnResponse, ADD_PARTITIONS_VERSION_MAX)
         results = [item for topic in response.results_by_topic_v3_and_below for item in topic.results_by_partition]
         codes = {item.partition_error_code for item in results} - {ErrorCode.OPERATION_NOT_ATTEMPTED}
         for code in sorted(codes):
@@ -166,7 +166,7 @@ async def _add_group(cluster: Cluster, transaction: Transaction, group_id: str) 
     request = AddOffsetsToTxnRequest(name, producer_id, producer_epoch, group_id)
 
     async def attempt() -> None:
-        response = await _ask(cluster, name, request, AddOffsetsToTxnResponse)
+        response = await _at_coordinator(cluster, name, request, AddOffsetsToTxnResponse)
         raise_for(response.error_code, f"adding group {group_id!r} to the transaction of {name!r}")
 
     await cluster.retrying(attempt)
@@ -181,7 +181,7 @@ async def end(cluster: Cluster, transaction: Transaction, *, commit: bool) -> Tr
     newest = None if transaction.bumps_epochs else FIRST_END_VERSION_MAX
 
     async def attempt() -> Transaction:
-        response = await _ask(cluster, name, request, EndTxnResponse, newest)
+        response = await _at_coordinator(cluster, name, request, EndTxnResponse, newest)
         raise_for(response.error_code, f"ending the transaction of {name!r}")
         if not transaction.bumps_epochs:
             return transaction
@@ -193,7 +193,7 @@ async def end(cluster: Cluster, transaction: Transaction, *, commit: bool) -> Tr
 async def describe(cluster: Cluster, transactional_id: str) -> TransactionState:
     async def attempt() -> TransactionState:
         request = DescribeTransactionsRequest([transactional_id])
-        response = await _ask(cluster, transactional_id, request, DescribeTransactionsResponse)
+        response = await _at_coordinator(cluster, transactional_id, request, DescribeTransactionsResponse)
         (state,) = response.transaction_states
         raise_for(state.error_code, f"transactional id {transactional_id!r}")
         return state
@@ -224,7 +224,7 @@ async def _listed_by(cluster: Cluster, node_id: int, states: list[str]) -> list[
     ]
 
 
-async def _ask(
+async def _at_coordinator(
     cluster: Cluster,
     transactional_id: str,
     request: Message,

@@ -33,10 +33,10 @@ class BatchProducerLoad:
         self._cluster = cluster
         self._config = config
         self._partitions: list[TopicPartition] = []
-        self._batch, self._records = _made_batch(spec, config, cluster.clock.now_ms())
+        self._batch, self._records = _build_batch(spec, config, cluster.clock.now_ms())
 
     async def prepare(self) -> None:
-        topic = await _topic_of(self._cluster, self._spec)
+        topic = await _ready_topic(self._cluster, self._spec)
         self._partitions = [TopicPartition(topic, number) for number in self._cluster.view.topics[topic].partitions]
         for partition in self._partitions:
             leader = (await self._cluster.leader_of(partition)).leader
@@ -47,10 +47,10 @@ class BatchProducerLoad:
         meter, end_s = Meter(report, loop.time), loop.time() + self._spec.seconds
         async with asyncio.TaskGroup() as lanes:
             for partition in self._partitions * IN_FLIGHT:
-                lanes.create_task(self._lane(partition, meter, end_s))
+                lanes.create_task(self._produce_loop(partition, meter, end_s))
         meter.close_window()
 
-    async def _lane(self, partition: TopicPartition, meter: Meter, end_s: float) -> None:
+    async def _produce_loop(self, partition: TopicPartition, meter: Meter, end_s: float) -> None:
         loop = asyncio.get_running_loop()
         size_bytes = self._records * self._spec.record_size
         while (sent_s := loop.time()) < end_s:
@@ -85,7 +85,7 @@ class BatchProducerLoad:
                 raise_for(answer.error_code, f"produce to {partition}")
 
 
-def _made_batch(spec: LoadSpec, config: ProducerConfig, now_ms: int) -> tuple[bytes, int]:
+def _build_batch(spec: LoadSpec, config: ProducerConfig, now_ms: int) -> tuple[bytes, int]:
     """Return a batch as full as `batch.size` allows, and its number of records."""
     builder, value = BatchBuilder(), b"." * spec.record_size
     while True:
@@ -104,7 +104,7 @@ class BatchConsumerLoad:
         self._by_leader: dict[int, dict[TopicPartition, Position]] = {}
 
     async def prepare(self) -> None:
-        topic = await _topic_of(self._cluster, self._spec)
+        topic = await _ready_topic(self._cluster, self._spec)
         chosen = self._spec.partitions or tuple(self._cluster.view.topics[topic].partitions)
         leaders = await self._cluster.by_leader(TopicPartition(topic, number) for number in chosen)
         for leader, partitions in leaders.items():
@@ -127,20 +127,20 @@ class BatchConsumerLoad:
             answers = await fetch(self._cluster, self._config, leader, positions)
             meter.time((loop.time() - asked_s) * 1000)
             for answer in answers:
-                records, size_bytes = self._taken(answer, positions[answer.partition])
+                records, size_bytes = self._handle_response(answer, positions[answer.partition])
                 meter.count(records, size_bytes)
 
-    def _taken(self, answer: FetchAnswer, position: Position) -> tuple[int, int]:
+    def _handle_response(self, answer: FetchAnswer, position: Position) -> tuple[int, int]:
         if answer.data.error_code != ErrorCode.NONE:
             raise broker_error(answer.data.error_code, f"fetch of {answer.partition}")
         buffer = answer.data.records or b""
-        records, position.offset = counted(buffer, position.offset)
+        records, position.offset = count_records(buffer, position.offset)
         if position.offset >= answer.data.high_watermark:
             position.offset = 0
         return records, records * self._spec.record_size
 
 
-def counted(buffer: Buffer, offset: int) -> tuple[int, int]:
+def count_records(buffer: Buffer, offset: int) -> tuple[int, int]:
     """Return the number of records in the complete batches of a fetch, and the offset after them."""
     position, end, records = 0, len(buffer), 0
     while end - position >= HEADER_BYTES and position + read_offset_and_size(buffer, position)[1] <= end:
@@ -151,7 +151,7 @@ def counted(buffer: Buffer, offset: int) -> tuple[int, int]:
     return records, offset
 
 
-async def _topic_of(cluster: Cluster, spec: LoadSpec) -> str:
+async def _ready_topic(cluster: Cluster, spec: LoadSpec) -> str:
     """Return the topic's name once every partition has a leader."""
 
     async def attempt() -> str:

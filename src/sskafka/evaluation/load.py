@@ -116,7 +116,7 @@ class ProducerLoad:
         sent = 0
         failed: list[BaseException] = []
 
-        def settled(sent_s: float, future: "asyncio.Future[Delivery]") -> None:
+        def on_delivery(sent_s: float, future: "asyncio.Future[Delivery]") -> None:
             error = asyncio.CancelledError() if future.cancelled() else future.exception()
             if error is not None:
                 failed.append(error)
@@ -126,7 +126,7 @@ class ProducerLoad:
             future = await self._producer.send(spec.topic, self._value)
             if sent % SAMPLE_EVERY == 0:
                 sent_s = loop.time()
-                future.add_done_callback(lambda done, sent_s=sent_s: settled(sent_s, done))  # type: ignore[misc]
+                future.add_done_callback(lambda done, sent_s=sent_s: on_delivery(sent_s, done))  # type: ignore[misc]
                 await asyncio.sleep(0)
             sent += 1
             meter.count(1, spec.record_size)
@@ -158,7 +158,7 @@ class ConsumerLoad:
         begin = LATEST if self._spec.from_latest else EARLIEST
         chosen = {TopicPartition(topic.name, number): begin for number in numbers}
         found = await list_offsets(self._cluster, chosen)
-        self._consumer.assign({partition: place.offset for partition, place in found.items()})
+        self._consumer.assign({partition: found_offset.offset for partition, found_offset in found.items()})
 
     async def run(self, report: Report) -> None:
         spec, loop = self._spec, asyncio.get_running_loop()

@@ -30,14 +30,14 @@ class Load(Protocol):
 
 async def work(spec: LoadSpec) -> None:
     async with AsyncExitStack() as stack:
-        load = await opened(spec, stack)
+        load = await open_load(spec, stack)
         await load.prepare()
-        tell({"ready": True})
+        write_line({"ready": True})
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
-        await load.run(lambda window: tell(window.to_json()))
+        await load.run(lambda window: write_line(window.to_json()))
 
 
-async def opened(spec: LoadSpec, stack: AsyncExitStack) -> Load:
+async def open_load(spec: LoadSpec, stack: AsyncExitStack) -> Load:
     """Open the clients and return the load; `stack` closes them."""
     cluster = await stack.enter_async_context(Cluster(spec.bootstrap, configured(ConnectionConfig, spec.properties)))
     writing = configured(ProducerConfig, spec.properties)
@@ -53,7 +53,7 @@ async def opened(spec: LoadSpec, stack: AsyncExitStack) -> Load:
             return ConsumerLoad(spec, cluster, await stack.enter_async_context(Consumer(cluster, reading)))
 
 
-def tell(values: dict[str, Any]) -> None:
+def write_line(values: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(values) + "\n")
     sys.stdout.flush()
 
@@ -65,9 +65,9 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # process boundary: report the error to the parent process
-        tell({"error": str(error) or type(error).__name__})
+        write_line({"error": str(error) or type(error).__name__})
         return 1
-    tell({"done": True})
+    write_line({"done": True})
     return 0
 
 

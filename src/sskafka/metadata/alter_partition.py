@@ -54,24 +54,24 @@ class _Draft:
     def alter_topic(self, wanted: RequestTopicData) -> ResponseTopicData:
         topic = self._image.topics_by_id.get(wanted.topic_id)
         if topic is None:
-            unknown = [_refused(partition, ErrorCode.UNKNOWN_TOPIC_ID) for partition in wanted.partitions]
+            unknown = [_rejected(partition, ErrorCode.UNKNOWN_TOPIC_ID) for partition in wanted.partitions]
             return ResponseTopicData(wanted.topic_id, unknown)
         return ResponseTopicData(wanted.topic_id, [self._alter(topic, partition) for partition in wanted.partitions])
 
     def _alter(self, topic: TopicImage, wanted: RequestPartitionData) -> ResponsePartitionData:
         state = topic.partitions.get(wanted.partition_index)
         if state is None:
-            return _refused(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return _rejected(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         problem = self._problem(topic, state, wanted)
         if problem is not None:
-            return _refused(wanted, problem)
+            return _rejected(wanted, problem)
         self._seen.add((topic.topic_id, wanted.partition_index))
         record = self._change(topic, state, wanted)
         if record is not None:
             self.records.append(record)
             state = state.changed_by(record)
         if state.leader != self._broker_id:  # the change completed a reassignment that removed the sender as leader
-            return _refused(wanted, ErrorCode.NEW_LEADER_ELECTED)
+            return _rejected(wanted, ErrorCode.NEW_LEADER_ELECTED)
         return _accepted(wanted, state)
 
     def _change(
@@ -114,7 +114,7 @@ def _new_isr(wanted: RequestPartitionData) -> Sequence[BrokerState]:
     return wanted.new_isr_with_epochs or [BrokerState(broker_id) for broker_id in wanted.new_isr]
 
 
-def _refused(wanted: RequestPartitionData, error: ErrorCode) -> ResponsePartitionData:
+def _rejected(wanted: RequestPartitionData, error: ErrorCode) -> ResponsePartitionData:
     return ResponsePartitionData(wanted.partition_index, error)
 
 

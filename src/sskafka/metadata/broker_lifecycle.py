@@ -144,14 +144,14 @@ def _registration_problem(
     is_expected = known is not None and known.in_controlled_shutdown
     if is_another and previous_may_be_alive and not is_expected:
         return ErrorCode.DUPLICATE_BROKER_REGISTRATION
-    if not _can_take_part(image, request.features):
+    if not _supports_finalized_features(image, request.features):
         return ErrorCode.UNSUPPORTED_VERSION
     if _has_copied_directory(image, request):
         return ErrorCode.INVALID_REGISTRATION
     return None
 
 
-def _can_take_part(image: ClusterImage, features: Iterable[Feature]) -> bool:
+def _supports_finalized_features(image: ClusterImage, features: Iterable[Feature]) -> bool:
     """Return whether the broker supports every feature level that the cluster has finalized."""
     supported = {item.name: item for item in features}
     for name, level in image.features.items():

@@ -82,22 +82,22 @@ class BrokerPresence:
 
         `at_voter_address`: the connection was refused at the address under which the voters know the node.
         """
-        presence = self._of(broker_id, epoch)
+        presence = self._presence_of(broker_id, epoch)
         if presence is None:
             return
         match sighting:
             case Sighting.ANSWERED:
                 presence.was_reached, presence.gone_since_ms = True, None
             case Sighting.REPLACED:
-                self._found_gone(presence, began_ms)
+                self._note_gone(presence, began_ms)
             case Sighting.REFUSED if presence.was_reached or at_voter_address:
-                self._found_gone(presence, began_ms)
+                self._note_gone(presence, began_ms)
             case _:
                 pass
 
     def heard(self, broker_id: int, epoch: int, now_ms: int) -> None:
         """Record that the broker registered with this controller or sent it a heartbeat, so it is alive."""
-        presence = self._of(broker_id, epoch)
+        presence = self._presence_of(broker_id, epoch)
         if presence is None:
             return
         presence.heard_ms = now_ms
@@ -121,12 +121,12 @@ class BrokerPresence:
             return True
         return presence.heard_ms is None and now_ms - self._active_since_ms >= TAKEOVER_GRACE_MS
 
-    def _found_gone(self, presence: _Presence, began_ms: int) -> None:
+    def _note_gone(self, presence: _Presence, began_ms: int) -> None:
         is_older_than_heartbeat = presence.heard_ms is not None and began_ms <= presence.heard_ms
         if not is_older_than_heartbeat and presence.gone_since_ms is None:
             presence.gone_since_ms = began_ms
 
-    def _of(self, broker_id: int, epoch: int) -> _Presence | None:
+    def _presence_of(self, broker_id: int, epoch: int) -> _Presence | None:
         """Return the results for this registration, or None if the broker has registered again since."""
         presence = self._by_id.get(broker_id)
         if presence is None or presence.epoch < epoch:

@@ -61,7 +61,7 @@ def alter_configs(
         except KafkaError as caught:
             error = caught
         responses.append(full.AlterConfigsResourceResponse(*_outcome(error, resource)))
-    written += _consequences(image, written, settings)
+    written += _partition_changes(image, written, settings)
     return Decision([] if request.validate_only else written, full.AlterConfigsResponse(responses=responses))
 
 
@@ -79,12 +79,12 @@ def incremental_alter_configs(
         except KafkaError as caught:
             error = caught
         responses.append(incremental.AlterConfigsResourceResponse(*_outcome(error, resource)))
-    written += _consequences(image, written, settings)
+    written += _partition_changes(image, written, settings)
     response = incremental.IncrementalAlterConfigsResponse(responses=responses)
     return Decision([] if request.validate_only else written, response)
 
 
-def _consequences(image: ClusterImage, records: list[MetadataRecord], settings: Settings) -> list[MetadataRecord]:
+def _partition_changes(image: ClusterImage, records: list[MetadataRecord], settings: Settings) -> list[MetadataRecord]:
     """Return the partition changes that follow from configs that affect who may lead; written with the same request."""
     if not any(isinstance(record, ConfigRecord) and record.name in _OF_ELECTIONS for record in records):
         return []
@@ -271,22 +271,22 @@ def _validated(
     """Validate the configs named in the request; keep unknown ones that an older or newer broker may have written."""
     match target.type:
         case records.RESOURCE_TOPIC:
-            _raising(ErrorCode.INVALID_CONFIG, lambda: validate_topic_configs(wanted))
+            _check_with_code(ErrorCode.INVALID_CONFIG, lambda: validate_topic_configs(wanted))
             _check_topic_exists(image, target.name)
         case records.RESOURCE_BROKER:
             named = {name: value for name, value in wanted.items() if name in changed}
             check = partial(validate_dynamic_configs, named, all_brokers=not target.name)
-            _raising(ErrorCode.INVALID_REQUEST, check)
+            _check_with_code(ErrorCode.INVALID_REQUEST, check)
         case records.RESOURCE_CLIENT_METRICS:
             validate_client_metrics(wanted)
         case records.RESOURCE_GROUP:
-            _raising(ErrorCode.INVALID_CONFIG, lambda: validate_group_configs(wanted, settings))
+            _check_with_code(ErrorCode.INVALID_CONFIG, lambda: validate_group_configs(wanted, settings))
         case _:
             raise AssertionError(target)
     return wanted
 
 
-def _raising(code: ErrorCode, check: Callable[[], object]) -> None:
+def _check_with_code(code: ErrorCode, check: Callable[[], object]) -> None:
     try:
         check()
     except SettingError as error:

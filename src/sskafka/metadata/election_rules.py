@@ -29,7 +29,7 @@ class ElectionRules:
         self._stopping = stopping
         self._min_insync: dict[str, int] = {}
 
-    def broker_up(self, broker_id: int) -> BrokerRegistration | None:
+    def live_broker(self, broker_id: int) -> BrokerRegistration | None:
         if broker_id in self._stopping:
             return None
         if self._starting is not None and broker_id == self._starting.id:
@@ -39,7 +39,7 @@ class ElectionRules:
 
     def can_lead(self, state: PartitionImage, broker_id: int) -> bool:
         """Return whether the broker is up and has the directory of its replica."""
-        broker = self.broker_up(broker_id)
+        broker = self.live_broker(broker_id)
         return broker is not None and broker.has_directory(state.directory_of(broker_id))
 
     def min_insync(self, topic_name: str) -> int:

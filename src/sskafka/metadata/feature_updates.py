@@ -85,7 +85,7 @@ def _check(image: ClusterImage, update: FeatureUpdateKey, levels: dict[str, int]
 def _check_support(image: ClusterImage, name: str, level: int) -> None:
     if level == 0 and name != METADATA_VERSION:
         return
-    for who, ranges in _supporters(image):
+    for who, ranges in _supported_ranges(image):
         if name not in ranges:
             raise _invalid(f"{who} does not know {name}")
         if not ranges[name].minimum <= level <= ranges[name].maximum:
@@ -93,7 +93,7 @@ def _check_support(image: ClusterImage, name: str, level: int) -> None:
             raise _invalid(f"{who} does not support level {level} of {name}, only {supported}")
 
 
-def _supporters(image: ClusterImage) -> Iterator[tuple[str, dict[str, FeatureRange]]]:
+def _supported_ranges(image: ClusterImage) -> Iterator[tuple[str, dict[str, FeatureRange]]]:
     yield "the active controller", dict(SUPPORTED_FEATURES)
     for broker in image.brokers.values():
         yield f"broker {broker.id}", dict(broker.features)

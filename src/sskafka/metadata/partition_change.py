@@ -73,11 +73,11 @@ def plan_change(
         election = Election.UNCLEAN if rules.allows_unclean(topic.name) else Election.ONLINE
     state = topic.partitions[number]
     min_insync = rules.min_insync(topic.name)
-    wanted = _reassigned(wanted, min_insync)
+    wanted = _completed_reassignment(wanted, min_insync)
     enough = min(min_insync, len(wanted.replicas))
-    eligible = _eligible(rules, state, wanted, enough, unreliable)
-    wanted = _led(rules, replace(wanted, eligible_leader_replicas=eligible), election, unreliable)
-    wanted = _settled(rules, state, wanted, enough)
+    eligible = _eligible_leaders(rules, state, wanted, enough, unreliable)
+    wanted = _with_leader(rules, replace(wanted, eligible_leader_replicas=eligible), election, unreliable)
+    wanted = _with_final_isr(rules, state, wanted, enough)
     wanted = replace(wanted, last_known_eligible_leader_replicas=_last_leader(rules, state, wanted, unreliable))
     return difference(topic, number, wanted)
 
@@ -113,7 +113,7 @@ def adopted_directories(state: PartitionImage, broker: BrokerRegistration) -> tu
     return (*state.directories[:index], broker.directories[0], *state.directories[index + 1 :])
 
 
-def _reassigned(wanted: PartitionImage, min_insync: int) -> PartitionImage:
+def _completed_reassignment(wanted: PartitionImage, min_insync: int) -> PartitionImage:
     """Complete a reassignment, if possible.
 
     Kafka completes it as soon as one in-sync replica remains. Records that min.insync.replicas brokers have
@@ -131,7 +131,7 @@ def _reassigned(wanted: PartitionImage, min_insync: int) -> PartitionImage:
     )
 
 
-def _eligible(
+def _eligible_leaders(
     rules: ElectionRules, state: PartitionImage, wanted: PartitionImage, enough: int, unreliable: UnreliableLogs
 ) -> tuple[int, ...]:
     if not rules.keeps_eligible_leaders or len(wanted.isr) >= enough:
@@ -141,7 +141,7 @@ def _eligible(
     return tuple(replica for replica in left if replica in wanted.replicas)
 
 
-def _led(
+def _with_leader(
     rules: ElectionRules, wanted: PartitionImage, election: Election, unreliable: UnreliableLogs
 ) -> PartitionImage:
     leader, is_clean = _elect(rules, wanted, election, unreliable)
@@ -149,11 +149,11 @@ def _led(
         return replace(wanted, leader=leader)
     eligible = (*wanted.eligible_leader_replicas, *wanted.isr)
     led = replace(wanted, leader=leader, isr=(leader,), eligible_leader_replicas=eligible)
-    return led if is_clean else _led_uncleanly(rules, led)
+    return led if is_clean else _with_unclean_leader(rules, led)
 
 
-def _led_uncleanly(rules: ElectionRules, led: PartitionImage) -> PartitionImage:
-    broker = rules.broker_up(led.leader)
+def _with_unclean_leader(rules: ElectionRules, led: PartitionImage) -> PartitionImage:
+    broker = rules.live_broker(led.leader)
     assert broker is not None, "only live brokers are elected"
     directories = adopted_directories(led, broker)
     return replace(led, directories=directories, eligible_leader_replicas=(), leader_recovery_state=RECOVERING)
@@ -169,7 +169,7 @@ def _elect(rules: ElectionRules, wanted: PartitionImage, election: Election, unr
         last = [replica for replica in wanted.last_known_eligible_leader_replicas if replica in able]
         if last and rules.keeps_eligible_leaders and last[0] not in unreliable.empty:
             return _Elected(last[0], is_clean=False)
-    last_resorts = able or [replica for replica in wanted.replicas if rules.broker_up(replica)]
+    last_resorts = able or [replica for replica in wanted.replicas if rules.live_broker(replica)]
     if election is Election.UNCLEAN and last_resorts:
         return _Elected(last_resorts[0], is_clean=False)
     return _Elected(NO_LEADER, is_clean=True)
@@ -181,16 +181,16 @@ def _preferred_candidate(wanted: PartitionImage, candidates: list[int], election
     return wanted.leader if wanted.leader in candidates else candidates[0]
 
 
-def _settled(rules: ElectionRules, state: PartitionImage, wanted: PartitionImage, enough: int) -> PartitionImage:
+def _with_final_isr(rules: ElectionRules, state: PartitionImage, wanted: PartitionImage, enough: int) -> PartitionImage:
     """Return the partition with its ISR and ELR after the leader is known."""
     if not rules.keeps_eligible_leaders:
-        return replace(wanted, isr=_isr_alone(rules, state, wanted), eligible_leader_replicas=())
+        return replace(wanted, isr=_isr_without_elr(rules, state, wanted), eligible_leader_replicas=())
     if len(wanted.isr) >= enough or wanted.leader_recovery_state == RECOVERING:
         return replace(wanted, eligible_leader_replicas=())
     return replace(wanted, eligible_leader_replicas=without(wanted.eligible_leader_replicas, wanted.isr))
 
 
-def _isr_alone(rules: ElectionRules, state: PartitionImage, wanted: PartitionImage) -> tuple[int, ...]:
+def _isr_without_elr(rules: ElectionRules, state: PartitionImage, wanted: PartitionImage) -> tuple[int, ...]:
     """Without ELR, keep the last members of the ISR while the partition has no leader."""
     if not wanted.isr:
         return tuple(replica for replica in state.isr if replica in wanted.replicas) or wanted.replicas[:1]

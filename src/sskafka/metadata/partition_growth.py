@@ -26,7 +26,7 @@ def create_partitions(
         try:
             if names[wanted.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            records += _grow(image, wanted, random)
+            records += _add_partitions(image, wanted, random)
         except KafkaError as error:
             results.append(CreatePartitionsTopicResult(wanted.name, error.code, error.message or None))
         else:
@@ -36,7 +36,7 @@ def create_partitions(
     return Decision(records, CreatePartitionsResponse(results=results))
 
 
-def _grow(image: ClusterImage, wanted: CreatePartitionsTopic, random: RandomBytes) -> list[MetadataRecord]:
+def _add_partitions(image: ClusterImage, wanted: CreatePartitionsTopic, random: RandomBytes) -> list[MetadataRecord]:
     topic = image.topics_by_name.get(wanted.name)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

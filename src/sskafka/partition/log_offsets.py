@@ -1,10 +1,10 @@
-"""The four offsets of one log, which only move together.
+"""The four offsets of one log, and their order.
 
     log start           last stable        high watermark       log end
         |--- readable by all ---|-- read_uncommitted --|-- not replicated --|
 
-Each way in which a log changes has one method, and each method keeps
-`log_start <= last_stable <= high_watermark <= log_end`. Nothing else assigns these attributes.
+There is one method for each way in which a log changes, and each method keeps
+`log_start <= last_stable <= high_watermark <= log_end`. No other code assigns these attributes.
 """
 
 
@@ -12,7 +12,7 @@ class LogOffsets:
     __slots__ = ("high_watermark", "last_stable", "log_end", "log_start")
 
     def __init__(self, log_start: int, log_end: int) -> None:
-        """The high watermark of a log that was just opened is not known: only its start is surely replicated."""
+        """Start with the high watermark at the log start: nothing more is known to be replicated."""
         self.log_start = self.last_stable = self.high_watermark = log_start
         self.log_end = log_end
         self._check()
@@ -25,9 +25,9 @@ class LogOffsets:
         self.log_end = log_end
 
     def advance_high_watermark(self, candidate: int) -> bool:
-        """Move the high watermark up to `candidate`. Return whether it moved; it never moves back.
+        """Advance the high watermark to `candidate` and return whether it moved; it never moves back.
 
-        The caller sets the last stable offset next: a transaction may have become undecided or decided.
+        The caller must set the last stable offset next, because open transactions may have started or ended.
         """
         assert candidate <= self.log_end, f"the high watermark {candidate} is above the log end of {self}"
         if candidate <= self.high_watermark:
@@ -36,9 +36,9 @@ class LogOffsets:
         return True
 
     def set_first_unstable(self, first_unstable: int | None) -> None:
-        """Set the last stable offset: read_committed readers stop before the first undecided transaction.
+        """Set the last stable offset: read_committed consumers stop before the first open transaction.
 
-        The transaction may have begun in records that were deleted since.
+        The transaction may have started in records that were deleted since.
         """
         high_watermark = self.high_watermark
         if first_unstable is None or first_unstable >= high_watermark:
@@ -47,7 +47,7 @@ class LogOffsets:
             self.last_stable = max(first_unstable, self.log_start)
 
     def truncate_to(self, log_end: int) -> None:
-        """The log lost its records from `log_end` on. Only here the high watermark may move back."""
+        """Truncate the log to `log_end`. This is the only method that may move the high watermark back."""
         assert log_end <= self.log_end, f"a truncation to {log_end} extends {self}"
         self.log_end = log_end
         self.log_start = min(self.log_start, log_end)
@@ -56,7 +56,7 @@ class LogOffsets:
         self._check()
 
     def delete_before(self, log_start: int) -> None:
-        """The log lost its records before `log_start`: these count as replicated and decided."""
+        """Delete the records before `log_start`, which then count as replicated and stable."""
         assert log_start >= self.log_start, f"a deletion before {log_start} moves {self} back"
         self.log_start = log_start
         self.high_watermark = max(self.high_watermark, log_start)
@@ -64,7 +64,7 @@ class LogOffsets:
         self._check()
 
     def restart_at(self, offset: int) -> None:
-        """The log lost all its records and begins anew at `offset`."""
+        """Remove all records and restart the log at `offset`."""
         self.log_start = self.last_stable = self.high_watermark = self.log_end = offset
 
     def _check(self) -> None:

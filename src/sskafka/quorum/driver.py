@@ -137,7 +137,7 @@ class QuorumDriver:
             self._fail(error)
             raise
         except StorageError:
-            self._take(self.node.append_refused)
+            self._take(self.node.append_failed)
             raise
         self._take(lambda _: replace(ready, append=None))
         return ready.append.end_offset
@@ -233,7 +233,7 @@ class QuorumDriver:
                 _log.error("the metadata log cannot grow: %s", error)
             self._is_full = True
             ready.flush = ready.high_watermark = None
-            self._steps.append(self.node.append_refused)
+            self._steps.append(self.node.append_failed)
             if isinstance(append, LeaderAppend):
                 self._steps.append(self.node.resign)
 

@@ -83,11 +83,11 @@ class Elections:
             return ErrorCode.INCONSISTENT_VOTER_SET
         if request.leader_epoch < self.state.epoch:
             return ErrorCode.FENCED_LEADER_EPOCH
-        if request.leader_epoch == self.state.epoch and self._contradicts(request.leader_id):
+        if request.leader_epoch == self.state.epoch and self._knows_other_leader(request.leader_id):
             return ErrorCode.INVALID_REQUEST
         return ErrorCode.NONE
 
-    def _contradicts(self, leader_id: int) -> bool:
+    def _knows_other_leader(self, leader_id: int) -> bool:
         """Return whether this node leads or led its epoch itself, or follows another leader in it."""
         match self.state.role:
             case Leader() | Resigned():
@@ -136,7 +136,7 @@ class Elections:
         pre_vote = isinstance(state.role, Prospective)
         return VoteRequest(state.node_id, state.epoch, state.log_view.end, pre_vote)
 
-    def take_vote(self, voter_id: int, request: VoteRequest, response: VoteResponse) -> None:
+    def handle_vote_response(self, voter_id: int, request: VoteRequest, response: VoteResponse) -> None:
         match self.state.role:
             case Prospective(tally=tally) if request.pre_vote:
                 tally.count(voter_id, response.vote_granted)
@@ -152,11 +152,11 @@ class Elections:
             state.become_candidate(now_ms)
             return True
         if self._is_lost(len(role.tally.rejected)) or now_ms >= role.election_deadline_ms:
-            self._give_up_pre_vote(now_ms)
+            self._end_pre_vote(now_ms)
             return True
         return False
 
-    def _give_up_pre_vote(self, now_ms: int) -> None:
+    def _end_pre_vote(self, now_ms: int) -> None:
         state = self.state
         if state.is_other_voter(state.election.leader_id):
             state.become_follower(state.election.leader_id, state.epoch, now_ms)

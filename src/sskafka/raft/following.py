@@ -49,7 +49,7 @@ class Following:
 
     # --- records ----------------------------------------------------------------------------------
 
-    def take_fetch_response(self, role: Follower, response: FetchResponse, now_ms: int) -> None:
+    def handle_fetch_response(self, role: Follower, response: FetchResponse, now_ms: int) -> None:
         """Handle the response to the current fetch, from the leader that this node follows in its current epoch."""
         if response.error is not ErrorCode.NONE:
             self._handle_error(role, response, now_ms)
@@ -124,7 +124,7 @@ class Following:
             )
         role.download = SnapshotDownload(snapshot_id)
 
-    def take_snapshot_response(self, role: Follower, response: FetchSnapshotResponse, now_ms: int) -> None:
+    def handle_snapshot_response(self, role: Follower, response: FetchSnapshotResponse, now_ms: int) -> None:
         if response.error in {ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.POSITION_OUT_OF_RANGE}:
             role.download = None
             self.state.peers.failed(role.leader_id, now_ms)

@@ -166,7 +166,7 @@ class Leading:
     def begin_request(self) -> BeginQuorumEpochRequest:
         return BeginQuorumEpochRequest(self.state.node_id, self.state.epoch)
 
-    def take_begin_response(self, voter_id: int, response: BeginQuorumEpochResponse, now_ms: int) -> None:
+    def handle_begin_response(self, voter_id: int, response: BeginQuorumEpochResponse, now_ms: int) -> None:
         role = self.state.role
         if response.error is ErrorCode.NONE and isinstance(role, Leader):
             self.state.peers.succeeded(voter_id)

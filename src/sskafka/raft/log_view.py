@@ -85,22 +85,22 @@ def log_contains(log: RaftLog, position: OffsetAndEpoch) -> bool:
 class LogView:
     """The log during one event. Queries fail after the event requested a change, which the driver has not made yet."""
 
-    __slots__ = ("_log", "_outdated")
+    __slots__ = ("_is_stale", "_log")
 
     def __init__(self, log: RaftLog) -> None:
         self._log = log
-        self._outdated = False
+        self._is_stale = False
 
     def refresh(self) -> None:
         """Allow queries again: at the start of an event the driver has applied all earlier changes."""
-        self._outdated = False
+        self._is_stale = False
 
-    def outdate(self) -> None:
-        self._outdated = True
+    def invalidate(self) -> None:
+        self._is_stale = True
 
     @property
     def log(self) -> RaftLog:
-        assert not self._outdated, "the log was queried after a change that the driver has not made yet"
+        assert not self._is_stale, "the log was queried after a change that the driver has not made yet"
         return self._log
 
     @property

@@ -158,11 +158,11 @@ class RaftNode:
         self.state.log_view.refresh()
         match event:
             case RequestReceived(request, reply_to):
-                self._asked(request, reply_to, now_ms)
+                self._handle_request(request, reply_to, now_ms)
             case ResponseReceived(source, request, response):
-                self._answered(source, request, response, now_ms)
+                self._handle_response(source, request, response, now_ms)
             case RequestFailed(source, request):
-                if self.state.peers.settle(source, request):
+                if self.state.peers.complete(source, request):
                     self.state.peers.failed(source, now_ms)
             case PeerDown(peer_id):
                 self._peer_down(peer_id, now_ms)
@@ -180,14 +180,14 @@ class RaftNode:
         self.leading.propose(records, record_count, epoch)
         return self._finish(now_ms)
 
-    def append_refused(self, now_ms: int) -> Ready:
+    def append_failed(self, now_ms: int) -> Ready:
         """Handle a full disk: nothing of what the last `Ready` asked to append was written.
 
         The driver must not have acted on the `flush` and `high_watermark` of that `Ready`. A follower fetches the
         records again later; a leader that cannot even write its first record should resign.
         """
         self.state.log_view.refresh()
-        self.state.forget_append()
+        self.state.undo_append()
         if isinstance(self.state.role, Follower):
             self.state.peers.failed(self.state.role.leader_id, now_ms)
         return self._finish(now_ms)
@@ -225,7 +225,7 @@ class RaftNode:
 
     # --- received requests ------------------------------------------------------------------------
 
-    def _asked(self, request: Request, reply_to: ReplyTo, now_ms: int) -> None:
+    def _handle_request(self, request: Request, reply_to: ReplyTo, now_ms: int) -> None:
         match request:
             case FetchRequest():
                 self.leading.fetch(request, reply_to, now_ms)
@@ -247,30 +247,30 @@ class RaftNode:
 
     # --- responses to own requests ----------------------------------------------------------------
 
-    def _answered(self, source: int, request: PeerRequest, response: PeerResponse, now_ms: int) -> None:
+    def _handle_response(self, source: int, request: PeerRequest, response: PeerResponse, now_ms: int) -> None:
         """Always learn leader and epoch from a response; handle the rest only if its request is still in flight."""
-        is_awaited = self.state.peers.settle(source, request)
+        is_awaited = self.state.peers.complete(source, request)
         role, epoch = self.state.role, self.state.epoch
         self.state.learn(response.leader_id, response.leader_epoch, now_ms)
         if is_awaited and self.state.role is role and self.state.epoch == epoch:
-            self._take_response(source, request, response, now_ms)
+            self._dispatch_response(source, request, response, now_ms)
 
-    def _take_response(self, source: int, request: PeerRequest, response: PeerResponse, now_ms: int) -> None:
+    def _dispatch_response(self, source: int, request: PeerRequest, response: PeerResponse, now_ms: int) -> None:
         match request, response:
             case VoteRequest(), VoteResponse():
-                self.elections.take_vote(source, request, response)
+                self.elections.handle_vote_response(source, request, response)
             case BeginQuorumEpochRequest(), BeginQuorumEpochResponse():
-                self.leading.take_begin_response(source, response, now_ms)
+                self.leading.handle_begin_response(source, response, now_ms)
             case EndQuorumEpochRequest(), EndQuorumEpochResponse():
-                self._take_end_response(source)
+                self._handle_end_response(source)
             case FetchRequest(), FetchResponse() if isinstance(self.state.role, Follower):
-                self.following.take_fetch_response(self.state.role, response, now_ms)
+                self.following.handle_fetch_response(self.state.role, response, now_ms)
             case FetchSnapshotRequest(), FetchSnapshotResponse() if isinstance(self.state.role, Follower):
-                self.following.take_snapshot_response(self.state.role, response, now_ms)
+                self.following.handle_snapshot_response(self.state.role, response, now_ms)
             case _:
                 self.state.peers.failed(source, now_ms)  # while looking for the leader, try the next voter
 
-    def _take_end_response(self, source: int) -> None:
+    def _handle_end_response(self, source: int) -> None:
         if isinstance(self.state.role, Resigned):
             self.state.role.unacknowledged.discard(source)
 
@@ -341,10 +341,10 @@ class RaftNode:
 
     def _wanted_requests(self) -> Iterator[tuple[int, int]]:
         """Yield each node that the role has a request for, and the earliest time to send it."""
-        for node_id, due_ms in self._duties():
-            yield node_id, max(due_ms, self.state.peers.free_at_ms(node_id))
+        for node_id, due_ms in self._role_requests():
+            yield node_id, max(due_ms, self.state.peers.next_request_at_ms(node_id))
 
-    def _duties(self) -> Iterator[tuple[int, int]]:
+    def _role_requests(self) -> Iterator[tuple[int, int]]:
         state = self.state
         match state.role:
             case Unattached():

@@ -242,7 +242,7 @@ class NodeState:
         self.ready.append = append
         self._ask_for_flush(append.end_offset)
 
-    def forget_append(self) -> None:
+    def undo_append(self) -> None:
         """Undo an append that was not written: it will not be flushed, and its commit was not reported."""
         end_offset = self.log_view.end.offset
         self.high_watermark = min(self.high_watermark, end_offset)
@@ -263,7 +263,7 @@ class NodeState:
         self._ask_for_flush(snapshot_id.offset)
 
     def _ask_for_flush(self, end_offset: int) -> None:
-        self.log_view.outdate()
+        self.log_view.invalidate()
         self.pending_flush = self.ready.flush = FlushPoint(end_offset, self.generation)
 
     def flushed(self, point: FlushPoint) -> None:

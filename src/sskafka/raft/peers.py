@@ -25,7 +25,7 @@ class Peers:
     def sent(self, node_id: int, request: PeerRequest, now_ms: int) -> None:
         self._in_flight[node_id] = (request, now_ms + self._timing.request_timeout_ms)
 
-    def settle(self, node_id: int, request: PeerRequest) -> bool:
+    def complete(self, node_id: int, request: PeerRequest) -> bool:
         """Remove the request in flight to that node; return False if `request` is not the one in flight."""
         waiting = self._in_flight.get(node_id)
         if waiting is None or waiting[0] != request:
@@ -51,7 +51,7 @@ class Peers:
             del self._in_flight[node_id]
             self.failed(node_id, now_ms)
 
-    def free_at_ms(self, node_id: int) -> int:
+    def next_request_at_ms(self, node_id: int) -> int:
         """Return the earliest time for the next request to that node, as known now."""
         waiting = self._in_flight.get(node_id)
         return waiting[1] if waiting else self._not_before_ms.get(node_id, 0)

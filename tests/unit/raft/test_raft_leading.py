@@ -242,7 +242,7 @@ def test_progress_tells_who_is_caught_up() -> None:
 
 def test_the_log_is_not_asked_after_a_change_in_the_same_event() -> None:
     lone = leader()
-    lone.node.state.log_view.outdate()
+    lone.node.state.log_view.invalidate()
     with pytest.raises(AssertionError, match="has not made yet"):
         lone.node.state.log_view.end  # noqa: B018
 

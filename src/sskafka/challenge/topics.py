@@ -8,10 +8,17 @@ from random import Random
 from sskafka.challenge.log_directory import PreparedTopic, prepared_batches
 
 _WORDS = ("bar", "baz", "foo", "pax", "paz", "qux", "quz", "saz", "apple", "grape", "mango", "raspberry", "blueberry")
-_SENTENCES = ("Hello World!", "Hello Earth!", "Hello CodeCrafters!", "Hello Kafka!", "Hello Universe!", "Hello Reader!")
+_SENTENCES = (
+    "Hello World!",
+    "Hello Earth!",
+    "Hello CodeCrafters!",
+    "Hello Kafka!",
+    "Hello Universe!",
+    "Hello Reader!",
+)
 
 
-class World:
+class ChallengeTopics:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         names = [f"{word}-{self.random.randrange(100, 1000)}" for word in _WORDS]
@@ -33,7 +40,7 @@ class World:
         self.unknown_id = self._new_id()
 
     @property
-    def topics(self) -> list[PreparedTopic]:
+    def all(self) -> list[PreparedTopic]:
         return [value for value in vars(self).values() if isinstance(value, PreparedTopic)]
 
     def correlation_id(self) -> int:
