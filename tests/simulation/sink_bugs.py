@@ -114,6 +114,15 @@ class ForgetsItsOwnIntent(CommitProtocol):
         return last
 
 
+class TrustsItsMemory(CommitProtocol):
+    """A process that was fenced takes the driver's id again, and decides by what it knew before."""
+
+    def commit(self, attempt: Attempt, epoch: int | None) -> Steps[Decision]:
+        if self._kept is not None:
+            self._kept = self._kept[0], (yield FenceDriver())
+        return (yield from super().commit(attempt, epoch))
+
+
 class LeavesFailedAttemptsOpen(CommitProtocol):
     """Nobody aborts what older epochs left, and two-phase transactions have no timeout."""
 
@@ -154,6 +163,7 @@ PROTOCOL_BUGS: tuple[type[CommitProtocol], ...] = (
     AbortsBeforeItClaims,
     WritesRepeatedBatches,
     ForgetsItsOwnIntent,
+    TrustsItsMemory,
     LeavesFailedAttemptsOpen,
 )
 OTHER_BUGS: tuple[type[Simulation], ...] = (SharesIdsBetweenAttempts, SweepsNewerEpochs)

@@ -151,6 +151,8 @@ class SparkRun:
         self.messages: dict[tuple[int, int], tuple[Part, int, int]] = {}
         self.failures: dict[tuple[int, int], int] = {}
         self.actors: list[Actor] = []
+        self._committer: tuple[CommitProtocol, Actor] | None = None
+        """The process that committed the last batch."""
         self.driver = self.start("driver", self._drive())
 
     def start(self, name: str, work: Generator[Any, Any, Any]) -> Actor:
@@ -162,6 +164,16 @@ class SparkRun:
     def protocol(self) -> CommitProtocol:
         query = Query("query", "query", Owner(self.name), reserve_ms=RESERVE_MS)
         return self.simulation.protocol_class(query)
+
+    def _start_commit(self, batch: int, attempt: Attempt, epoch: int | None) -> Actor:
+        """In the process of the last commit, if that is idle and lives, or in another one."""
+        protocol = self.protocol()
+        if self._committer is not None:
+            kept, last = self._committer
+            if last.is_done and last.error is None and self.simulation.choices.random() < 0.8:
+                protocol = kept
+        self._committer = protocol, self.start(f"commit {batch}", protocol.commit(attempt, epoch))
+        return self._committer[1]
 
     # -- the driver
 
@@ -175,7 +187,7 @@ class SparkRun:
             attempt, epoch = self._attempt(batch)
             committing = None
             if len(attempt.parts) == SLOTS:
-                committing = self.start(f"commit {batch}", self.protocol().commit(attempt, epoch))
+                committing = self._start_commit(batch, attempt, epoch)
                 patience = self.world.rng.random() < 0.9 or not self.world.faults
                 gives_up_ms = self.world.now_ms + (float("inf") if patience else self.world.rng.uniform(0, 60))
                 yield Wait(lambda one=committing, at=gives_up_ms: one.is_done or self.world.now_ms > at)
@@ -256,6 +268,7 @@ class Simulation:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.rng = random.Random(seed)
+        self.choices = random.Random(f"processes of {seed}")
         self.world = self.make_world(self.rng, two_phase=self.rng.random() < 0.4)
         self.checkpoint = Checkpoint()
         self.actors: list[Actor] = []

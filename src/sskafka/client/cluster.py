@@ -80,6 +80,9 @@ class Cluster:
         self._connections: dict[Address, Connection] = {}
         self._connecting: dict[Address, asyncio.Lock] = {}
         self._failed_at: dict[Address, float] = {}
+        self.coordinators: dict[tuple[int, str], int] = {}
+        """Brokers that look after groups and transactional ids, by type and key. `retrying` forgets all of them when an
+        attempt fails: the failure may be that of a coordinator that moved."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -274,6 +277,7 @@ class Cluster:
                     raise
                 failure = error
             self.forget(*topics)
+            self.coordinators.clear()
             await self.pause(failures, deadline_ms, failure)
             failures += 1
 

@@ -1,4 +1,4 @@
-"""Find the coordinator of a group or a transactional id."""
+"""Find the coordinator of a group or a transactional id, and remember it."""
 
 from enum import IntEnum
 
@@ -17,10 +17,20 @@ class CoordinatorType(IntEnum):
 
 async def coordinator_connection(cluster: Cluster, kind: CoordinatorType, key: str) -> Connection:
     """Return a connection to the coordinator of `key`; raise a retriable error while there is none."""
-    return await cluster.connection_to(await find_coordinator(cluster, kind, key))
+    return await cluster.connection_to(await coordinator_of(cluster, kind, key))
 
 
-async def find_coordinator(cluster: Cluster, kind: CoordinatorType, key: str) -> int:
+async def coordinator_of(cluster: Cluster, kind: CoordinatorType, key: str) -> int:
+    """Return the node id of the coordinator of `key`, which is asked for only once.
+
+    Use it within `Cluster.retrying`, which forgets coordinators when an attempt fails."""
+    known = cluster.coordinators.get((kind, key))
+    if known is None or known not in cluster.view.brokers:
+        known = cluster.coordinators[kind, key] = await _find_coordinator(cluster, kind, key)
+    return known
+
+
+async def _find_coordinator(cluster: Cluster, kind: CoordinatorType, key: str) -> int:
     """Return the node id of the coordinator of `key`; raise a retriable error while there is none."""
     connection = await cluster.any_connection()
     version = connection.version_for(FindCoordinatorRequest, at_most=_ONE_KEY_UNTIL)

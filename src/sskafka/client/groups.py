@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.connection import Connection
-from sskafka.client.coordinators import CoordinatorType, find_coordinator
+from sskafka.client.coordinators import CoordinatorType, coordinator_of
 from sskafka.client.errors import UnsupportedApiError, broker_error, raise_for
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
@@ -252,7 +252,7 @@ async def _at_coordinator(cluster: Cluster, group_id: str, attempt: Callable[[Co
     """Run `attempt` at the group's coordinator; retry while the coordinator is loading or has moved."""
 
     async def once() -> T:
-        coordinator = await find_coordinator(cluster, CoordinatorType.GROUP, group_id)
+        coordinator = await coordinator_of(cluster, CoordinatorType.GROUP, group_id)
         return await attempt(await cluster.connection_to(coordinator), coordinator)
 
     return await cluster.retrying(once)

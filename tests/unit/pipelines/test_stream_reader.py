@@ -28,6 +28,8 @@ class Log:
     def topic_ids(self, topics: Any) -> dict[str, str]:
         return {}
 
+    known_ids = topic_ids
+
     def earliest(self, partitions: list[TopicPartition]) -> Offsets:
         return dict.fromkeys(partitions, 0)
 
@@ -39,7 +41,7 @@ class Log:
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     log = Log()
     monkeypatch.setattr(StreamReader, "_planner", lambda _: log)
-    monkeypatch.setattr(StreamReader, "_tell_group", lambda *_: None)
+    monkeypatch.setattr(StreamReader, "_begin_to_tell_group", lambda *_: None)
     monkeypatch.setattr(source.time, "monotonic", lambda: log.now)
     return log
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from sskafka.client.admin import NewTopic
 from sskafka.client.errors import UnknownTopicError
-from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
+from sskafka.client.offsets import LATEST, list_offsets
 from sskafka.client.transactions import Transaction, add_partitions, end
 from sskafka.model.buffers import Buffer
 from sskafka.model.ids import TopicPartition
@@ -70,11 +70,10 @@ class CommitLog:
         return self._found(partial(self._end, _READ_COMMITTED), changes=False)
 
     def _found(self, end: Callable[[], Coroutine[Any, Any, int]], *, changes: bool) -> Decision | None:
-        partition, cluster = self._partition, self._session.cluster
+        cluster = self._session.cluster
         deadline_ms = cluster.deadline_ms()
         while True:
             try:
-                first = self._session.run(list_offsets(cluster, {partition: EARLIEST}))[partition].offset
                 last = self._session.run(end())
                 break
             except UnknownTopicError:
@@ -83,18 +82,18 @@ class CommitLog:
                 if cluster.clock.monotonic_ms() >= deadline_ms:
                     raise
             self._session.run(asyncio.sleep(_SETTLED_POLL_S))
-        return self._last_of(self._prefix, first, last) or self._of_an_earlier_version(first, last, changes=changes)
+        return self._last_of(self._prefix, last) or self._of_an_earlier_version(last, changes=changes)
 
     def _is_created_now(self) -> bool:
         """False where it exists: the broker that was asked has not heard of it yet, and it may hold decisions."""
         topic = NewTopic(self._partition.topic, 1, configs={"cleanup.policy": "compact"})
         return bool(create_topics(self._session, [topic]))
 
-    def _of_an_earlier_version(self, first: int, end_offset: int, *, changes: bool) -> Decision | None:
+    def _of_an_earlier_version(self, end_offset: int, *, changes: bool) -> Decision | None:
         name = self._options.transactional_id_prefix
         if not name or name == self._prefix:
             return None
-        found = self._last_of(name, first, end_offset)
+        found = self._last_of(name, end_offset)
         if found is None or found.query_id != self._query_id:
             return None
         if changes and not self.earlier_prefix:  # a driver of that version must not decide under its prefix any more
@@ -103,13 +102,13 @@ class CommitLog:
             return self.read()
         return found
 
-    def _last_of(self, prefix: str, first: int, end_offset: int) -> Decision | None:
-        """The tail is looked at first, then ever more of the topic."""
+    def _last_of(self, prefix: str, end_offset: int) -> Decision | None:
+        """The tail is looked at first, then ever more of the topic. Offsets before its start are skipped."""
         tail = _TAIL_RECORDS
         while True:
-            start = max(first, end_offset - tail)
+            start = max(0, end_offset - tail)
             found = self._last_between(prefix, start, end_offset)
-            if found is not None or start == first:
+            if found is not None or start == 0:
                 return found
             tail *= 8
 
@@ -167,7 +166,7 @@ class CommitLog:
             streaming=False,
         )
         found = None
-        for batch in read_ranges(reading, [OffsetRange(self._partition, start, end_offset)]):
+        for batch in read_ranges(reading, [OffsetRange(self._partition, start, end_offset)], self._session):
             for key, value in zip(batch.column("key").to_pylist(), batch.column("value").to_pylist(), strict=True):
                 if key == prefix.encode() and value is not None:
                     found = value

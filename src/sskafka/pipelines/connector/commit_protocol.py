@@ -5,12 +5,15 @@ the effects on a cluster, the simulation performs them on a model of one, in eve
 
     task      claim ─> epoch E ─> writes a transaction of its own, named after E, leaves it open
     driver    commit: hold E ─> settle what was decided before ─> inspect every part ─> decide ─> settle ─> sweep
+                      └── the next batch of the same process: hold what the last one left, without asking
               abort:  hold   ─> decided? forward : release E, then abort the parts
 
 Rules that keep it safe:
 
 1. Fence, then read, then write. `FenceDriver` takes the transactional id of the query's driver. Nobody else can write a
-   decision until they fence in turn, and whoever was fenced reads again: writes are a compare-and-set.
+   decision until they fence in turn, and whoever was fenced reads again: writes are a compare-and-set. So a process
+   that was not fenced since its last write knows the last decision, and writes the next one without reading. If it was
+   fenced, that write fails, and the process fences and reads as any other.
 2. Only the owner of the newest epoch decides. A run claims before its first record is written.
 3. A batch number is decided once. The same batch again is dropped; another batch under the same number is refused.
 4. A batch is decided when every one of its transactions was seen open, with time left to commit it.
@@ -170,6 +173,8 @@ class Plan(NamedTuple):
 class CommitProtocol:
     def __init__(self, query: Query) -> None:
         self._query = query
+        self._kept: tuple[Decision, Transaction] | None = None
+        """The last decision that this process wrote, and the driver that wrote it."""
 
     # -- owning a query
 
@@ -279,10 +284,10 @@ class CommitProtocol:
             epoch = yield from self.claim()
         if not attempt.parts and (yield from self._has_nothing_to_do(epoch)):
             return Decision(self._query.query_id, epoch)
+        kept = self._take_kept(attempt, epoch)
         for tries in range(TRIES_MAX):
-            held, driver = yield from self._hold(epoch)
-            held, driver = yield from self._settle(held, driver)
-            held, driver = yield from self._sweep(held, driver)
+            held, driver = kept or (yield from self._hold_settled(epoch))
+            kept = None
             plan = self.plan(held, attempt)
             if not plan.writes:
                 yield from self._abort_parts(plan.drop)
@@ -293,6 +298,19 @@ class CommitProtocol:
                 return (yield from self._carry_out(intent, driver, plan, attempt))
             yield Pause(tries)
         raise self._contended()
+
+    def _take_kept(self, attempt: Attempt, epoch: int) -> tuple[Decision, Transaction] | None:
+        """What the last commit of this process left, where the attempt is a later batch of the same run. Anything else
+        is looked up: only a write shows that what is kept is stale."""
+        kept, self._kept = self._kept, None
+        if kept is None or not attempt.parts or not NO_BATCH < kept[0].batch < attempt.batch:
+            return None
+        return kept if kept[0].epoch == epoch and kept[0].owner == self._query.owner else None
+
+    def _hold_settled(self, epoch: int) -> Steps[tuple[Decision, Transaction]]:
+        held, driver = yield from self._hold(epoch)
+        held, driver = yield from self._settle(held, driver)
+        return (yield from self._sweep(held, driver))
 
     def _has_nothing_to_do(self, epoch: int) -> Steps[bool]:
         last = yield PeekDecision()
@@ -386,6 +404,7 @@ class CommitProtocol:
             raise self._failed(settled)
         if attempt.had_failures:
             yield AbortLeftovers(settled.epoch)
+        self._kept = (settled, driver) if settled.swept else None
         return settled
 
     def _abort_parts(self, parts: Sequence[Part]) -> Steps[None]:

@@ -117,7 +117,8 @@ class ClusterCoordinator:
             streaming=False,
         )
         return any(
-            batch.num_rows for batch in read_ranges(options, [OffsetRange(partition, place.offset, place.offset + 1)])
+            batch.num_rows
+            for batch in read_ranges(options, [OffsetRange(partition, place.offset, place.offset + 1)], self._session)
         )
 
 

@@ -9,7 +9,8 @@ interpreter with the decoding.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -23,20 +24,35 @@ from sskafka.pipelines.connector.errors import DataLossError, ReadTimeoutError
 from sskafka.pipelines.connector.offsets import OffsetRange
 from sskafka.pipelines.connector.options import SourceOptions
 
+if TYPE_CHECKING:
+    from sskafka.pipelines.connector.planning import ClusterSession
+
 ARROW_ROWS_MAX = 65_536
 
 
-def read_ranges(options: SourceOptions, ranges: Sequence[OffsetRange]) -> Iterator[pa.RecordBatch]:
-    """All records of the ranges, those of a partition in order."""
+def read_ranges(
+    options: SourceOptions, ranges: Sequence[OffsetRange], session: "ClusterSession | None" = None
+) -> Iterator[pa.RecordBatch]:
+    """All records of the ranges, those of a partition in order. Connections are those of `session`, or new ones."""
+    if session is not None:
+        yield from _read(session.run, _Reading(session.cluster, options, ranges))
+        return
     with asyncio.Runner() as runner:
-        reading = _Reading(options, ranges)
+        cluster = Cluster(options.bootstrap, options.connection)
         try:
-            runner.run(reading.send_next())
-            while not reading.is_done:
-                for wanted, batches in runner.run(reading.receive()):
-                    yield from _sliced(to_arrow(batches, wanted, include_headers=options.include_headers))
+            yield from _read(runner.run, _Reading(cluster, options, ranges))
         finally:
-            runner.run(reading.close())
+            runner.run(cluster.close())
+
+
+def _read(run: Callable[[Coroutine[Any, Any, Any]], Any], reading: "_Reading") -> Iterator[pa.RecordBatch]:
+    try:
+        run(reading.send_next())
+        while not reading.is_done:
+            for wanted, batches in run(reading.receive()):
+                yield from _sliced(to_arrow(batches, wanted, include_headers=reading.include_headers))
+    finally:
+        run(reading.close())
 
 
 def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -47,10 +63,11 @@ def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 class _Reading:
     """Positions in the ranges, and the fetch that is on its way."""
 
-    def __init__(self, options: SourceOptions, ranges: Sequence[OffsetRange]) -> None:
+    def __init__(self, cluster: Cluster, options: SourceOptions, ranges: Sequence[OffsetRange]) -> None:
         self._options = options
         self._config = options.consumer
-        self._cluster = Cluster(options.bootstrap, options.connection)
+        self._cluster = cluster
+        self.include_headers = options.include_headers
         self._left = {part.partition: part for part in ranges}
         assert len(self._left) == len(ranges), "a task reads a partition in one range"
         self._fetch: asyncio.Task[list[FetchAnswer]] | None = None
@@ -65,7 +82,6 @@ class _Reading:
         if self._fetch is not None:
             self._fetch.cancel()
             await asyncio.gather(self._fetch, return_exceptions=True)
-        await self._cluster.close()
 
     async def send_next(self) -> None:
         """Begins the next fetch; it is on the wire when this returns."""

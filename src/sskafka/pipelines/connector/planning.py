@@ -42,11 +42,16 @@ logger = logging.getLogger(__name__)
 class ClusterSession:
     """A cluster used from code that knows nothing of event loops; connections are kept between calls."""
 
-    def __init__(self, bootstrap: str, config: ConnectionConfig, *, patiently: bool = False) -> None:
-        """`patiently`: brokers that are away for less than `default.api.timeout.ms` are waited for."""
+    def __init__(
+        self, bootstrap: str, config: ConnectionConfig, *, patiently: bool = False, lazily: bool = False
+    ) -> None:
+        """`patiently`: brokers that are away for less than `default.api.timeout.ms` are waited for.
+        `lazily`: no broker is asked here; whoever uses the session first waits or fails as that use does."""
         self._runner = asyncio.Runner()
         try:
-            self.cluster = self._runner.run(_connected(bootstrap, config, patiently))
+            self.cluster = (
+                Cluster(bootstrap, config) if lazily else self._runner.run(_connected(bootstrap, config, patiently))
+            )
         except BaseException:
             self._runner.close()
             raise
@@ -59,6 +64,10 @@ class ClusterSession:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(work)
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
+        """Begin work that goes on beside that of later calls of `run`; `run(finished(task))` waits for it."""
+        return self._runner.get_loop().create_task(work)
 
     def close(self) -> None:
         self._runner.run(self.cluster.close())
@@ -133,11 +142,14 @@ class Planner:
 
     def topic_ids(self, topics: Iterable[str]) -> TopicIds:
         """Ids of topics as they are now; those that are gone, or that brokers give no id, are left out."""
-        return self._session.run(self._topic_ids(sorted(set(topics))))
+        names = sorted(set(topics))
+        self._session.run(self._cluster.retrying(lambda: self._cluster.refresh(names)))
+        return self.known_ids(names)
 
-    async def _topic_ids(self, topics: list[str]) -> TopicIds:
-        view = await self._cluster.retrying(lambda: self._cluster.refresh(topics))
-        found = {name: view.topics[name].topic_id for name in topics if name in view.topics}
+    def known_ids(self, topics: Iterable[str]) -> TopicIds:
+        """As `topic_ids`, as they were when the topics were last asked for."""
+        view = self._cluster.view
+        found = {name: view.topics[name].topic_id for name in sorted(set(topics)) if name in view.topics}
         return {name: uuid_text(topic_id) for name, topic_id in found.items() if topic_id != ZERO_UUID}
 
     # Where they begin and end
@@ -200,10 +212,15 @@ class Planner:
 
     # Who reads what
 
-    def tasks_between(self, start: OffsetsJson, end: OffsetsJson) -> list[list[OffsetRange]]:
-        """The ranges of each task of a micro-batch, as Spark names it."""
+    def tasks_between(
+        self, start: OffsetsJson, end: OffsetsJson, latest: Offsets | None = None
+    ) -> list[list[OffsetRange]]:
+        """The ranges of each task of a micro-batch, as Spark names it.
+
+        `latest` is given where `end` was made of it just now: the ends of the logs, and with them the topics in `end`,
+        are not asked for again."""
         begin, stop = from_json(start), from_json(end)
-        now = self.topic_ids(partition.topic for partition in stop)
+        now = ids_in(end) if latest is not None else self.topic_ids(partition.topic for partition in stop)
         begin = self.still_valid(begin, ids_in(start), now)
         gone = of_other_topics(stop, ids_in(end), now)
         if gone:
@@ -213,7 +230,7 @@ class Planner:
                 f"{skipped} offsets of it are gone"
             )
             stop = {partition: offset for partition, offset in stop.items() if partition not in gone}
-        return self.tasks(begin, stop)
+        return self.tasks(begin, stop, latest)
 
     def still_valid(self, offsets: Offsets, ids: Mapping[str, str], now: Mapping[str, str]) -> Offsets:
         """Offsets without those of topics that were deleted and created again: these begin at their earliest."""
@@ -231,9 +248,9 @@ class Planner:
             raise DataLossError(what)
         logger.warning("%s", what)
 
-    def tasks(self, start: Offsets, end: Offsets) -> list[list[OffsetRange]]:
+    def tasks(self, start: Offsets, end: Offsets, latest: Offsets | None = None) -> list[list[OffsetRange]]:
         """The ranges of each task; fewer tasks than partitions where those have little to read."""
-        ranges = ranges_between(*self._checked(start, end))
+        ranges = ranges_between(*self._checked(start, end, latest))
         options = self._options
         if options.max_records_per_partition is not None:
             ranges = cut_ranges(ranges, options.max_records_per_partition)
@@ -245,12 +262,13 @@ class Planner:
             return [[part] for part in ranges]
         return groups
 
-    def _checked(self, start: Offsets, end: Offsets) -> tuple[Offsets, Offsets]:
+    def _checked(self, start: Offsets, end: Offsets, latest: Offsets | None) -> tuple[Offsets, Offsets]:
         """What of it is there. New partitions begin at their earliest. What is gone is data loss."""
         gone = sorted(set(start) - set(end))
         if gone and self._options.fail_on_data_loss:
             raise DataLossError(f"partitions {', '.join(map(str, gone))} were read before and are gone")
-        earliest, latest = self.earliest(end), self.latest(end)
+        earliest = self.earliest(end)
+        latest = self.latest(end) if latest is None else latest
         lost = lost_ranges(start, end, earliest, latest)
         if lost:
             skipped = sum(_skipped(part, earliest[part.partition], latest[part.partition]) for part in lost)

@@ -4,7 +4,6 @@ Writers are made anew in many processes and pickled to tasks: they hold options 
 of one run together comes from Spark: the query's id and run in each task's properties.
 """
 
-import asyncio
 import logging
 import uuid
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,6 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
-from sskafka.client.cluster import Cluster
 from sskafka.client.errors import ClientError
 from sskafka.client.transactions import Transaction
 from sskafka.model.errors import KafkaError
@@ -25,6 +23,7 @@ from sskafka.pipelines.connector.commit_protocol import Attempt
 from sskafka.pipelines.connector.committing import Committer, cluster_committer, prefix_of
 from sskafka.pipelines.connector.decision import Owner, Part
 from sskafka.pipelines.connector.errors import ConnectorError, OptionError
+from sskafka.pipelines.connector.kept_sessions import kept_session
 from sskafka.pipelines.connector.options import Guarantee, SinkOptions
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.producing import TaskProducer
@@ -62,6 +61,10 @@ class TaskWritten(WriterCommitMessage):
 _epochs: dict[tuple[str, Owner], int] = {}
 """Of runs that tasks of this process belong to: the first task asks, the others know."""
 
+_committers: dict[tuple[str, Owner], tuple[ClusterSession, Committer]] = {}
+"""Of queries whose batches this process has committed, with their sessions. They know what they decided last."""
+COMMITTERS_MAX = 32
+
 
 def check_columns(schema: StructType, options: SinkOptions) -> None:
     """Refuses, before any task runs, a table that cannot be written to a topic."""
@@ -95,15 +98,14 @@ def _write(
 ) -> TaskProducer:
     """Writes everything and flushes; the transaction, if any, stays open."""
 
-    async def work() -> TaskProducer:
-        async with Cluster(options.bootstrap, options.connection) as cluster:
-            producer = TaskProducer(cluster, options, name, slot, two_phase=two_phase)
-            for batch in batches:
-                await producer.write(batch)
-            await producer.flush()
-            return producer
+    async def work(producer: TaskProducer) -> TaskProducer:
+        for batch in batches:
+            await producer.write(batch)
+        await producer.flush()
+        return producer
 
-    return asyncio.run(work())
+    with kept_session(options.bootstrap, options.connection) as session:
+        return session.run(work(TaskProducer(session.cluster, options, name, slot, two_phase=two_phase)))
 
 
 def _with_first(batches: Iterator[pa.RecordBatch]) -> tuple[pa.RecordBatch | None, Iterator[pa.RecordBatch]]:
@@ -140,7 +142,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         """A run owns its query before its first record is written: what an older run had decided is settled."""
         known = (query_id, self._owner(run))
         if known not in _epochs:
-            with _patient_session(self._options) as session:
+            with kept_session(self._options.bootstrap, self._options.connection) as session:
                 _epochs[known] = self._committer(session, query_id, run).claim()
         return _epochs[known]
 
@@ -148,8 +150,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
         written = _written(messages)
         if self._options.guarantee is not Guarantee.EXACTLY_ONCE or not written:
             return
-        with _patient_session(self._options) as session:
-            committer = self._committer(session, written[0].query_id, written[0].run)
+        with kept_session(self._options.bootstrap, self._options.connection) as session:
+            committer = self._kept_committer(session, written[0].query_id, written[0].run)
             committer.commit(self._attempt(written, batchId), _epoch_of(written))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
@@ -172,6 +174,17 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def _committer(self, session: ClusterSession, query_id: str, run: str) -> Committer:
         return cluster_committer(session, self._options, query_id, self._owner(run))
+
+    def _kept_committer(self, session: ClusterSession, query_id: str, run: str) -> Committer:
+        """The committer of an earlier batch of the run, if it used this very session: a failure ends both."""
+        key = (query_id, self._owner(run))
+        its_session, committer = _committers.pop(key, (None, None))
+        if committer is None or its_session is not session:
+            committer = self._committer(session, query_id, run)
+        _committers[key] = session, committer
+        while len(_committers) > COMMITTERS_MAX:
+            del _committers[next(iter(_committers))]
+        return committer
 
     def _owner(self, run: str) -> Owner:
         return Owner(run, self._options.pipeline_run)

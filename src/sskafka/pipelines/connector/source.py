@@ -3,6 +3,7 @@
 Readers are made in several processes and pickled to tasks: they hold options only, and connect when they are used.
 """
 
+import asyncio
 import math
 import os
 import time
@@ -13,6 +14,7 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from sskafka.pipelines.connector.fetching import read_ranges
+from sskafka.pipelines.connector.kept_sessions import kept_session
 from sskafka.pipelines.connector.offsets import (
     OffsetRange,
     Offsets,
@@ -39,7 +41,9 @@ class RangesPartition(InputPartition):
 
 
 def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    return read_ranges(options, partition.ranges) if isinstance(partition, RangesPartition) else iter(())
+    if isinstance(partition, RangesPartition):
+        with kept_session(options.bootstrap, options.connection) as session:
+            yield from read_ranges(options, partition.ranges, session)
 
 
 class BatchReader(DataSourceReader):
@@ -63,6 +67,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where Trigger.AvailableNow ends."""
         self._target_ids: TopicIds = {}
         self._latest: Offsets | None = None
+        self._planned: OffsetsJson | None = None
+        """The end that was last answered, if it lies within `_latest`."""
         self._committed: Offsets | None = None
         self._quiet_until = 0.0
         """When the group could not be told, it is left alone for a while: a query must not wait for it."""
@@ -84,13 +90,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target_ids = _ids_of(planner, self._target)
 
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:
-        begin = from_json(start)
-        self._tell_group(begin)
+        telling = self._begin_to_tell_group(from_json(start))
+        try:
+            return self._next_end(start, limit)
+        finally:
+            self._finish_telling(telling)
+
+    def _next_end(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:
+        begin, self._planned = from_json(start), None
         if self._options.pause_file and os.path.exists(self._options.pause_file):
             return start
         planner = self._planner()
         self._latest = planner.latest()
-        ids = _ids_of(planner, self._latest)
+        ids = planner.known_ids(partition.topic for partition in self._latest)
         known = ids_in(start)
         if known and known != ids:
             begin = planner.still_valid(begin, known, ids)
@@ -101,7 +113,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if isinstance(limit, ReadMaxRows):
             fresh = [partition for partition in end if partition not in begin]
             end = limited({**planner.earliest(fresh), **begin}, end, limit.max_rows)
-        return to_json(end, ids)
+        answer = to_json(end, ids)
+        self._planned = answer if self._target is None else None
+        return answer
 
     def _must_wait(self, begin: Offsets, latest: Offsets) -> bool:
         """Whether too little waits for a batch, and not for too long yet."""
@@ -118,7 +132,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return None if self._latest is None else to_json(self._latest)
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
-        return [RangesPartition(ranges) for ranges in self._planner().tasks_between(start, end)]
+        latest = self._latest if end == self._planned else None
+        return [RangesPartition(ranges) for ranges in self._planner().tasks_between(start, end, latest)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(self._options, partition)
@@ -128,10 +143,20 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _tell_group(self, done: Offsets) -> None:
         """Commits what Spark is done with: what it begins at next, because it commits the last batch never or late."""
+        self._finish_telling(self._begin_to_tell_group(done))
+
+    def _begin_to_tell_group(self, done: Offsets) -> "tuple[Offsets, asyncio.Task[bool]] | None":
+        """The commit goes on while the next batch is planned."""
         if done == self._committed or time.monotonic() < self._quiet_until:
-            return
+            return None
         session = self._connected()
-        if session.run(maybe_commit_progress(session.cluster, self._options.group_id, done)):
+        return done, session.begin(maybe_commit_progress(session.cluster, self._options.group_id, done))
+
+    def _finish_telling(self, telling: "tuple[Offsets, asyncio.Task[bool]] | None") -> None:
+        if telling is None:
+            return
+        done, task = telling
+        if self._connected().run(_result_of(task)):
             self._committed = done
         else:
             self._quiet_until = time.monotonic() + GROUP_QUIET_S
@@ -148,6 +173,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._session is None:
             self._session = ClusterSession(self._options.bootstrap, self._options.connection)
         return self._session
+
+
+async def _result_of(task: "asyncio.Task[bool]") -> bool:
+    return await task
 
 
 def _ids_of(planner: Planner, offsets: Offsets) -> TopicIds:

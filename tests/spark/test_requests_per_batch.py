@@ -1,0 +1,137 @@
+"""How many requests a micro-batch takes on real brokers: what Spark calls is called here, in one process."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+from spark_fixtures import Produce
+
+from sskafka.client.connection import Connection
+from sskafka.client.coordinators import CoordinatorType
+from sskafka.client.transactions import describe, initialize
+from sskafka.pipelines.connector import sink
+from sskafka.pipelines.connector.options import BOOTSTRAP, sink_options, source_options
+from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.pipelines.connector.sink import StreamWriter
+from sskafka.pipelines.connector.source import StreamReader
+
+BATCHES = 6
+
+
+class TaskContext:
+    """What Spark tells a task of the query that it belongs to."""
+
+    def __init__(self, query: str, batch: int) -> None:
+        self._properties = {
+            "sql.streaming.queryId": query,
+            "streaming.sql.batchId": str(batch),
+            "spark.jobGroup.id": "run-id",
+        }
+
+    def getLocalProperty(self, name: str) -> str | None:
+        return self._properties.get(name)
+
+    def partitionId(self) -> int:
+        return 0
+
+    def attemptNumber(self) -> int:
+        return 0
+
+
+class Requests:
+    """Counts what the client sends, by the part of the batch that sends it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._sent: list[str] = []
+        send = Connection._send
+
+        def counted(connection: Connection, message: Any, version: int) -> Any:
+            self._sent.append(type(message).__name__.removesuffix("Request"))
+            return send(connection, message, version)
+
+        monkeypatch.setattr(Connection, "_send", counted)
+
+    def taken(self) -> Counter[str]:
+        taken, self._sent[:] = Counter(self._sent), []
+        return taken
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> Requests:
+    return Requests(monkeypatch)
+
+
+def batches_of(
+    bootstrap: str, source: str, target: str, requests: Requests, monkeypatch: pytest.MonkeyPatch, produce: Produce
+) -> Iterator[dict[str, Counter[str]]]:
+    """The requests of each micro-batch: of planning, reading, writing and committing."""
+    reader = StreamReader(source_options({BOOTSTRAP: bootstrap, "subscribe": source}, streaming=True))
+    options = sink_options({BOOTSTRAP: bootstrap, "topic": target, "transactionalIdPrefix": target})
+    start = reader.initialOffset()
+    for batch in range(BATCHES):
+        produce(source, [b"%d" % batch])
+        requests.taken()
+        end = reader.latestOffset(start, ReadAllAvailable())
+        (task,) = reader.partitions(start, end)
+        counted = {"plan": requests.taken()}
+        rows = list(reader.read(task))
+        counted["read"] = requests.taken()
+        monkeypatch.setattr(sink.TaskContext, "get", classmethod(lambda _, batch=batch: TaskContext(target, batch)))
+        values = [part.select(["value"]) for part in rows]
+        assert pa.Table.from_batches(values).column("value").to_pylist() == [b"%d" % batch]
+        message = StreamWriter(options).write(iter(values))
+        counted["write"] = requests.taken()
+        StreamWriter(options).commit([message], batch)
+        counted["commit"] = requests.taken()
+        yield counted
+        start = end
+    reader.stop()
+
+
+def test_a_batch_in_the_steady_state(
+    bootstrap: str,
+    new_topic: Callable[..., str],
+    produce: Produce,
+    requests: Requests,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A busy broker may answer that a transaction is still ending: the batch without such an answer counts."""
+    source, target = new_topic(1), new_topic(1)
+    _, *later = batches_of(bootstrap, source, target, requests, monkeypatch, produce)
+    assert min(later, key=lambda parts: sum(map(Counter.total, parts.values()))) == {
+        "plan": {"OffsetCommit": 1, "Metadata": 1, "ListOffsets": 2},
+        "read": {"Fetch": 1},
+        "write": {"InitProducerId": 1, "AddPartitionsToTxn": 1, "Produce": 1},
+        "commit": {"DescribeTransactions": 1, "AddPartitionsToTxn": 2, "Produce": 2, "EndTxn": 3},
+    }
+
+
+def test_a_commit_reads_the_control_topic_again_once_another_process_has_committed(
+    bootstrap: str, new_topic: Callable[..., str], requests: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark has several processes for commits. What one of them keeps is stale when another has fenced it."""
+    target = new_topic(1)
+    options = sink_options({BOOTSTRAP: bootstrap, "topic": target, "transactionalIdPrefix": target})
+    kept: dict[int, Any] = {}
+    for batch, process in enumerate((0, 0, 1, 0, 0)):
+        monkeypatch.setattr(sink, "_committers", kept.setdefault(process, {}))
+        monkeypatch.setattr(sink.TaskContext, "get", classmethod(lambda _, batch=batch: TaskContext(target, batch)))
+        rows = pa.RecordBatch.from_pydict({"value": [b"%d" % batch]})
+        message = StreamWriter(options).write(iter([rows]))
+        requests.taken()
+        StreamWriter(options).commit([message], batch)
+        reads = requests.taken()["Fetch"]
+        assert reads == (0 if (batch, process) in {(1, 0), (4, 0)} else 1), (batch, process)
+
+
+def test_a_coordinator_that_is_not_one_is_forgotten(session: ClusterSession, new_topic: Callable[..., str]) -> None:
+    name = new_topic(1)
+    taken = session.run(initialize(session.cluster, name, 60_000))
+    (key, right), *_ = session.cluster.coordinators.items()
+    assert key == (CoordinatorType.TRANSACTION, name)
+    session.cluster.coordinators[key] = next(broker for broker in session.cluster.view.brokers if broker != right)
+    assert session.run(describe(session.cluster, name)).producer_id == taken.producer_id
+    assert session.cluster.coordinators[key] == right
