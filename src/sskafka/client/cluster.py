@@ -46,6 +46,10 @@ _FAILOVER_ERRORS = frozenset(
         ErrorCode.NOT_CONTROLLER,
     }
 )
+MARKERS_PAUSE_MS = 4
+MARKERS_ATTEMPTS = 5
+"""The markers of the transaction before are written within milliseconds: CONCURRENT_TRANSACTIONS is retried after 4 ms,
+then 8, up to 64. After that something is slow, and the usual pauses follow."""
 UNKNOWN_TOPIC_GRACE_MS = 500
 """A broker replays the metadata log some milliseconds behind the controller: for this long, a topic or partition that
 the broker does not know may have been created just now."""
@@ -242,6 +246,8 @@ class Cluster:
     def retry_delay_ms(self, failures: int, error: Exception | None = None) -> float:
         """Return the pause after failure number `failures` (counted from 0), which was `error`."""
         delay_ms = self.backoff.delay_ms(failures)
+        if isinstance(error, KafkaError) and error.code == ErrorCode.CONCURRENT_TRANSACTIONS:
+            return min(delay_ms, MARKERS_PAUSE_MS << failures) if failures < MARKERS_ATTEMPTS else delay_ms
         is_failover = (
             error.code in _FAILOVER_ERRORS
             if isinstance(error, KafkaError)

@@ -263,3 +263,12 @@ def test_properties() -> None:
     with pytest.raises(ConfigError, match="isolation"):
         _ = ConsumerConfig(isolation_level="dirty").isolation
     assert not ProducerConfig(acks="1").is_idempotent
+
+
+def test_markers_of_the_last_transaction_are_not_waited_for_as_long_as_failures() -> None:
+    """Kafka's producer, too, pauses shorter where a transaction begins while the last one ends."""
+    cluster = Cluster("localhost:1", randomness=_Middle())
+    ending = KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, "the last transaction is ending")
+    delays = [cluster.retry_delay_ms(failures, ending) for failures in range(7)]
+    assert delays[:5] == [4, 8, 16, 32, 64]
+    assert min(delays[5:]) > 500
