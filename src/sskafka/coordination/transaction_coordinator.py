@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Any
 
-from sskafka.coordination.completions import NOBODY, FutureCompletion
+from sskafka.coordination.completions import FutureCompletion
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.internal_topics import TRANSACTION_STATE
 from sskafka.coordination.shard import Operation, Place, ShardRuntime
@@ -35,10 +35,27 @@ from sskafka.transactions.metadata import (
 )
 
 _METRICS = "kafka_coordinator_transaction_"
+COMPLETION_RETRY_MS = 200
 
 NextProducerId = Callable[[], Awaitable[int]]
 """A producer id that nobody else will ever get."""
 Verified = Callable[[dict[TopicPartition, ErrorCode]], None]
+
+
+class _Completing:
+    """Hears whether the completion of a transaction was written."""
+
+    __slots__ = ("_again", "_done")
+
+    def __init__(self, done: Callable[[], None], again: Callable[[], None]) -> None:
+        self._done = done
+        self._again = again
+
+    def answer(self, response: object) -> None:
+        self._done()
+
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
+        self._again()
 
 
 class TransactionCoordinator:
@@ -61,6 +78,9 @@ class TransactionCoordinator:
         self._image = image
         self._next_producer_id = next_producer_id
         self._sender = sender
+        self._runtime = runtime
+        self._completing: dict[str, SendMarkers] = {}
+        """By transactional id: every partition has its marker, and the log of the coordinator does not say so yet."""
         self._outcomes: Counter[TransactionOutcome] = Counter()
         self._shards: Coordinator[TransactionMachine] = Coordinator(
             TRANSACTION_STATE, replicas, self._make_machine, runtime, self._perform
@@ -85,15 +105,39 @@ class TransactionCoordinator:
     def _perform(self, effect: object) -> None:
         match effect:
             case SendMarkers():
-                transactional_id, epoch = effect.transaction.transactional_id, effect.coordinator_epoch
-                self._sender.send(effect, lambda: self._shards.is_in_charge(transactional_id, epoch), self._complete)
+                self._send_markers(effect)
             case TransactionOutcome():
                 self._outcomes[effect] += 1
 
+    def _send_markers(self, markers: SendMarkers) -> None:
+        """Markers that every partition has already are not sent again; only their completion is not written yet."""
+        if self._completing.get(markers.transaction.transactional_id) != markers:
+            self._sender.send(markers, lambda: self._is_in_charge(markers), self._complete)
+
+    def _is_in_charge(self, markers: SendMarkers) -> bool:
+        return self._shards.is_in_charge(markers.transaction.transactional_id, markers.coordinator_epoch)
+
     def _complete(self, sent: SendMarkers) -> None:
-        """Where it cannot be written, the next sweep, or the next coordinator, sends the markers again."""
+        self._completing[sent.transaction.transactional_id] = sent
+        self._try_to_complete(sent)
+
+    def _try_to_complete(self, sent: SendMarkers) -> None:
+        """Write that the transaction is complete, as soon as its partition takes it: replicas may be missing."""
         transactional_id = sent.transaction.transactional_id
-        self._shards.write(transactional_id, lambda machine, now_ms: machine.complete(sent, now_ms), NOBODY)
+        if self._completing.get(transactional_id) is not sent:
+            return
+        if self._is_in_charge(sent):
+            completion = _Completing(lambda: self._completed(sent), lambda: self._complete_later(sent))
+            self._shards.write(transactional_id, lambda machine, now_ms: machine.complete(sent, now_ms), completion)
+        else:
+            self._completed(sent)  # the next coordinator sends the markers again
+
+    def _complete_later(self, sent: SendMarkers) -> None:
+        self._runtime.wheel.schedule(COMPLETION_RETRY_MS, lambda: self._try_to_complete(sent))
+
+    def _completed(self, sent: SendMarkers) -> None:
+        if self._completing.get(sent.transaction.transactional_id) is sent:
+            del self._completing[sent.transaction.transactional_id]
 
     # -- requests of producers
 

@@ -155,14 +155,16 @@ class TransactionMachine:
         return SendMarkers(transaction, self.coordinator_epoch)
 
     def complete(self, sent: SendMarkers, now_ms: int) -> Decision[TransactionRecord, None]:
-        """Every partition has its marker. Nothing happens when the markers were of another coordinator."""
+        """Every partition has its marker. Nothing happens when the markers were of another coordinator.
+
+        Answered with None, so that the coordinator hears when it is written."""
         transaction = sent.transaction
         is_known = self.transactions.get(transaction.transactional_id) == transaction
         if not is_known or sent.coordinator_epoch != self.coordinator_epoch:
-            return Decision()
+            return Decision(answer=None)
         outcome = TransactionOutcome.COMMITTED if sent.is_commit else TransactionOutcome.ABORTED
         record = TransactionRecord(transaction.transactional_id, completed(transaction, now_ms))
-        return Decision([record], effects=[outcome])
+        return Decision([record], None, [outcome])
 
     # -- time
 

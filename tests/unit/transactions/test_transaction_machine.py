@@ -123,7 +123,7 @@ def test_completion_by_another_coordinator_is_no_completion() -> None:
     first = ongoing()
     first.end()
     second = Coordinator(list(first.log), epoch=6)
-    assert second.machine.complete(first.prepared[0], 10) == Decision()
+    assert second.machine.complete(first.prepared[0], 10) == Decision(answer=None)
     assert second.state is S.PREPARE_COMMIT
 
 
