@@ -15,6 +15,7 @@ from wire_connection import Connection, values_batch, values_in
 from sskafka import Consumer, Producer
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from sskafka.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from sskafka.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -78,6 +79,10 @@ def test_clients_of_a_listener_that_is_not_advertised_are_told_so(start_broker: 
         (partition,) = described.topics[0].partitions
         assert (described.brokers, partition.error_code, partition.leader_id) == ([], error, -1)
         assert partition.offline_replicas == [1]
+    with Connection(f"127.0.0.1:{port}") as added:
+        asked = DescribeTopicPartitionsRequest([TopicRequest("orders")])
+        (paged,) = added.call(asked, version=0).topics[0].partitions
+    assert (paged.error_code, paged.leader_id, paged.offline_replicas) == (ErrorCode.NONE, -1, [1])
 
 
 def test_a_port_that_cannot_be_bound_is_refused(start_broker: StartBroker) -> None:

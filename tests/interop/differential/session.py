@@ -15,6 +15,7 @@ from differential.systems import Pair, System
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.codec import UnencodableMessageError, encode
 
+SCRIPT_FAILED = "the script failed"
 RETRY_SECONDS_MAX = 10.0
 RETRY_PAUSE_SECONDS = 0.02
 
@@ -178,9 +179,7 @@ def _exchanges(session: Session, script: Callable[[Session], None]) -> Iterator[
     try:
         script(session)
     except Exception as error:  # the other system may have answered as the script expects: that is a difference
-        session.exchanges.append(
-            Exchange("the script failed", 0, "", None, Dropped(f"{type(error).__name__}: {error}"))
-        )
+        session.exchanges.append(Exchange(SCRIPT_FAILED, 0, "", None, Dropped(f"{type(error).__name__}: {error}")))
     finally:
         session.close()
     yield from session.exchanges

@@ -5,7 +5,7 @@ import pytest
 from differential.allowed import reason_for
 from differential.catalogue import ONE_BROKER, THREE_BROKERS, Script, scripts_of
 from differential.comparison import Difference, compare, report
-from differential.session import run_script
+from differential.session import SCRIPT_FAILED, run_script
 from differential.systems import Pair
 
 EXCHANGES_MIN = 1500
@@ -21,6 +21,7 @@ def check(pair: Pair, script: Script) -> None:
 
 def differences(pair: Pair, script: Script, prefix: str) -> list[Difference]:
     kafka, sskafka = run_script(pair, script.run, prefix)
+    assert kafka[-1].api != SCRIPT_FAILED, f"the script does not run with Apache Kafka: {kafka[-1].answer}"
     _exchanges[script.name] = len(kafka)
     return [one for one in compare(script.name, kafka, sskafka) if reason_for(one) is None]
 

@@ -11,7 +11,7 @@ from differential.messages import build
 from differential.scripts.batches import batch
 from differential.scripts.common import create_topic, fill, produce_fields
 from differential.scripts.fetch import fetch_fields
-from differential.session import Session
+from differential.session import Session, is_encodable
 
 LISTENERS, PROTOCOLS = "listeners", "listener.security.protocol.map"
 MAP = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"
@@ -121,4 +121,5 @@ def asked_there(session: Session, connection: Connection, topic: str, topic_id: 
     for api, fields in requests.items():
         for version in session.versions(api):
             message = build(api, **fields)
-            session.record(api, version, "at the new listener", message, connection.ask(message, version))
+            if is_encodable(message, version):
+                session.record(api, version, "at the new listener", message, connection.ask(message, version))

@@ -7,6 +7,7 @@ from sskafka.metadata.image import TopicImage
 from sskafka.model.acl import Operation
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, topic_name_problem
+from sskafka.raft.voters import NO_NODE
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.messages.describe_topic_partitions import (
@@ -79,7 +80,7 @@ class TopicPartitionsHandler:
         return DescribeTopicPartitionsResponsePartition(
             ErrorCode.NONE if partition.has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
             index,
-            partition.leader,
+            partition.leader if self._view.has_listener(partition.leader, listener_name) else NO_NODE,
             partition.leader_epoch,
             list(partition.replicas),
             list(partition.isr),
