@@ -33,6 +33,8 @@ SETTINGS = {
     "transaction.state.log.num.partitions": "4",
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.assignment.interval.ms": "0",
+    # A script has producers forgotten, which is looked for this often.
+    "producer.id.expiration.check.interval.ms": "200",
     # ADR 0006: defaults that differ.
     "broker.rack": "rack-1",
     "replica.lag.time.max.ms": "30000",

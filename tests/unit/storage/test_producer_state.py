@@ -138,6 +138,23 @@ def test_producers_are_forgotten_after_a_while(disk: SimulatedDisk, log: Log) ->
     assert reopen(disk, was_clean_stop=True).producers.producers.keys() == {2}
 
 
+def test_a_forgotten_producer_goes_on_with_any_sequence(log: Log) -> None:
+    send(log, 0, count=2)
+    assert log.producers.expire(NOW_MS + 1000, 1000) == 1
+    assert send(log, 2).duplicate is False
+
+
+def test_a_forgotten_producer_begins_anew_after_a_marker_without_data(log: Log) -> None:
+    """As in Apache Kafka: the marker makes its epoch known again, without batches."""
+    send(log, 0, count=2, transactional=True)
+    end(log, commit=True)
+    assert log.producers.expire(NOW_MS + 1000, 1000) == 1
+    end(log, commit=True)
+    with pytest.raises(OutOfOrderSequenceError):
+        send(log, 2, transactional=True)
+    assert send(log, 0, transactional=True).duplicate is False
+
+
 # ---- transactions
 
 

@@ -8,6 +8,7 @@ from differential.scripts.committed_offsets import fetch_fields
 from differential.scripts.common import UNKNOWN_ID, create_topic, produce_fields
 from differential.scripts.fetch import fetch_fields as records_fields
 from differential.session import Session
+from sskafka.model.errors import ErrorCode
 
 OLD, NEW = "first version", "second version"
 
@@ -335,6 +336,66 @@ def markers(session: Session) -> None:
         session.ask_each("WriteTxnMarkers", markers=[marker], note=note)
         session.ask("DescribeProducers", topics=[{"name": topic, "partition_indexes": [0]}], note=note)
         session.ask("Fetch", **records_fields(topic, topic_id, {"partition": 0}, isolation_level=1), note=note)
+
+
+def forgotten_producers(session: Session) -> None:
+    """A producer of the first version goes on after a partition has forgotten it, at once or after a mere marker."""
+    for word, has_marker in (("plain", False), ("marked", True)):
+        topic = session.name(word)
+        _go_on_when_forgotten(session, topic, create_topic(session, topic), has_marker)
+
+
+def _go_on_when_forgotten(session: Session, topic: str, topic_id: bytes, has_marker: bool) -> None:
+    used, name = versions_of(session, OLD), f"{topic}-id"
+    started = session.ask("InitProducerId", version=4, transactional_id=name, transaction_timeout_ms=60_000)
+    who: dict[str, Any] = {"producer_id": started.producer_id, "producer_epoch": started.producer_epoch}
+
+    def begin() -> None:
+        wanted = _add(3, name, *who.values(), [{"name": topic, "partitions": [0]}])
+        session.ask("AddPartitionsToTxn", version=3, **wanted)
+
+    def produce(note: str, sequence: int, *values: str) -> Any:
+        data = batch(*values, transactional=True, base_sequence=sequence, **who)
+        fields = produce_fields(topic, topic_id, data, transactional_id=name)
+        return session.ask("Produce", version=used["Produce"], **fields, note=note)
+
+    def end() -> None:
+        session.ask("EndTxn", version=used["EndTxn"], transactional_id=name, committed=True, **who)
+        describe(session, name, topic, topic_id, "ended")
+
+    begin()
+    produce("known", 0, "a", "b")
+    end()
+    _forget_producers(session, topic)
+    if has_marker:
+        begin()
+        end()
+    begin()
+    answer = produce("forgotten, after a marker" if has_marker else "forgotten", 2, "c")
+    expected = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER if has_marker else ErrorCode.NONE
+    assert answer.responses[0].partition_responses[0].error_code == expected
+    end()
+
+
+def _forget_producers(session: Session, topic: str) -> None:
+    _set_expiration(session, "1")
+    try:
+        asked = {"topics": [{"name": topic, "partition_indexes": [0]}]}
+        described = session.wait_for(lambda answer: not _producers(answer), "DescribeProducers", **asked)
+        assert not _producers(described), "the producer is not forgotten"
+    finally:
+        _set_expiration(session, None)
+
+
+def _producers(described: Any) -> list[Any]:
+    producers: list[Any] = described.topics[0].partitions[0].active_producers
+    return producers
+
+
+def _set_expiration(session: Session, value: str | None) -> None:
+    config = {"name": "producer.id.expiration.ms", "config_operation": 1 if value is None else 0, "value": value}
+    resource = {"resource_type": 4, "resource_name": "", "configs": [config]}
+    session.ask("IncrementalAlterConfigs", resources=[resource])
 
 
 def listing(session: Session) -> None:
