@@ -30,7 +30,7 @@ def test_counts_children_that_still_run() -> None:
     assert both > alone > 1_000_000
 
 
-def test_a_process_that_is_gone_has_nothing() -> None:
+def test_a_process_that_has_ended_counts_as_zero() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
     assert read_cpu(child.pid).seconds == 0

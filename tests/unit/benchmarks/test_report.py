@@ -77,7 +77,7 @@ def test_ratios_are_ours_to_theirs() -> None:
         (Busy(0.5, 0.5, 0.4, 0.6, 0.8), "disturbed by others"),
     ],
 )
-def test_what_saturates(busy: Busy, verdict: str) -> None:
+def test_the_bottleneck_is_identified(busy: Busy, verdict: str) -> None:
     assert busy.verdict(machine_cores=2) == verdict
 
 

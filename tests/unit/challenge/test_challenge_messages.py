@@ -91,7 +91,7 @@ def test_answers() -> None:
     assert answer["responses[0].partition_responses[0].record_errors[0].error_message"] == "bad"
 
 
-def test_differences_are_told_in_words() -> None:
+def test_differences_are_described() -> None:
     fetched = fetch.PartitionData(0, 6, 5, records=b"\1" * 20)
     responses = [fetch.FetchableTopicResponse(topic_id=TOPIC_ID, partitions=[fetched])]
     answer = answer_to(requests.fetch({}), fetch.FetchResponse(responses=responses))

@@ -23,7 +23,7 @@ ANSWER = Fields(id=INT32, topics=Array(TOPIC), cursor=Nullable(Fields(at=INT16))
 WHOLE = b"\0\0\0\7" + b"\2" + b"\3ab" + b"\3\0\1\0\2" + b"\0" + b"\xff" + b"\1\5\2xy"
 
 
-def test_every_field_has_its_place() -> None:
+def test_every_field_has_its_location() -> None:
     assert read_answer(ANSWER, WHOLE).fields == (
         Field("id", "INT32", 7, 0, 4),
         Field("topics.length", "COMPACT_ARRAY", 1, 4, 5),
@@ -38,14 +38,14 @@ def test_every_field_has_its_place() -> None:
 
 
 @pytest.mark.parametrize("size", range(len(WHOLE)))
-def test_every_cut_is_told_with_its_place(size: int) -> None:
+def test_every_truncation_is_reported_with_its_location(size: int) -> None:
     with pytest.raises(UnreadableAnswerError) as raised:
         read_answer(ANSWER, WHOLE[:size])
     assert raised.value.position <= size
     assert all(field.end <= size for field in raised.value.fields)
 
 
-def test_what_is_behind_the_answer() -> None:
+def test_bytes_after_the_response() -> None:
     with pytest.raises(UnreadableAnswerError, match="2 bytes follow"):
         read_answer(ANSWER, WHOLE + b"..")
     assert read_answer(Fields(id=INT32), WHOLE, prefix=True)["id"] == 7
@@ -68,7 +68,7 @@ def test_values(kind: Type, data: bytes, value: object) -> None:
     assert answer.find("other") is None
 
 
-def test_a_nullable_struct_that_is_there() -> None:
+def test_a_nullable_struct_that_is_present() -> None:
     assert read_answer(Fields(cursor=Nullable(Fields(at=INT16))), b"\1\0\5")["cursor.at"] == 5
 
 
@@ -82,6 +82,6 @@ def test_a_nullable_struct_that_is_there() -> None:
         (Array(INT16, is_compact=False), b"\0\0\0\2\0\1\0", "needs 2 bytes, but only 1 are left"),
     ],
 )
-def test_what_no_answer_can_say(kind: Type, data: bytes, words: str) -> None:
+def test_invalid_responses_are_rejected(kind: Type, data: bytes, words: str) -> None:
     with pytest.raises(UnreadableAnswerError, match=words):
         read_answer(Fields(one=kind), data)

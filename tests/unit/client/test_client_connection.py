@@ -20,7 +20,7 @@ from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitPr
 from sskafka.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 
-def test_requests_in_flight_are_matched_with_answers_that_come_in_any_order() -> None:
+def test_responses_in_any_order_are_matched_with_their_requests() -> None:
     async def scenario() -> None:
         last_asked = asyncio.Event()
 
@@ -45,7 +45,7 @@ def test_requests_in_flight_are_matched_with_answers_that_come_in_any_order() ->
     asyncio.run(scenario())
 
 
-def test_an_answer_that_does_not_come_in_time_ends_the_connection() -> None:
+def test_a_request_timeout_ends_the_connection() -> None:
     async def scenario() -> None:
         async with FakeBroker({InitProducerIdRequest: lambda request, version: None}) as broker:
             connection = await connect(broker.address)
@@ -59,7 +59,7 @@ def test_an_answer_that_does_not_come_in_time_ends_the_connection() -> None:
     asyncio.run(scenario())
 
 
-def test_nobody_listens() -> None:
+def test_connection_refused() -> None:
     async def scenario() -> None:
         async with FakeBroker() as broker:
             address = broker.address
@@ -84,11 +84,11 @@ def test_nobody_listens() -> None:
         (OSError("could not be resolved"), False),
     ],
 )
-def test_only_a_host_that_answers_can_refuse(error: OSError, is_refused: bool) -> None:
+def test_only_refused_connections_count_as_refusals(error: OSError, is_refused: bool) -> None:
     assert is_refusal(error) is is_refused
 
 
-def test_somebody_else_listens() -> None:
+def test_a_listener_that_is_not_kafka() -> None:
     async def web_server(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(100)
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -103,7 +103,7 @@ def test_somebody_else_listens() -> None:
     asyncio.run(scenario())
 
 
-def test_a_broker_that_says_nothing() -> None:
+def test_a_broker_that_does_not_respond() -> None:
     async def scenario() -> None:
         async with FakeBroker({ApiVersionsRequest: lambda request, version: None}) as broker:
             with pytest.raises(BrokerUnavailableError, match="did not answer within 50 ms"):
@@ -112,7 +112,7 @@ def test_a_broker_that_says_nothing() -> None:
     asyncio.run(scenario())
 
 
-def test_a_lost_connection_fails_what_waits_and_what_comes() -> None:
+def test_a_lost_connection_fails_pending_and_later_requests() -> None:
     async def scenario() -> None:
         async with FakeBroker({MetadataRequest: lambda request, version: HANG_UP}) as broker:
             connection = await connect(broker.address)
@@ -127,7 +127,7 @@ def test_a_lost_connection_fails_what_waits_and_what_comes() -> None:
     asyncio.run(scenario())
 
 
-def test_an_older_broker_answers_api_versions_in_the_form_of_version_0() -> None:
+def test_an_older_broker_answers_api_versions_in_version_0() -> None:
     def answer(request: ApiVersionsRequest, version: int) -> Any:
         if version <= 2:
             return api_versions(ApiVersions=(0, 2))
@@ -144,7 +144,7 @@ def test_an_older_broker_answers_api_versions_in_the_form_of_version_0() -> None
     asyncio.run(scenario())
 
 
-def test_the_newest_version_that_both_know_is_used() -> None:
+def test_the_newest_common_version_is_used() -> None:
     def versions(request: ApiVersionsRequest, version: int) -> ApiVersionsResponse:
         known = api_versions(Fetch=(0, 7), Metadata=(99, 100))
         known.api_keys = [api for api in known.api_keys if api.api_key != InitProducerIdRequest.SCHEMA.key]
@@ -164,7 +164,7 @@ def test_the_newest_version_that_both_know_is_used() -> None:
     asyncio.run(scenario())
 
 
-def test_large_answers_arrive_whole() -> None:
+def test_large_responses_are_received_completely() -> None:
     records = bytes(range(256)) * 20_000
 
     def answer(request: FetchRequest, version: int) -> FetchResponse:
@@ -189,7 +189,7 @@ def test_large_answers_arrive_whole() -> None:
         (b"\xff\xff\xff\xff", "invalid frame size -1"),
     ],
 )
-def test_rubbish_from_the_broker_ends_the_connection(frame: bytes, words: str) -> None:
+def test_invalid_frames_end_the_connection(frame: bytes, words: str) -> None:
     async def scenario() -> None:
         async with FakeBroker({MetadataRequest: lambda request, version: frame}) as broker:
             connection = await connect(broker.address)
@@ -200,7 +200,7 @@ def test_rubbish_from_the_broker_ends_the_connection(frame: bytes, words: str) -
     asyncio.run(scenario())
 
 
-def test_an_answer_that_cannot_be_read_is_a_protocol_error() -> None:
+def test_a_malformed_response_is_a_protocol_error() -> None:
     async def scenario() -> None:
         short = b"\x00\x00\x00\x06\x00\x00\x00\x02\x00\x00"
         async with FakeBroker({MetadataRequest: lambda request, version: short}) as broker:
@@ -212,7 +212,7 @@ def test_an_answer_that_cannot_be_read_is_a_protocol_error() -> None:
     asyncio.run(scenario())
 
 
-def test_the_receive_buffer_that_is_asked_for() -> None:
+def test_the_configured_receive_buffer_is_set() -> None:
     async def scenario() -> int:
         async with FakeBroker() as broker:
             connection = await connect(broker.address, ConnectionOptions(receive_buffer_bytes=30_000))

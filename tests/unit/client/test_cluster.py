@@ -46,7 +46,7 @@ def test_bootstrap_lists() -> None:
             parse_bootstrap(bad)
 
 
-def test_metadata_is_kept_until_it_is_old_or_forgotten() -> None:
+def test_metadata_is_cached_until_it_expires_or_is_marked_stale() -> None:
     async def scenario() -> None:
         clock = ManualClock()
         async with (
@@ -66,7 +66,7 @@ def test_metadata_is_kept_until_it_is_old_or_forgotten() -> None:
     asyncio.run(scenario())
 
 
-def test_topics_and_partitions_that_a_broker_learns_of_late_are_found() -> None:
+def test_new_topics_and_partitions_are_found_within_the_grace_period() -> None:
     async def scenario() -> None:
         config = ConnectionConfig(retry_backoff_ms=1)
         async with FakeBroker(topics={"orders": 2}) as broker, Cluster(broker.bootstrap, config) as cluster:
@@ -89,7 +89,7 @@ def test_topics_and_partitions_that_a_broker_learns_of_late_are_found() -> None:
     asyncio.run(scenario())
 
 
-def test_missing_topics_and_partitions_are_told_soon() -> None:
+def test_missing_topics_and_partitions_fail_after_the_grace_period() -> None:
     async def scenario() -> None:
         async with FakeBroker(topics={"orders": 2}) as broker, Cluster(broker.bootstrap) as cluster:
             with pytest.raises(UnknownTopicError, match="no topic 'other'"):
@@ -101,7 +101,7 @@ def test_missing_topics_and_partitions_are_told_soon() -> None:
     asyncio.run(scenario())
 
 
-def test_a_broker_that_hangs_is_left_for_another() -> None:
+def test_another_broker_is_used_if_one_hangs() -> None:
     async def scenario() -> None:
         config = ConnectionConfig(request_timeout_ms=30, retry_backoff_ms=1)
         async with (
@@ -129,7 +129,7 @@ def test_the_next_bootstrap_server_is_tried() -> None:
     asyncio.run(scenario())
 
 
-def test_a_connection_that_was_lost_is_made_again() -> None:
+def test_a_lost_connection_is_replaced() -> None:
     async def scenario() -> None:
         async with FakeBroker(topics={"orders": 1}) as broker, Cluster(broker.bootstrap) as cluster:
             await cluster.refresh()
@@ -156,7 +156,7 @@ class TickingClock(SystemClock):
         return self._elapsed_ms
 
 
-def test_retrying_stops_at_its_deadline_and_at_errors_that_stay() -> None:
+def test_retrying_stops_at_the_deadline_and_at_final_errors() -> None:
     async def scenario() -> None:
         attempts = []
         config = ConnectionConfig(retry_backoff_ms=1, retry_backoff_max_ms=1)
@@ -201,7 +201,7 @@ def test_older_leader_epochs_do_not_replace_newer_ones() -> None:
         assert found.leader == expected
 
 
-def test_what_was_not_asked_for_stays_and_what_is_gone_goes() -> None:
+def test_topics_not_requested_are_kept_and_deleted_ones_removed() -> None:
     known = view(partition(1, 1))
     assert "t" in merged(known, ClusterView(), {"other"}).topics
     assert "t" not in merged(known, ClusterView(), None).topics
@@ -219,7 +219,7 @@ def test_what_was_not_asked_for_stays_and_what_is_gone_goes() -> None:
         (KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS), False),
     ],
 )
-def test_the_successor_of_a_dead_leader_is_looked_for_quickly_at_first(error: Exception, is_quick: bool) -> None:
+def test_the_first_retries_after_a_failover_are_fast(error: Exception, is_quick: bool) -> None:
     cluster = Cluster("localhost:1", randomness=_Middle())
     delays = [cluster.retry_delay_ms(failures, error) for failures in range(10)]
     assert delays[0] == 100

@@ -51,21 +51,21 @@ def values(records: bytes, next_offset: int = 0, **options: Any) -> tuple[list[b
     return [record.value for record in fetched], fetched.next_offset
 
 
-def test_a_fetch_into_the_middle_of_a_batch_begins_there() -> None:
+def test_a_fetch_into_the_middle_of_a_batch_starts_at_its_offset() -> None:
     assert values(batch(10, b"a", b"b", b"c") + batch(13, b"d"), next_offset=12) == ([b"c", b"d"], 14)
 
 
-def test_a_batch_that_is_cut_off_is_left_for_the_next_fetch() -> None:
+def test_an_incomplete_batch_is_left_for_the_next_fetch() -> None:
     whole, second = batch(0, b"a", b"b"), batch(2, b"c")
     for cut in (1, 12, 60, 61, len(second) - 1):
         assert values(whole + second[:cut]) == ([b"a", b"b"], 2)
 
 
-def test_control_batches_are_hidden_but_passed() -> None:
+def test_control_batches_are_filtered_but_advance_the_position() -> None:
     assert values(batch(0, b"a") + marker(1, 7, ControlType.COMMIT)) == ([b"a"], 2)
 
 
-def test_aborted_transactions_are_hidden_from_first_offset_to_marker() -> None:
+def test_aborted_records_are_filtered_from_first_offset_to_marker() -> None:
     tx: dict[str, Any] = {"transactional": True, "producer_id": 7}
     other: dict[str, Any] = {"transactional": True, "producer_id": 8}
     records = (
@@ -83,7 +83,7 @@ def test_aborted_transactions_are_hidden_from_first_offset_to_marker() -> None:
     assert values(records)[0] == [b"committed", b"aborted", b"plain", b"other", b"committed later"]
 
 
-def test_a_wrong_checksum_is_never_handed_out() -> None:
+def test_a_batch_with_a_wrong_checksum_is_rejected() -> None:
     damaged = bytearray(batch(0, b"good") + batch(1, b"value"))
     damaged[-2] ^= 1
     with pytest.raises(CorruptBatchError, match="t-0: the batch at offset 1 has a wrong checksum"):
@@ -145,7 +145,7 @@ async def read_from_0(consumer: Consumer) -> list[bytes | None]:
     return [record.value for record in await consumer.poll(2000)]
 
 
-def test_records_arrive_and_the_position_follows() -> None:
+def test_polling_advances_the_position() -> None:
     leader = Leader(records=batch(0, b"a", b"b", leader_epoch=5), end=2)
 
     async def scenario(consumer: Consumer) -> None:
@@ -162,12 +162,12 @@ def test_records_arrive_and_the_position_follows() -> None:
 @pytest.mark.parametrize(
     "trouble", [PartitionData(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER), HANG_UP], ids=["not leader", "lost"]
 )
-def test_passing_trouble_is_waited_out(trouble: object) -> None:
+def test_retriable_failures_are_retried(trouble: object) -> None:
     leader = Leader(trouble, trouble, records=batch(0, b"a"), end=1)
     assert run(leader, read_from_0) == [b"a"]
 
 
-def test_lasting_trouble_is_raised() -> None:
+def test_final_failures_are_raised() -> None:
     leader = Leader(PartitionData(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     with pytest.raises(KafkaError, match="fetch of t-0"):
         run(leader, read_from_0)
@@ -190,7 +190,7 @@ def test_an_offset_out_of_range_is_raised_or_reset() -> None:
     assert run(leader(), at_the_end, config) == 6
 
 
-def test_a_log_that_was_truncated_is_noticed() -> None:
+def test_log_truncation_is_detected() -> None:
     def leader() -> Leader:
         diverging = PartitionData(diverging_epoch=EpochEndOffset(epoch=4, end_offset=1))
         return Leader(diverging, records=batch(0, b"a", b"b"), end=2)
@@ -204,7 +204,7 @@ def test_a_log_that_was_truncated_is_noticed() -> None:
     assert run(leader(), scenario, ConsumerConfig(auto_offset_reset="earliest")) == [b"b"]
 
 
-def test_what_was_fetched_for_an_old_position_is_dropped() -> None:
+def test_responses_for_an_old_position_are_dropped() -> None:
     leader = Leader(records=batch(0, b"a", b"b", b"c"), end=3)
 
     async def scenario(consumer: Consumer) -> list[bytes | None]:
@@ -216,7 +216,7 @@ def test_what_was_fetched_for_an_old_position_is_dropped() -> None:
     assert run(leader, scenario) == [b"c"]
 
 
-def test_seeking_by_time_goes_to_the_end_where_no_record_is_that_young() -> None:
+def test_seeking_to_a_time_after_the_last_record_goes_to_the_end() -> None:
     async def scenario(consumer: Consumer) -> list[int]:
         consumer.assign({T0: 1})
         positions = []
@@ -230,7 +230,7 @@ def test_seeking_by_time_goes_to_the_end_where_no_record_is_that_young() -> None
     assert run(Leader(start=3, end=9), scenario) == [9, 3, 9]
 
 
-def test_records_are_handed_out_before_the_failure_beside_them_is_raised() -> None:
+def test_records_are_returned_before_the_failure_of_another_partition() -> None:
     """Partition 0 has records and partition 1 a permanent error: neither may hide the other."""
     t1 = TopicPartition("t", 1)
 
@@ -257,7 +257,7 @@ def test_records_are_handed_out_before_the_failure_beside_them_is_raised() -> No
     asyncio.run(work())
 
 
-def test_a_reader_goes_where_the_leader_sends_it_and_comes_back() -> None:
+def test_the_preferred_read_replica_is_used_until_it_lacks_the_offset() -> None:
     leader = Leader(PartitionData(preferred_read_replica=2), records=batch(1, b"b"), end=2)
     follower = Leader(records=batch(0, b"a"), end=1)
     follower.first = [PartitionData(records=batch(0, b"a")), PartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)]
@@ -284,7 +284,7 @@ def with_broker(response: MetadataResponse, broker: FakeBroker) -> MetadataRespo
     return response
 
 
-def test_records_are_handed_out_in_portions_and_fetched_again_when_used_up() -> None:
+def test_max_records_limits_a_poll_and_fetching_continues_when_used_up() -> None:
     leader = Leader(records=batch(0, *[b"%d" % number for number in range(5)]), end=5)
 
     async def scenario(consumer: Consumer) -> list[list[bytes | None]]:
@@ -299,7 +299,7 @@ def test_records_are_handed_out_in_portions_and_fetched_again_when_used_up() -> 
     assert run(leader, scenario) == [[b"0", b"1"], [b"2", b"3"], [b"4"]]
 
 
-def test_what_was_fetched_is_dropped_when_the_position_moves() -> None:
+def test_buffered_records_are_dropped_after_a_seek() -> None:
     leader = Leader(records=batch(0, b"a", b"b", b"c"), end=3)
 
     async def scenario(consumer: Consumer) -> list[bytes | None]:
@@ -311,7 +311,7 @@ def test_what_was_fetched_is_dropped_when_the_position_moves() -> None:
     assert run(leader, scenario) == [b"c"]
 
 
-def test_a_partition_without_a_leader_does_not_hold_up_the_others() -> None:
+def test_a_partition_without_a_leader_does_not_block_the_others() -> None:
     async def fetch(request: FetchRequest, version: int) -> FetchResponse:
         asked = [partition for partition in request.topics[0].partitions if partition.fetch_offset == 0]
         if not asked:
@@ -343,7 +343,7 @@ def test_a_partition_without_a_leader_does_not_hold_up_the_others() -> None:
     asyncio.run(work())
 
 
-def test_brokers_that_are_away_are_waited_for_and_not_for_ever() -> None:
+def test_unavailable_brokers_are_retried_until_the_timeout() -> None:
     leader = Leader(records=batch(0, b"a"), end=1)
     config = ConnectionConfig(retry_backoff_ms=1, retry_backoff_max_ms=5, default_api_timeout_ms=200)
 
@@ -359,7 +359,7 @@ def test_brokers_that_are_away_are_waited_for_and_not_for_ever() -> None:
     asyncio.run(work())
 
 
-def test_a_replica_that_lacks_the_offset_sends_the_reader_to_the_leader() -> None:
+def test_the_leader_is_asked_if_a_replica_lacks_the_offset() -> None:
     leader = Leader(records=batch(5, b"first"), start=5, end=6)
 
     async def scenario(consumer: Consumer) -> list[bytes | None]:
@@ -370,7 +370,7 @@ def test_a_replica_that_lacks_the_offset_sends_the_reader_to_the_leader() -> Non
     assert [asked.fetch_offset for asked in leader.asked] == [0, 0, 5], "the second time as the leader"
 
 
-def test_a_replica_that_says_nothing_is_left_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_replica_is_used_if_one_does_not_respond(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetcher, "REPLICA_TIMEOUT_MS", 50)
     leader = Leader(records=batch(0, b"a"), end=1)
     asked: list[FetchRequest] = []

@@ -48,12 +48,12 @@ def source(position: Position, known: ClusterView, *draws: float, failed: int | 
     return asyncio.run(work())
 
 
-def test_the_leader_is_read_unless_any_replica_will_do() -> None:
+def test_partitions_are_read_from_the_leader_by_default() -> None:
     assert source(Position(0), view(leader=2)) == 2
     assert source(Position(0), view(leader=-1)) is None
 
 
-def test_any_replica_in_sync_is_drawn_and_kept() -> None:
+def test_a_random_in_sync_replica_is_chosen_and_kept() -> None:
     position = Position(0, reads_any_replica=True)
     assert source(position, view(), 0.99) == 3
     assert source(position, view()) == 3, "no second draw"
@@ -61,16 +61,16 @@ def test_any_replica_in_sync_is_drawn_and_kept() -> None:
     assert source(position, view(brokers=(1, 3)), 0.0) == 1, "it has left the cluster"
 
 
-def test_a_replica_that_failed_a_moment_ago_is_avoided() -> None:
+def test_a_recently_failed_replica_is_avoided() -> None:
     position = Position(0, reads_any_replica=True, replica=3)
     assert source(position, view(), 0.99, failed=3) == 2
 
 
-def test_replicas_serve_a_partition_without_a_leader() -> None:
+def test_followers_serve_a_partition_without_a_leader() -> None:
     position = Position(0, reads_any_replica=True)
     assert source(position, view(leader=-1, isr=(2,)), 0.0) == 2
 
 
-def test_the_leader_is_asked_when_no_replica_is_healthy_or_when_it_must_be() -> None:
+def test_the_leader_is_used_if_no_replica_is_healthy_or_if_required() -> None:
     assert source(Position(0, reads_any_replica=True), view(isr=(9,))) == 1
     assert source(Position(0, reads_any_replica=True, must_ask_leader=True, replica=3), view()) == 1

@@ -84,7 +84,7 @@ def run(log: PartitionLog, scenario: Callable[[Producer], Any], config: Producer
     return asyncio.run(work())
 
 
-def test_records_are_batched_and_each_learns_its_offset() -> None:
+def test_records_are_batched_and_each_gets_its_offset() -> None:
     log = PartitionLog()
 
     async def scenario(producer: Producer) -> list[int]:
@@ -140,7 +140,7 @@ def test_sequences_count_records_of_each_partition() -> None:
     ]
 
 
-def test_what_the_broker_refuses_gives_its_numbers_to_the_next_batch() -> None:
+def test_the_sequence_of_a_rejected_batch_is_reused() -> None:
     log = PartitionLog(ErrorCode.INVALID_RECORD)
 
     async def scenario(producer: Producer) -> None:
@@ -156,7 +156,7 @@ def test_what_the_broker_refuses_gives_its_numbers_to_the_next_batch() -> None:
 
 
 @pytest.mark.parametrize("outcome", [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID])
-def test_a_broken_numbering_begins_anew_under_another_id(outcome: ErrorCode) -> None:
+def test_a_lost_sequence_requires_a_new_producer_id(outcome: ErrorCode) -> None:
     log = PartitionLog(0, outcome)
 
     async def scenario(producer: Producer) -> None:
@@ -169,7 +169,7 @@ def test_a_broken_numbering_begins_anew_under_another_id(outcome: ErrorCode) -> 
     assert [(header.producer_id, header.base_sequence) for header in log.attempts] == [(100, 0), (100, 1), (101, 0)]
 
 
-def test_a_batch_given_up_with_unclear_fate_is_not_followed_under_the_same_id() -> None:
+def test_a_batch_with_unknown_outcome_requires_a_new_producer_id() -> None:
     log = PartitionLog(*[HANG_UP] * 100)
 
     async def scenario(producer: Producer) -> None:
@@ -193,7 +193,7 @@ def test_a_duplicate_counts_as_delivered() -> None:
     assert len(log.attempts) == 1
 
 
-def test_keys_decide_the_partition() -> None:
+def test_keys_select_the_partition() -> None:
     log = PartitionLog()
     keys = [b"key%d" % number for number in range(20)]
 
@@ -228,7 +228,7 @@ def test_retries_can_be_limited() -> None:
     assert caught.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_keyless_records_stay_together_and_then_move_on() -> None:
+def test_records_without_a_key_use_sticky_partitions() -> None:
     log = PartitionLog()
 
     async def scenario(producer: Producer) -> list[set[int]]:
@@ -290,7 +290,7 @@ def test_senders_wait_while_the_buffer_is_full() -> None:
     assert len(log.values()) == 100
 
 
-def test_acks_0_waits_for_nobody() -> None:
+def test_acks_0_does_not_wait() -> None:
     log = PartitionLog()
 
     async def scenario(producer: Producer) -> int:
@@ -300,7 +300,7 @@ def test_acks_0_waits_for_nobody() -> None:
     assert log.acks == {0}
 
 
-def test_too_large_and_nowhere_to_go() -> None:
+def test_too_large_records_and_unknown_partitions_fail() -> None:
     async def scenario(producer: Producer) -> None:
         with pytest.raises(KafkaError, match=r"larger than max\.request\.size=1000"):
             await producer.send("t", bytes(2000))
@@ -310,7 +310,7 @@ def test_too_large_and_nowhere_to_go() -> None:
     run(PartitionLog(), scenario, ProducerConfig(max_request_size=1000, allow_auto_create_topics=False))
 
 
-def test_a_failure_around_the_producer_waits_for_nothing() -> None:
+def test_an_exception_in_the_block_cancels_undelivered_records() -> None:
     log = PartitionLog(*[HANG_UP] * 1000)
     sent = []
 
@@ -323,7 +323,7 @@ def test_a_failure_around_the_producer_waits_for_nothing() -> None:
     assert sent[0].cancelled()
 
 
-def test_a_sender_that_dies_is_noticed() -> None:
+def test_a_failure_of_the_sender_task_is_raised() -> None:
     async def scenario(producer: Producer) -> None:
         async def broken() -> dict[int, list[Any]]:
             raise ZeroDivisionError

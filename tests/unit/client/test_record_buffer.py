@@ -27,7 +27,7 @@ def taken(buffer: RecordBuffer, count: int | None = None) -> list[tuple[int, int
     return [(record.partition, record.offset) for record in buffer.take(count)]
 
 
-def test_partitions_take_turns_and_the_one_served_last_comes_last() -> None:
+def test_partitions_take_turns() -> None:
     moves = Moves()
     buffer = RecordBuffer(moves)
     buffer.put(fetched(0, batch(0, 10)))
@@ -41,14 +41,14 @@ def test_partitions_take_turns_and_the_one_served_last_comes_last() -> None:
     assert not buffer
 
 
-def test_a_small_count_serves_one_partition_after_the_other() -> None:
+def test_a_small_count_serves_one_partition_at_a_time() -> None:
     buffer = RecordBuffer(Moves())
     buffer.put(fetched(0, batch(0, 3)))
     buffer.put(fetched(1, batch(0, 3)))
     assert [taken(buffer, 1)[0][0] for _ in range(6)] == [0, 1, 0, 1, 0, 1]
 
 
-def test_without_a_count_everything_comes() -> None:
+def test_without_a_count_all_records_are_returned() -> None:
     buffer = RecordBuffer(Moves())
     buffer.put(fetched(0, batch(0, 2), batch(2, 1)))
     buffer.put(fetched(1, batch(0, 1)))
@@ -56,7 +56,7 @@ def test_without_a_count_everything_comes() -> None:
     assert not buffer
 
 
-def test_what_was_dropped_is_gone() -> None:
+def test_dropped_records_are_not_returned() -> None:
     buffer = RecordBuffer(Moves())
     buffer.put(fetched(0, batch(0, 2)))
     buffer.put(fetched(1, batch(0, 2)))
@@ -65,7 +65,7 @@ def test_what_was_dropped_is_gone() -> None:
     assert taken(buffer) == [(1, 0), (1, 1)]
 
 
-def test_records_before_a_broken_batch_are_handed_out_and_the_position_stops_there() -> None:
+def test_records_before_a_corrupt_batch_are_returned() -> None:
     moves = Moves()
     buffer = RecordBuffer(moves)
     broken = bytearray(batch(2, 1))

@@ -5,7 +5,7 @@ from sskafka.client.topics_file import parse_topics
 from sskafka.model.setting import SettingError
 
 
-def test_topics_with_and_without_numbers() -> None:
+def test_partitions_and_replication_factor_are_optional() -> None:
     text = '[{"name": "orders", "partitions": 3, "replication_factor": 2}, {"name": "logs"}]'
     assert parse_topics(text, "topics.json") == [NewTopic("orders", 3, 2), NewTopic("logs", -1, -1)]
     assert parse_topics("[]", "topics.json") == []
@@ -25,7 +25,7 @@ def test_topics_with_and_without_numbers() -> None:
         ('[{"name": "t", "replicas": 2}]', "unknown key 'replicas'"),
     ],
 )
-def test_what_is_wrong_is_named(text: str, problem: str) -> None:
+def test_errors_name_the_cause(text: str, problem: str) -> None:
     with pytest.raises(SettingError, match=problem) as raised:
         parse_topics(text, "topics.json")
     assert "topics.json" in str(raised.value)

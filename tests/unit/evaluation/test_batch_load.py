@@ -10,7 +10,7 @@ def batch(base_offset: int, count: int) -> bytes:
     return bytes(build_batch([NewRecord(None, b"x")] * count, base_offset=base_offset))
 
 
-def test_records_are_counted_without_being_read() -> None:
+def test_records_are_counted_without_decoding() -> None:
     whole = batch(0, 3) + batch(3, 5)
     assert count_records(whole, 0) == (8, 8)
     assert count_records(whole[:-1], 0) == (3, 3), "a batch that is cut off comes again"

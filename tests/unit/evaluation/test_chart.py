@@ -34,7 +34,7 @@ def test_a_line_for_each_number_of_brokers_and_replication_in_every_panel() -> N
     assert len(list(picture.iter(f"{SVG}circle"))) == 4 * 4 * 3
 
 
-def test_more_is_higher_and_everything_stays_inside() -> None:
+def test_higher_values_are_drawn_higher_and_within_the_panel() -> None:
     picture = ET.fromstring(draw_grid(rows(), "t"))
     _, _, width, height = map(float, picture.attrib["viewBox"].split())
     first = next(picture.iter(f"{SVG}polyline")).attrib["points"].split()
@@ -47,7 +47,7 @@ def test_more_is_higher_and_everything_stays_inside() -> None:
             assert 0 < y < height
 
 
-def test_a_grid_of_one_cell_that_did_nothing() -> None:
+def test_a_grid_with_one_cell_and_no_records() -> None:
     empty = Row.of(RUN, Cell(1, 1, 1), "produce", 1, Totals(0, 0, 0.0, Latencies()))
     ET.fromstring(draw_grid([empty], "t"))
 
@@ -61,7 +61,7 @@ def test_a_grid_of_one_cell_that_did_nothing() -> None:
         (42_000, [0, 10_000, 20_000, 30_000, 40_000, 50_000]),
     ],
 )
-def test_ticks_are_round_numbers_that_reach_the_highest(highest: float, ticks: list[float]) -> None:
+def test_ticks_are_round_numbers_up_to_the_maximum(highest: float, ticks: list[float]) -> None:
     assert nice_ticks(highest) == ticks
 
 

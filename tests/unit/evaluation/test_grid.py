@@ -11,7 +11,7 @@ def plan(**changes: object) -> GridPlan:
     return base._replace(**changes)  # type: ignore[arg-type]
 
 
-def test_replications_without_enough_brokers_are_left_out() -> None:
+def test_replication_factors_above_the_brokers_are_skipped() -> None:
     assert list(plan().cells()) == [
         Cell(1, 1, 1),
         Cell(1, 2, 1),
@@ -23,12 +23,12 @@ def test_replications_without_enough_brokers_are_left_out() -> None:
     assert list(plan(brokers=[2], replications=[3]).cells()) == []
 
 
-def test_partitions_are_dealt_out_and_nobody_goes_without() -> None:
+def test_partitions_are_shared_and_every_consumer_has_one() -> None:
     assert [shares_of(5, 2, number) for number in range(2)] == [(0, 2, 4), (1, 3)]
     assert [shares_of(2, 5, number) for number in range(5)] == [(0,), (1,), (0,), (1,), (0,)]
 
 
-def test_rows_survive_the_file(tmp_path: Path) -> None:
+def test_rows_are_written_and_read(tmp_path: Path) -> None:
     run = new_run(plan())
     assert (run.acks, run.compression) == ("1", "lz4")
     latencies = Latencies()

@@ -32,7 +32,7 @@ def test_nothing_measured_is_zero() -> None:
     assert (Latencies().average_ms, Latencies().percentile_ms(99)) == (0.0, 0.0)
 
 
-def test_parts_add_up_also_when_they_travelled() -> None:
+def test_histograms_are_merged_also_after_serialization() -> None:
     values = [0.001, 0.5, 3.0, 3.0, 250.0]
     whole, sum_of_parts = of(*values), Latencies()
     for part in (values[:2], values[2:]):

@@ -18,7 +18,7 @@ def test_an_isr_shrinks_and_grows_without_a_new_leader_epoch() -> None:
     assert (state.isr, state.leader, state.leader_epoch, state.partition_epoch) == ((1, 2, 3), 1, 0, 2)
 
 
-def test_what_changes_nothing_is_answered_and_not_written() -> None:
+def test_a_request_without_changes_writes_no_records() -> None:
     image = replicated()
     decision = alter_partition(image, isr_request(image, [1, 2, 3]), SETTINGS)
     assert list(decision.records) == []
@@ -26,7 +26,7 @@ def test_what_changes_nothing_is_answered_and_not_written() -> None:
     assert (answer.error_code, answer.partition_epoch) == (0, 0)
 
 
-def test_requests_below_version_3_name_no_epochs() -> None:
+def test_requests_below_version_3_have_no_epochs() -> None:
     image = replicated()
     request = isr_request(image, [])
     request.topics[0].partitions[0].new_isr = [1, 3]
@@ -45,7 +45,7 @@ def test_requests_below_version_3_name_no_epochs() -> None:
         ({"partition_index": 7}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
-def test_old_knowledge_is_refused(fields: dict[str, int], error: ErrorCode) -> None:
+def test_stale_epochs_are_rejected(fields: dict[str, int], error: ErrorCode) -> None:
     image = replicated()
     request = isr_request(image, [1, 2], **fields)
     before = partition(image)
@@ -54,14 +54,14 @@ def test_old_knowledge_is_refused(fields: dict[str, int], error: ErrorCode) -> N
 
 
 @pytest.mark.parametrize("isr", [[2, 3], [1, 1], [1, 9], []])
-def test_sets_that_cannot_be_an_isr(isr: list[int]) -> None:
+def test_invalid_isrs_are_rejected(isr: list[int]) -> None:
     image = replicated()
     request = isr_request(image, [])
     request.topics[0].partitions[0].new_isr = isr
     assert altered(image, request).error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_the_sender_must_be_the_leader_in_its_present_life() -> None:
+def test_the_sender_must_be_the_leader_with_its_current_epoch() -> None:
     image = replicated()
     request = isr_request(image, [1, 2])
     request.broker_id, request.broker_epoch = 2, image.brokers[2].epoch
@@ -79,7 +79,7 @@ def test_unknown_topic_ids() -> None:
     assert altered(image, request).error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
-def test_a_partition_is_named_once_in_a_request() -> None:
+def test_a_partition_may_occur_only_once() -> None:
     image = replicated()
     request = isr_request(image, [1, 2])
     request.topics += isr_request(image, [1, 3]).topics
@@ -88,7 +88,7 @@ def test_a_partition_is_named_once_in_a_request() -> None:
     assert partition(image).isr == (1, 2)
 
 
-def test_who_is_fenced_or_shutting_down_cannot_be_in_sync() -> None:
+def test_fenced_and_stopping_brokers_cannot_join_the_isr() -> None:
     image = replicated()
     fence(image, 2)
     request = isr_request(image, [1, 2, 3])
@@ -99,7 +99,7 @@ def test_who_is_fenced_or_shutting_down_cannot_be_in_sync() -> None:
     assert altered(image, isr_request(image, [1, 2, 3])).error_code == ErrorCode.INELIGIBLE_REPLICA
 
 
-def test_a_follower_of_an_earlier_life_cannot_be_in_sync() -> None:
+def test_a_follower_with_an_old_broker_epoch_cannot_join_the_isr() -> None:
     """The broker fetched to the end, died, lost its disk and restarted: what it fetched is lost (KIP-903)."""
     image = replicated()
     set_isr(image, 1, 3)
@@ -114,7 +114,7 @@ def test_a_follower_of_an_earlier_life_cannot_be_in_sync() -> None:
     assert altered(image, request).error_code == 0
 
 
-def test_broker_0_can_be_refused_too() -> None:
+def test_broker_0_can_be_rejected_too() -> None:
     image = replicated()
     image.brokers[0] = image.brokers.pop(3)
     topic_id = image.topics_by_name["t"].topic_id
@@ -124,7 +124,7 @@ def test_broker_0_can_be_refused_too() -> None:
     assert altered(image, request).error_code == ErrorCode.INELIGIBLE_REPLICA
 
 
-def test_below_min_insync_those_who_leave_stay_eligible_until_it_is_reached_again() -> None:
+def test_replicas_that_leave_below_min_insync_stay_eligible_until_it_is_reached() -> None:
     image = replicated(min_insync_replicas="2")
     set_isr(image, 1, 2)
     assert partition(image).eligible_leader_replicas == ()

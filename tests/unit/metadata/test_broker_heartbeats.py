@@ -42,14 +42,14 @@ def test_a_registered_broker_is_unfenced_when_it_has_replayed_its_registration(c
     assert controller.image.is_active(2)
 
 
-def test_an_earlier_life_is_told_so(controller: Controller) -> None:
+def test_a_heartbeat_with_an_old_epoch_is_rejected(controller: Controller) -> None:
     for broker_id, epoch in ((1, 999), (42, 0)):
         request = BrokerHeartbeatRequest(broker_id, epoch, 0)
         decision = broker_heartbeat(controller.image, request, controller.sessions, SETTINGS, 1000)
         assert decision.response.error_code == ErrorCode.STALE_BROKER_EPOCH
 
 
-def test_a_leader_that_wants_to_stop_may_go_when_everybody_knows_its_successor(controller: Controller) -> None:
+def test_a_leader_may_stop_when_all_brokers_know_the_new_leaders(controller: Controller) -> None:
     for broker_id in (1, 2, 3):
         controller.beat(broker_id)
     begun = controller.beat(1, want_shut_down=True)
@@ -69,19 +69,19 @@ def test_a_leader_that_wants_to_stop_may_go_when_everybody_knows_its_successor(c
     assert again.should_shut_down
 
 
-def test_who_leads_nothing_may_stop_at_once(controller: Controller) -> None:
+def test_a_broker_without_leaderships_may_stop_at_once(controller: Controller) -> None:
     assert controller.beat(3, want_shut_down=True).should_shut_down
     assert partition(controller.image).isr == (1, 2)
 
 
-def test_who_cannot_wait_is_fenced_at_once(controller: Controller) -> None:
+def test_want_fence_and_want_shut_down_fence_at_once(controller: Controller) -> None:
     assert controller.beat(1, want_shut_down=True, want_fence=True).should_shut_down
     assert partition(controller.image).leader == 2
     assert controller.beat(2, want_fence=True).is_fenced
     assert partition(controller.image).leader == 3
 
 
-def test_a_new_controller_lets_a_broker_go_that_was_on_its_way_out(controller: Controller) -> None:
+def test_a_new_controller_completes_a_controlled_shutdown(controller: Controller) -> None:
     controller.beat(1, want_shut_down=True)
     successor = Controller(controller.image)
     assert not successor.beat(1, want_shut_down=True).should_shut_down
@@ -98,13 +98,13 @@ def test_the_only_broker_may_stop() -> None:
     assert (state.leader, state.eligible_leader_replicas) == (-1, (1,))
 
 
-def test_a_fenced_broker_in_a_shutdown_is_done(controller: Controller) -> None:
+def test_a_fenced_broker_completes_its_shutdown(controller: Controller) -> None:
     controller.beat(1, want_shut_down=True)
     fence(controller.image, 1)
     assert controller.beat(1, want_shut_down=True).should_shut_down
 
 
-def test_who_has_begun_to_go_does_not_come_back_in_this_life(controller: Controller) -> None:
+def test_a_controlled_shutdown_is_irreversible(controller: Controller) -> None:
     controller.beat(1, want_shut_down=True)
     fence(controller.image, 1)
     assert controller.beat(1).is_fenced
@@ -112,7 +112,7 @@ def test_who_has_begun_to_go_does_not_come_back_in_this_life(controller: Control
     assert not controller.beat(1).is_fenced
 
 
-def test_cordoned_directories_are_noted_once_and_outlive_a_snapshot(controller: Controller) -> None:
+def test_cordoned_directories_are_recorded_once_and_survive_a_snapshot(controller: Controller) -> None:
     image = controller.image
     broker = image.brokers[1]
 

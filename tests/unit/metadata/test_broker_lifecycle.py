@@ -49,7 +49,7 @@ def test_a_broker_is_registered_fenced_with_the_offset_as_its_epoch() -> None:
     assert (endpoint.host, endpoint.port) == ("localhost", 9092)
 
 
-def test_what_was_prepared_for_a_broker_that_never_lived_keeps_its_epochs() -> None:
+def test_partitions_prepared_for_a_new_broker_keep_their_epochs() -> None:
     """At the first start, a crash cannot have lost records that a client has read; after a restart it can."""
     image, topic_id = ClusterImage(), b"\x07" * 16
     prepared = PartitionRecord(
@@ -62,7 +62,7 @@ def test_what_was_prepared_for_a_broker_that_never_lived_keeps_its_epochs() -> N
     assert (partition(image).leader, partition(image).leader_epoch) == (1, 1)
 
 
-def test_registrations_that_cannot_be() -> None:
+def test_invalid_registrations_are_rejected() -> None:
     image = ClusterImage()
     start(image)
     other = register_broker(image, request(2, cluster_id="other"), CLUSTER, SETTINGS, previous_may_be_alive=False)
@@ -76,7 +76,7 @@ def test_registrations_that_cannot_be() -> None:
     assert too_old.response.error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_a_copied_directory_is_refused() -> None:
+def test_a_copied_directory_is_rejected() -> None:
     image = cluster(2)
     copied = request(2, broker_id=7)
     copied.log_dirs = list(image.brokers[2].directories)
@@ -87,7 +87,7 @@ def test_a_copied_directory_is_refused() -> None:
     assert refused.response.error_code == ErrorCode.INVALID_REGISTRATION
 
 
-def test_one_that_is_shutting_down_may_be_replaced_at_once() -> None:
+def test_a_stopping_broker_may_be_replaced_at_once() -> None:
     image = with_topic(cluster(2), "t", 1, 2)
     decided(image, begin_controlled_shutdown(image, 1, SETTINGS))
     again = register_broker(image, request(2), CLUSTER, SETTINGS, previous_may_be_alive=True)
@@ -96,7 +96,7 @@ def test_one_that_is_shutting_down_may_be_replaced_at_once() -> None:
     assert (image.brokers[1].fenced, image.brokers[1].in_controlled_shutdown) == (True, False)
 
 
-def test_the_same_life_registers_once() -> None:
+def test_a_process_registers_once() -> None:
     image = ClusterImage()
     epoch = start(image)
     again = register_broker(image, request(), CLUSTER, SETTINGS, previous_may_be_alive=True)
@@ -113,7 +113,7 @@ def test_a_single_broker_leads_again_in_a_new_epoch_after_a_crash() -> None:
     assert image.is_active(1)
 
 
-def test_a_clean_stop_leaves_an_eligible_leader_that_leads_at_the_next_start() -> None:
+def test_after_a_clean_stop_an_eligible_leader_leads_again() -> None:
     image = with_topic(cluster(), "t")
     decided(image, fence_brokers(image, [1], SETTINGS))
     state = partition(image)
@@ -135,7 +135,7 @@ def test_without_eligible_leaders_the_last_in_sync_replica_stays() -> None:
     assert unfence_broker(image, 1, SETTINGS).records == []
 
 
-def test_a_fenced_leader_gives_way_to_an_in_sync_replica() -> None:
+def test_an_in_sync_replica_replaces_a_fenced_leader() -> None:
     image = with_topic(cluster(3), "t", 1, 3)
     before = partition(image)
     decided(image, fence_brokers(image, [before.leader], SETTINGS))
@@ -146,7 +146,7 @@ def test_a_fenced_leader_gives_way_to_an_in_sync_replica() -> None:
     assert state.eligible_leader_replicas == ()
 
 
-def test_below_min_insync_those_who_leave_stay_eligible() -> None:
+def test_replicas_that_leave_below_min_insync_stay_eligible() -> None:
     image = with_topic(cluster(3), "t", 1, 3, min_insync_replicas="2")
     first, second, third = partition(image).replicas
     decided(image, fence_brokers(image, [first], SETTINGS))
@@ -156,7 +156,7 @@ def test_below_min_insync_those_who_leave_stay_eligible() -> None:
     assert (state.leader, state.isr, state.eligible_leader_replicas) == (third, (third,), (second,))
 
 
-def test_a_follower_that_goes_leaves_the_leader_and_its_epoch() -> None:
+def test_a_stopping_follower_does_not_change_the_leader_epoch() -> None:
     image = with_topic(cluster(2), "t", 1, 2)
     leader, follower = partition(image).replicas
     decided(image, fence_brokers(image, [follower], SETTINGS))
@@ -164,7 +164,7 @@ def test_a_follower_that_goes_leaves_the_leader_and_its_epoch() -> None:
     assert (state.leader, state.isr, state.leader_epoch) == (leader, (leader,), 0)
 
 
-def test_a_broker_that_comes_back_does_not_take_what_waits_for_another() -> None:
+def test_a_returning_broker_does_not_lead_partitions_that_wait_for_another() -> None:
     image = with_topic(cluster(2), "t", 1, 2)
     topic_id = image.topics_by_name["t"].topic_id
     replayed(image, [PartitionChangeRecord(0, topic_id, isr=[], leader=-1, eligible_leader_replicas=[1])])
@@ -175,7 +175,7 @@ def test_a_broker_that_comes_back_does_not_take_what_waits_for_another() -> None
     assert partition(image).leader == 1
 
 
-def test_a_broker_that_will_not_come_back_is_forgotten() -> None:
+def test_a_broker_is_unregistered() -> None:
     image = with_topic(cluster(2), "t", 1, 2)
     gone = partition(image).leader
     response = decided(image, unregister_broker(image, UnregisterBrokerRequest(gone), SETTINGS))

@@ -31,28 +31,28 @@ def test_what_proves_that_a_broker_has_ended(sighting: Sighting, is_gone: bool) 
     assert known.is_gone(1, EPOCH, 101) is is_gone
 
 
-def test_an_address_at_which_nobody_ever_answered_proves_nothing() -> None:
+def test_an_address_that_never_answered_proves_nothing() -> None:
     known = presence()
     known.heard(1, EPOCH, 10)
     known.found(1, EPOCH, Sighting.REFUSED, 100)
     assert not known.is_gone(1, EPOCH, 1_000_000)
 
 
-def test_a_heartbeat_that_comes_later_proves_more_than_a_refusal() -> None:
+def test_a_later_heartbeat_overrides_a_refused_connection() -> None:
     known = reached()
     known.found(1, EPOCH, Sighting.REFUSED, 100)
     known.heard(1, EPOCH, 101)
     assert not known.is_gone(1, EPOCH, 102)
 
 
-def test_a_refusal_that_was_under_way_when_a_heartbeat_came_proves_nothing() -> None:
+def test_a_probe_older_than_a_heartbeat_proves_nothing() -> None:
     known = reached()
     known.heard(1, EPOCH, 101)
     known.found(1, EPOCH, Sighting.REFUSED, began_ms=100)
     assert not known.is_gone(1, EPOCH, 1_000_000)
 
 
-def test_once_contradicted_refusals_count_after_two_heartbeats_are_missing() -> None:
+def test_after_a_contradiction_refusals_count_after_two_missed_heartbeats() -> None:
     """A live broker whose address refuses connections is not fenced repeatedly."""
     known = reached()
     known.found(1, EPOCH, Sighting.REFUSED, 100)
@@ -62,7 +62,7 @@ def test_once_contradicted_refusals_count_after_two_heartbeats_are_missing() -> 
     assert known.is_gone(1, EPOCH, 101 + 2 * HEARTBEAT_MS)
 
 
-def test_what_was_found_is_about_one_registration() -> None:
+def test_a_result_belongs_to_one_registration() -> None:
     known = reached()
     known.found(1, EPOCH, Sighting.REFUSED, 100)
     assert not known.is_gone(1, EPOCH + 1, 101)
@@ -73,14 +73,14 @@ def test_what_was_found_is_about_one_registration() -> None:
     assert not known.was_reached(1, EPOCH + 1)
 
 
-def test_a_new_controller_knows_what_it_found_before_it_was_one() -> None:
+def test_a_new_controller_keeps_its_earlier_results() -> None:
     known = reached()
     known.found(1, EPOCH, Sighting.REFUSED, 100)
     known.take_over(5000)
     assert known.is_gone(1, EPOCH, 5000)
 
 
-def test_a_new_controller_that_never_reached_a_voter_gives_it_a_moment_to_report() -> None:
+def test_a_new_controller_gives_an_unreached_voter_time_to_report() -> None:
     known = presence(5000)
     known.found(1, EPOCH, Sighting.REFUSED, 5001, at_voter_address=True)
     known.found(2, EPOCH, Sighting.REFUSED, 5001, at_voter_address=True)
@@ -92,7 +92,7 @@ def test_a_new_controller_that_never_reached_a_voter_gives_it_a_moment_to_report
     assert not known.is_gone(2, EPOCH, 5500 + 2 * HEARTBEAT_MS - 1), "it reports: its address as a voter must be wrong"
 
 
-def test_that_another_process_answers_at_a_brokers_first_greeting_does_not_replace_it() -> None:
+def test_another_process_at_the_first_probe_does_not_replace_a_broker() -> None:
     """Two live processes have the same id and address, and the address reaches the second one."""
     known = presence()
     known.heard(1, EPOCH, 10)
@@ -126,7 +126,7 @@ def test_a_session_ends_with_its_broker() -> None:
     assert sessions.expired(image, 101) == []
 
 
-def test_a_successor_has_a_session_of_its_own() -> None:
+def test_a_successor_has_its_own_session() -> None:
     image, known = cluster(1), BrokerPresence(HEARTBEAT_MS)
     sessions = BrokerSessions(6000, known)
     epoch = image.brokers[1].epoch

@@ -4,7 +4,7 @@ from partition_changes import fence, replicated
 from sskafka.metadata.broker_sessions import BrokerSessions
 
 
-def test_who_is_silent_for_the_timeout_has_expired() -> None:
+def test_a_broker_silent_for_the_timeout_expires() -> None:
     image, sessions = cluster(2), BrokerSessions(100)
     sessions.take_over(image, 1000)
     assert sessions.expired(image, 1099) == []
@@ -13,7 +13,7 @@ def test_who_is_silent_for_the_timeout_has_expired() -> None:
     assert sessions.expired(image, 1150) == [1, 2]
 
 
-def test_a_fenced_broker_does_not_expire_again_but_may_live() -> None:
+def test_a_fenced_broker_does_not_expire_again_but_may_be_alive() -> None:
     image, sessions = replicated(), BrokerSessions(100)
     sessions.take_over(image, 0)
     fence(image, 1)
@@ -22,14 +22,14 @@ def test_a_fenced_broker_does_not_expire_again_but_may_live() -> None:
     assert (sessions.may_be_alive(1, 189), sessions.may_be_alive(1, 190)) == (True, False)
 
 
-def test_a_new_controller_waits_for_those_who_were_unfenced() -> None:
+def test_a_new_controller_gives_unfenced_brokers_a_full_timeout() -> None:
     image, sessions = replicated(), BrokerSessions(100)
     fence(image, 3)
     sessions.take_over(image, 5000)
     assert [sessions.may_be_alive(number, 5001) for number in (1, 2, 3)] == [True, True, False]
 
 
-def test_who_was_told_to_stop_does_not_live() -> None:
+def test_a_broker_that_was_told_to_stop_has_no_session() -> None:
     image, sessions = cluster(1), BrokerSessions(100)
     sessions.take_over(image, 0)
     sessions.end(1)
@@ -37,7 +37,7 @@ def test_who_was_told_to_stop_does_not_live() -> None:
     assert not sessions.may_be_alive(1, 1)
 
 
-def test_nobody_pays_for_a_pause_of_the_controller() -> None:
+def test_sessions_are_extended_by_a_pause_of_the_controller() -> None:
     image, sessions = cluster(2), BrokerSessions(100)
     sessions.take_over(image, 0)
     sessions.extend(5000)
@@ -45,7 +45,7 @@ def test_nobody_pays_for_a_pause_of_the_controller() -> None:
     assert sessions.expired(image, 5100) == [1, 2]
 
 
-def test_offsets_are_those_of_the_present_life() -> None:
+def test_replayed_offsets_belong_to_the_current_epoch() -> None:
     image, sessions = cluster(2), BrokerSessions(100)
     for broker in image.brokers.values():
         sessions.touch(broker.id, broker.epoch, 0, metadata_offset=50)
@@ -57,7 +57,7 @@ def test_offsets_are_those_of_the_present_life() -> None:
     assert not sessions.all_have_replayed(image, 50)
 
 
-def test_an_unfenced_broker_that_nobody_knew_gets_its_time() -> None:
+def test_an_unknown_unfenced_broker_gets_a_full_timeout() -> None:
     image, sessions = cluster(1), BrokerSessions(100)
     assert sessions.expired(image, 700) == []
     assert sessions.expired(image, 800) == [1]

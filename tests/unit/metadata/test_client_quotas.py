@@ -53,7 +53,7 @@ def test_quotas_are_set_changed_and_removed() -> None:
     assert alter(image, ALICE, ("no_such_quota", None)).error_code == 0
 
 
-def test_validation_alone_changes_nothing() -> None:
+def test_validate_only_changes_nothing() -> None:
     image = cluster()
     assert alter(image, ALICE, (BYTES, 10.0), validate_only=True).error_code == 0
     assert quotas(image) == {}
@@ -81,14 +81,14 @@ def test_validation_alone_changes_nothing() -> None:
         (ALICE, BYTES, 1e300, "Proposed value for producer_byte_rate is too large for a LONG."),
     ],
 )
-def test_what_is_no_quota_is_refused(entity: Entity, key: str, value: float, text: str) -> None:
+def test_invalid_quotas_are_rejected(entity: Entity, key: str, value: float, text: str) -> None:
     image = cluster()
     entry = alter(image, entity, (key, value))
     assert (entry.error_code, entry.error_message) == (ErrorCode.INVALID_REQUEST, text)
     assert image.client_quotas == {}
 
 
-def test_an_entity_is_named_once() -> None:
+def test_an_entity_may_occur_only_once() -> None:
     image = cluster()
     entry = RequestEntryData([EntityData("user", "alice")], [OpData(BYTES, 1.0)])
     decision = alter_client_quotas(image, AlterClientQuotasRequest([entry, entry]))
@@ -133,7 +133,7 @@ def test_filters() -> None:
         ),
     ],
 )
-def test_what_is_no_filter_is_refused(components: list[tuple[str, int, str | None]], text: str) -> None:
+def test_invalid_filters_are_rejected(components: list[tuple[str, int, str | None]], text: str) -> None:
     response = described(cluster(), *components)
     assert (response.error_code, response.error_message, response.entries) == (ErrorCode.INVALID_REQUEST, text, None)
 

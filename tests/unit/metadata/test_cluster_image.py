@@ -73,7 +73,7 @@ def test_replicas_that_stay_keep_their_directory() -> None:
     assert (state.directory_of(2), state.directory_of(3)) == (second, bytes(16))
 
 
-def test_a_removed_topic_takes_its_settings_along() -> None:
+def test_removing_a_topic_removes_its_configs() -> None:
     image = image_with_topic()
     replayed(image, [ConfigRecord(RESOURCE_TOPIC, "t", "retention.ms", "5")])
     delta = replayed(image, [RemoveTopicRecord(ID)])
@@ -83,7 +83,7 @@ def test_a_removed_topic_takes_its_settings_along() -> None:
     assert delta.topics_deleted[ID].name == "t"
 
 
-def test_a_topic_may_come_back_under_its_name_with_settings_again() -> None:
+def test_a_topic_can_be_recreated_with_configs() -> None:
     image = image_with_topic()
     config = ConfigRecord(RESOURCE_TOPIC, "t", "retention.ms", "5")
     replayed(image, [config, RemoveTopicRecord(ID), TopicRecord("t", bytes(16)), config])
@@ -91,7 +91,7 @@ def test_a_topic_may_come_back_under_its_name_with_settings_again() -> None:
     assert image.topics_by_name["t"].partitions == {}
 
 
-def test_a_topic_that_came_and_went_within_one_delta_is_no_news() -> None:
+def test_a_topic_created_and_deleted_within_one_delta_is_not_reported() -> None:
     image = ClusterImage()
     delta = replayed(image, [TopicRecord("t", ID), PartitionRecord(0, ID, [1], [1]), RemoveTopicRecord(ID)])
     assert delta == MetadataDelta()
@@ -148,7 +148,7 @@ def test_security_and_quotas() -> None:
     assert left == [{}, {}, {}, {}]
 
 
-def test_records_without_effect_and_of_unknown_kinds_move_the_offset_only() -> None:
+def test_no_op_and_unknown_records_only_advance_the_offset() -> None:
     image = ClusterImage()
     delta = replayed(image, [NoOpRecord(), ZkMigrationStateRecord(), EntityData()])  # type: ignore[list-item]
     assert image.next_offset == 3
@@ -164,7 +164,7 @@ def test_eligible_leaders_are_cleared_for_one_topic_or_for_all() -> None:
     assert replayed(image, [ClearElrRecord("t")]).partitions_changed == {}
 
 
-def test_a_fork_leaves_the_image_as_it_was() -> None:
+def test_a_fork_does_not_change_the_image() -> None:
     image = image_with_topic()
     replayed(image, [ConfigRecord(RESOURCE_TOPIC, "t", "retention.ms", "5"), RegisterBrokerRecord(1)])
     before = image.topics_by_name["t"].partitions[0]
@@ -179,7 +179,7 @@ def test_a_fork_leaves_the_image_as_it_was() -> None:
     assert draft.topics_by_id[ID] is draft.topics_by_name["t"]
 
 
-def test_transactions_count_when_they_end_and_not_when_they_are_aborted() -> None:
+def test_transactions_are_applied_when_they_end_and_dropped_when_aborted() -> None:
     image = ClusterImage()
     replayer = Replayer(image, MetadataDelta())
     replayer.replay(BeginTransactionRecord("x"))
@@ -194,7 +194,7 @@ def test_transactions_count_when_they_end_and_not_when_they_are_aborted() -> Non
     assert not replayer.in_transaction
 
 
-def test_a_newcomer_is_told_everything() -> None:
+def test_the_delta_from_an_empty_image_contains_everything() -> None:
     image = with_topic(cluster(2), "t", 3, retention_ms="5")
     delta = MetadataDelta.of_everything(image)
     topic_id = image.topics_by_name["t"].topic_id

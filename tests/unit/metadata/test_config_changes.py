@@ -47,7 +47,7 @@ def test_lists_are_appended_to_and_subtracted_from() -> None:
     assert image.topic_configs("t")["cleanup.policy"] == "compact"
 
 
-def test_what_does_not_change_is_not_written() -> None:
+def test_unchanged_configs_are_not_written() -> None:
     image = topic_cluster()
     configs = [incremental.AlterableConfig("retention.ms", SET, "5000")]
     request = incremental.IncrementalAlterConfigsRequest([incremental.AlterConfigsResource(TOPIC, "t", configs)])
@@ -65,14 +65,14 @@ def test_what_does_not_change_is_not_written() -> None:
         (("retention.ms", 9, "1"), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_changes_that_cannot_be(config: tuple[str, int, str | None], code: ErrorCode) -> None:
+def test_invalid_changes_are_rejected(config: tuple[str, int, str | None], code: ErrorCode) -> None:
     image = topic_cluster()
     before = dict(image.topic_configs("t"))
     assert change(image, config)[0] == code
     assert image.topic_configs("t") == before
 
 
-def test_resources_must_exist_and_be_of_a_kind_that_has_settings() -> None:
+def test_resources_must_exist_and_have_configs() -> None:
     image = topic_cluster()
     value = ("log.retention.ms", SET, "1")
     assert change(image, ("retention.ms", SET, "1"), name="none")[0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -84,7 +84,7 @@ def test_resources_must_exist_and_be_of_a_kind_that_has_settings() -> None:
     assert change(image, value, kind=LOGGER, name="1")[0] == ErrorCode.INVALID_REQUEST
 
 
-def test_a_setting_named_twice_is_refused() -> None:
+def test_a_duplicate_config_is_rejected() -> None:
     outcome = change(topic_cluster(), ("retention.ms", SET, "1"), ("retention.ms", DELETE, None))
     assert outcome[0] == ErrorCode.INVALID_REQUEST
 
@@ -116,7 +116,7 @@ def test_all_settings_are_replaced_at_once() -> None:
     assert image.topic_configs("t") == {"flush.messages": "1"}
 
 
-def test_the_records_of_a_replacement_name_what_goes() -> None:
+def test_a_replacement_writes_records_for_removed_configs() -> None:
     image = topic_cluster()
     request = full.AlterConfigsRequest([full.AlterConfigsResource(TOPIC, "t", [])])
     assert alter_configs(image, request, SETTINGS).records == [
@@ -125,7 +125,7 @@ def test_the_records_of_a_replacement_name_what_goes() -> None:
     ]
 
 
-def test_resources_of_a_request_fail_by_themselves_and_must_not_repeat() -> None:
+def test_resources_fail_independently_and_may_occur_only_once() -> None:
     image = topic_cluster()
     good = full.AlterConfigsResource(TOPIC, "t", [])
     bad = full.AlterConfigsResource(TOPIC, "none", [])
@@ -136,7 +136,7 @@ def test_resources_of_a_request_fail_by_themselves_and_must_not_repeat() -> None
 CLIENT_METRICS = 16
 
 
-def test_names_that_nobody_knows_are_kept_for_brokers_and_refused_for_topics() -> None:
+def test_unknown_configs_are_kept_for_brokers_and_rejected_for_topics() -> None:
     image = topic_cluster()
     assert change(image, ("from.the.future", SET, "1"), kind=BROKER, name="1") == (0, None)
     assert image.broker_configs(1) == {"from.the.future": "1"}
@@ -150,7 +150,7 @@ def test_names_that_nobody_knows_are_kept_for_brokers_and_refused_for_topics() -
     )
 
 
-def test_a_controller_has_settings_as_a_broker_has() -> None:
+def test_controllers_have_configs_like_brokers() -> None:
     image = topic_cluster()
     settings = Settings.resolve(
         {"node.id": "100", "controller.quorum.voters": "100@localhost:1", "process.roles": "controller"}
@@ -162,7 +162,7 @@ def test_a_controller_has_settings_as_a_broker_has() -> None:
     assert image.broker_configs(100) == {"log.retention.ms": "1"}
 
 
-def test_min_insync_replicas_are_the_same_for_all_brokers_while_there_are_eligible_leaders() -> None:
+def test_min_insync_replicas_is_cluster_wide_while_elr_is_enabled() -> None:
     image = topic_cluster()
     name = ("min.insync.replicas", SET, "2")
     del image.features["eligible.leader.replicas.version"]
@@ -204,7 +204,7 @@ def test_client_metrics_subscriptions_are_stored_and_removed() -> None:
         (("match", SET, "client_id=[a"), ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: client_id=[a"),
     ],
 )
-def test_client_metrics_that_kafka_refuses(config: tuple[str, int, str | None], code: ErrorCode, text: str) -> None:
+def test_client_metrics_that_kafka_rejects(config: tuple[str, int, str | None], code: ErrorCode, text: str) -> None:
     image = topic_cluster()
     refused, said = change(image, config, kind=CLIENT_METRICS, name="cm")
     assert refused == code

@@ -21,7 +21,7 @@ def errors(response: ElectLeadersResponse) -> dict[str, list[int]]:
     }
 
 
-def test_the_preferred_leader_takes_over_again() -> None:
+def test_the_preferred_leader_is_elected() -> None:
     image = replicated()
     fence(image, 1)
     unfence(image, 1)
@@ -34,7 +34,7 @@ def test_the_preferred_leader_takes_over_again() -> None:
     assert errors(again) == {"t": [ErrorCode.ELECTION_NOT_NEEDED]}
 
 
-def test_an_unclean_leader_is_elected_only_where_nobody_leads() -> None:
+def test_an_unclean_leader_is_elected_only_without_a_leader() -> None:
     image = replicated()
     set_isr(image, 1)
     needless = elect(image, UNCLEAN, TopicPartitions("t", [0]))
@@ -44,7 +44,7 @@ def test_an_unclean_leader_is_elected_only_where_nobody_leads() -> None:
     assert (partition(image).leader, partition(image).isr, partition(image).leader_recovery_state) == (2, (2,), 1)
 
 
-def test_nobody_is_left_to_elect() -> None:
+def test_no_replica_is_available() -> None:
     image = replicated()
     fence(image, 1, 2, 3)
     response = elect(image, UNCLEAN, TopicPartitions("t", [0]))
@@ -58,14 +58,14 @@ def test_unknown_partitions_and_types() -> None:
     assert elect(image, 2).error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_an_empty_list_of_topics_elects_nobody_whatever_the_type() -> None:
+def test_an_empty_list_of_topics_elects_nothing_for_any_type() -> None:
     image = replicated()
     for kind in (PREFERRED, UNCLEAN, -1, 7):
         decision = elect_leaders(image, ElectLeadersRequest(kind, []), SETTINGS)
         assert (list(decision.records), decision.response) == ([], ElectLeadersResponse())
 
 
-def test_all_partitions_without_those_that_need_nothing() -> None:
+def test_all_partitions_except_those_that_need_no_election() -> None:
     image = with_topic(replicated(), "other", 3, 3)
     fence(image, 1)
     unfence(image, 1)

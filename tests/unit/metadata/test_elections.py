@@ -21,7 +21,7 @@ def set_topic_config(image: ClusterImage, name: str, value: str) -> None:
     assert decided(image, incremental_alter_configs(image, request, SETTINGS)).responses[0].error_code == 0
 
 
-def test_leadership_goes_down_the_replicas_and_waits_for_the_last() -> None:
+def test_leadership_moves_through_the_replicas_and_waits_for_the_last() -> None:
     image = replicated()
     fence(image, 1)
     assert (partition(image).leader, partition(image).isr) == (2, (2, 3))
@@ -36,7 +36,7 @@ def test_leadership_goes_down_the_replicas_and_waits_for_the_last() -> None:
     assert (partition(image).leader, partition(image).isr) == (2, (2,))
 
 
-def test_brokers_that_go_together_do_not_inherit_from_each_other() -> None:
+def test_brokers_fenced_together_do_not_become_leaders() -> None:
     image = replicated(min_insync_replicas="2")
     fence(image, 1, 2)
     state = partition(image)
@@ -58,7 +58,7 @@ def test_an_eligible_replica_leads_when_the_isr_is_gone() -> None:
     assert (state.leader_recovery_state, state.last_known_eligible_leader_replicas) == (0, ())
 
 
-def test_with_one_replica_required_an_elected_one_commits_alone() -> None:
+def test_with_min_insync_1_an_elected_leader_commits_alone() -> None:
     image = replicated()
     fence(image, 1, 2, 3)
     assert partition(image).eligible_leader_replicas == (1, 2, 3)
@@ -66,7 +66,7 @@ def test_with_one_replica_required_an_elected_one_commits_alone() -> None:
     assert (partition(image).isr, partition(image).eligible_leader_replicas) == ((2,), ())
 
 
-def test_after_a_clean_stop_a_broker_is_still_eligible_after_another_it_is_not() -> None:
+def test_a_broker_stays_eligible_only_after_a_clean_stop() -> None:
     for cleanly in (True, False):
         image = replicated(2, min_insync_replicas="2")
         fence(image, 2)
@@ -78,7 +78,7 @@ def test_after_a_clean_stop_a_broker_is_still_eligible_after_another_it_is_not()
         assert partition(image).leader == (2 if cleanly else -1)
 
 
-def test_a_leader_that_restarts_before_it_was_missed_gives_up_what_it_led() -> None:
+def test_a_leader_that_restarts_before_its_session_expires_loses_leadership() -> None:
     image = replicated()
     restart(image, 1, cleanly=False)
     state = partition(image)
@@ -87,7 +87,7 @@ def test_a_leader_that_restarts_before_it_was_missed_gives_up_what_it_led() -> N
     assert partition(image).leader == 2
 
 
-def test_when_nobody_can_be_trusted_the_last_leader_recovers() -> None:
+def test_without_reliable_replicas_the_last_leader_recovers() -> None:
     image = replicated(min_insync_replicas="2")
     fence(image, 2)
     fence(image, 3)
@@ -178,7 +178,7 @@ def test_unclean_elections_follow_when_they_become_allowed() -> None:
     assert (partition(image).leader, partition(image).leader_recovery_state) == (2, 1)
 
 
-def test_nobody_stays_eligible_when_the_isr_may_commit_without_him() -> None:
+def test_elr_is_cleared_when_the_isr_may_commit_without_it() -> None:
     image = replicated(min_insync_replicas="2")
     set_isr(image, 1)
     assert partition(image).eligible_leader_replicas == (2, 3)
@@ -186,14 +186,14 @@ def test_nobody_stays_eligible_when_the_isr_may_commit_without_him() -> None:
     assert partition(image).eligible_leader_replicas == ()
 
 
-def test_those_who_are_waited_for_stay_eligible_whatever_is_required() -> None:
+def test_awaited_replicas_stay_eligible() -> None:
     image = replicated(min_insync_replicas="2")
     fence(image, 1, 2, 3)
     set_topic_config(image, "min.insync.replicas", "1")
     assert partition(image).eligible_leader_replicas == (1, 2, 3)
 
 
-def test_a_broker_on_its_way_out_leads_nothing_and_is_in_no_isr() -> None:
+def test_a_stopping_broker_leads_nothing_and_is_in_no_isr() -> None:
     image = with_topic(replicated(), "other", 6, 2)
     decided(image, begin_controlled_shutdown(image, 1, SETTINGS))
     for _, _, state in image.partitions():
@@ -202,7 +202,7 @@ def test_a_broker_on_its_way_out_leads_nothing_and_is_in_no_isr() -> None:
     assert list(begin_controlled_shutdown(image, 1, SETTINGS).records) == []
 
 
-def test_what_a_deposed_leader_asked_for_is_refused() -> None:
+def test_a_request_of_a_former_leader_is_rejected() -> None:
     image = replicated()
     late = isr_request(image, [1])
     fence(image, 1)

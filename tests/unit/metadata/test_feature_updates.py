@@ -38,7 +38,7 @@ def update(image: ClusterImage, *updates: tuple[str, int, int], dry: bool = Fals
     )
 
 
-def test_levels_go_up_and_when_asked_down() -> None:
+def test_levels_are_upgraded_and_explicitly_downgraded() -> None:
     image = supporting(replicated())
     assert update(image, (GROUP_VERSION, 0, UPGRADE)).error_code == ErrorCode.INVALID_UPDATE_VERSION
     assert update(image, (GROUP_VERSION, 0, SAFE), dry=True).error_code == 0
@@ -63,7 +63,7 @@ def test_levels_go_up_and_when_asked_down() -> None:
         ("no.such.version", 1, UPGRADE),
     ],
 )
-def test_levels_that_cannot_be(name: str, level: int, kind: int) -> None:
+def test_invalid_levels_are_rejected(name: str, level: int, kind: int) -> None:
     image = supporting(replicated())
     before = dict(image.features)
     response = update(image, (SHARE_VERSION, 0, SAFE), (name, level, kind))
@@ -71,7 +71,7 @@ def test_levels_that_cannot_be(name: str, level: int, kind: int) -> None:
     assert image.features == before
 
 
-def test_types_and_repetitions() -> None:
+def test_upgrade_types_and_duplicates() -> None:
     image = supporting(replicated())
     assert update(image, (GROUP_VERSION, 1, 0)).error_code == ErrorCode.INVALID_UPDATE_VERSION
     twice = update(image, (GROUP_VERSION, 1, 1), (GROUP_VERSION, 0, 2))
@@ -88,7 +88,7 @@ def test_every_broker_must_support_a_level() -> None:
     assert update(image, (METADATA_VERSION, 24, SAFE)).error_code == 0
 
 
-def test_eligible_leaders_need_a_format_that_knows_them() -> None:
+def test_elr_requires_a_metadata_version() -> None:
     image = supporting(replicated(elr=False))
     replayed(image, [FeatureLevelRecord(METADATA_VERSION, 22)])
     assert update(image, (ELR_VERSION, 1, UPGRADE)).error_code == ErrorCode.INVALID_UPDATE_VERSION

@@ -10,12 +10,12 @@ def test_releases_have_levels(text: str, level: int) -> None:
     assert parse_metadata_version(text) == level
 
 
-def test_an_unknown_release_is_refused() -> None:
+def test_an_unknown_release_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"known are 3\.3-IV3 to 4\.3-IV0"):
         parse_metadata_version("9.9")
 
 
-def test_a_new_cluster_finalizes_what_kafka_4_3_does_but_share_and_streams_groups() -> None:
+def test_a_new_cluster_finalizes_kafka_4_3_features_except_share_and_streams() -> None:
     assert new_cluster_levels() == {
         "metadata.version": 30,
         "eligible.leader.replicas.version": 1,
@@ -25,12 +25,12 @@ def test_a_new_cluster_finalizes_what_kafka_4_3_does_but_share_and_streams_group
     assert new_cluster_levels(20) == {"metadata.version": 20}
 
 
-def test_what_a_new_cluster_finalizes_is_supported() -> None:
+def test_finalized_levels_of_a_new_cluster_are_supported() -> None:
     for name, level in new_cluster_levels().items():
         assert SUPPORTED_FEATURES[name].minimum <= level <= SUPPORTED_FEATURES[name].maximum
 
 
 @pytest.mark.parametrize("name", ["share.version", "streams.version"])
-def test_clusters_with_features_that_are_not_served_are_accepted(name: str) -> None:
+def test_clusters_with_unsupported_group_features_are_accepted(name: str) -> None:
     assert SUPPORTED_FEATURES[name] == (0, 0)
     assert ACCEPTED_FEATURES[name] == (0, 1)

@@ -34,7 +34,7 @@ def stored(image: ClusterImage, group: str = "g") -> dict[str, str]:
     return dict(image.configs(ConfigResource(RESOURCE_GROUP, group)))
 
 
-def test_settings_of_a_group_that_need_not_exist_are_set_and_deleted() -> None:
+def test_configs_of_nonexistent_groups_can_be_set_and_deleted() -> None:
     image = cluster()
     assert change(image, (SESSION, SET, "50000"), (HEARTBEAT, SET, "6000")) == (0, None)
     assert stored(image) == {SESSION: "50000", HEARTBEAT: "6000"}
@@ -69,7 +69,7 @@ def test_alter_configs_replaces_all_settings_of_a_group() -> None:
         ("streams.num.standby.replicas", "3", "less than or equal to group.streams.max.standby.replicas"),
     ],
 )
-def test_values_lie_within_the_bounds_of_the_brokers(name: str, value: str, bound: str) -> None:
+def test_values_must_be_within_the_bounds_of_the_brokers(name: str, value: str, bound: str) -> None:
     image = cluster()
     assert change(image, (name, SET, value)) == (ErrorCode.INVALID_CONFIG, f"{name} must be {bound}")
     assert stored(image) == {}
@@ -90,16 +90,16 @@ def test_values_lie_within_the_bounds_of_the_brokers(name: str, value: str, boun
         (SESSION, APPEND, "50000"),
     ],
 )
-def test_values_that_no_group_can_have(config: tuple[str, int, str]) -> None:
+def test_invalid_values_are_rejected(config: tuple[str, int, str]) -> None:
     assert change(cluster(), config)[0] == ErrorCode.INVALID_CONFIG
 
 
 @pytest.mark.parametrize("value", ["earliest", "by_duration:PT1H", "by_duration:P1DT2H3M4.5S"])
-def test_share_groups_begin_where_they_are_told(value: str) -> None:
+def test_share_auto_offset_reset_is_accepted(value: str) -> None:
     assert change(cluster(), ("share.auto.offset.reset", SET, value)) == (0, None)
 
 
-def test_names_that_no_group_can_have() -> None:
+def test_unknown_configs_are_rejected() -> None:
     image = cluster()
     assert change(image, ("no.such", SET, "1")) == (ErrorCode.INVALID_CONFIG, "Unknown group config name: no.such")
     nameless = change(image, (SESSION, SET, "50000"), group="")
@@ -108,14 +108,14 @@ def test_names_that_no_group_can_have() -> None:
     assert null == (ErrorCode.INVALID_REQUEST, f"Null value not supported for : {SESSION}")
 
 
-def test_the_session_outlasts_the_heartbeat_interval() -> None:
+def test_the_session_timeout_must_exceed_the_heartbeat_interval() -> None:
     wide = Settings.resolve({f"group.consumer.{name}": "1" for name in ("min.session.timeout.ms",)})
     refused = change(cluster(), (SESSION, SET, "5000"), settings=wide)
     assert refused == (ErrorCode.INVALID_CONFIG, f"{SESSION} must be greater than {HEARTBEAT}")
     assert change(cluster(), (SESSION, SET, "5001"), settings=wide) == (0, None)
 
 
-def test_a_stored_value_is_held_to_bounds_that_were_narrowed_later() -> None:
+def test_a_stored_value_is_clamped_to_narrower_bounds() -> None:
     narrow = Settings.resolve({"group.consumer.max.session.timeout.ms": "46000"})
     assert effective_int(SESSION, {SESSION: "50000"}, narrow) == 46_000
     assert effective_int(SESSION, {SESSION: "1"}, narrow) == 45_000

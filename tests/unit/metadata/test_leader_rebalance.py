@@ -21,7 +21,7 @@ def misled(image: ClusterImage) -> int:
     return sum(state.leader != state.preferred_leader for _, _, state in image.partitions())
 
 
-def test_leadership_comes_back_to_the_preferred_replicas() -> None:
+def test_leadership_returns_to_the_preferred_replicas() -> None:
     image = drifted()
     assert misled(image) == 4
     assert decided(image, plan_leader_rebalance(image, SETTINGS)) is False
@@ -29,7 +29,7 @@ def test_leadership_comes_back_to_the_preferred_replicas() -> None:
     assert list(plan_leader_rebalance(image, SETTINGS).records) == []
 
 
-def test_one_partition_of_many_is_brought_back_too() -> None:
+def test_a_single_partition_is_rebalanced_too() -> None:
     """Apache Kafka 4 no longer has leader.imbalance.per.broker.percentage."""
     image = with_topic(cluster(3), "t", 60, 3)
     topic = image.topics_by_name["t"]
@@ -40,7 +40,7 @@ def test_one_partition_of_many_is_brought_back_too() -> None:
     assert misled(image) == 0
 
 
-def test_many_elections_are_made_in_steps() -> None:
+def test_elections_are_limited_per_step() -> None:
     image = drifted()
     assert decided(image, plan_leader_rebalance(image, SETTINGS, elections_max=3)) is True
     assert misled(image) == 1
@@ -48,7 +48,7 @@ def test_many_elections_are_made_in_steps() -> None:
     assert misled(image) == 0
 
 
-def test_who_is_away_or_behind_is_not_waited_for() -> None:
+def test_unavailable_preferred_replicas_are_skipped() -> None:
     image = with_topic(cluster(3), "t", 12, 3)
     fence(image, 1)
     assert list(plan_leader_rebalance(image, SETTINGS).records) == []
@@ -56,6 +56,6 @@ def test_who_is_away_or_behind_is_not_waited_for() -> None:
     assert list(plan_leader_rebalance(image, SETTINGS).records) == []
 
 
-def test_it_can_be_switched_off() -> None:
+def test_rebalancing_can_be_disabled() -> None:
     off = Settings.resolve(overrides={"auto.leader.rebalance.enable": "false"})
     assert list(plan_leader_rebalance(drifted(), off).records) == []

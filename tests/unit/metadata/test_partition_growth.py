@@ -42,13 +42,13 @@ def test_new_partitions_may_be_assigned() -> None:
         (CreatePartitionsTopic("t", 3, [CreatePartitionsAssignment([9])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ],
 )
-def test_growth_that_cannot_be(topic: CreatePartitionsTopic, code: ErrorCode) -> None:
+def test_invalid_partition_counts_are_rejected(topic: CreatePartitionsTopic, code: ErrorCode) -> None:
     image = with_topic(cluster(2), "t", 2)
     decision = create_partitions(image, CreatePartitionsRequest([topic]), seeded())
     assert (decision.response.results[0].error_code, decision.records) == (code, [])
 
 
-def test_a_topic_named_twice_is_refused_and_validation_alone_writes_nothing() -> None:
+def test_duplicates_are_rejected_and_validate_only_writes_nothing() -> None:
     image = with_topic(cluster(), "t")
     wanted = CreatePartitionsTopic("t", 2, None)
     twice = create_partitions(image, CreatePartitionsRequest([wanted, wanted]), seeded())

@@ -13,7 +13,7 @@ def place(image: ClusterImage, partitions: int, factor: int, start: int = 0) -> 
     return place_replicas(image.brokers.values(), range(partitions), factor, start)
 
 
-def test_the_stripe_changes_rack_with_every_step_as_long_as_it_can() -> None:
+def test_the_stripe_changes_rack_with_every_step_if_possible() -> None:
     image = cluster(6, ["a", "a", "a", "b", "b", "c"])
     assert [broker.id for broker in stripe(list(image.brokers.values()))] == [1, 4, 6, 2, 5, 3]
 
@@ -26,7 +26,7 @@ def test_replicas_are_spread_over_racks_first() -> None:
 
 
 @pytest.mark.parametrize("start", [0, 1, 5, 65535])
-def test_leaders_and_replicas_are_even(start: int) -> None:
+def test_leaders_and_replicas_are_distributed_evenly(start: int) -> None:
     placed = place(cluster(5), 50, 3, start)
     assert set(Counter(replicas[0] for replicas in placed).values()) == {10}
     assert set(Counter(replica for replicas in placed for replica in replicas).values()) == {30}
@@ -60,7 +60,7 @@ def test_too_few_brokers() -> None:
         place(cluster(1, in_controlled_shutdown=True), 1, 1)
 
 
-def test_a_broker_on_its_way_down_gets_no_replicas_until_it_has_stopped() -> None:
+def test_a_broker_in_controlled_shutdown_gets_no_replicas() -> None:
     image = cluster(3)
     decided(image, begin_controlled_shutdown(image, 3, SETTINGS))
     assert all(3 not in replicas for replicas in place(image, 6, 2))

@@ -16,7 +16,7 @@ def test_blocks_never_overlap() -> None:
     ]
 
 
-def test_only_the_present_life_of_a_broker_is_served() -> None:
+def test_requests_with_an_old_broker_epoch_are_rejected() -> None:
     image = cluster()
     stale = AllocateProducerIdsRequest(1, image.brokers[1].epoch - 1)
     assert allocate_producer_ids(image, stale).response.error_code == ErrorCode.STALE_BROKER_EPOCH

@@ -42,7 +42,7 @@ def moved(image: ClusterImage, replicas: list[int] | None) -> PartitionImage:
     return partition(image)
 
 
-def test_a_move_ends_when_the_new_replica_is_in_sync() -> None:
+def test_a_reassignment_completes_when_the_new_replica_is_in_sync() -> None:
     image = on_three_of_five()
     state = moved(image, [4, 2, 3])
     assert (state.replicas, state.adding_replicas, state.removing_replicas) == ((4, 2, 3, 1), (4,), (1,))
@@ -55,24 +55,24 @@ def test_a_move_ends_when_the_new_replica_is_in_sync() -> None:
     assert (state.leader, state.leader_epoch, len(state.directories)) == (4, 1, 3)
 
 
-def test_a_leader_that_stays_gets_a_new_epoch_when_a_replica_goes() -> None:
+def test_removing_a_replica_bumps_the_leader_epoch() -> None:
     image = on_three_of_five()
     moved(image, [1, 2, 4])
     answer = altered(image, isr_request(image, [1, 2, 3, 4]))
     assert (answer.error_code, answer.leader_epoch, answer.isr) == (0, 1, [1, 2, 4])
 
 
-def test_another_order_is_another_preferred_leader_at_once() -> None:
+def test_reordering_replicas_changes_the_preferred_leader_at_once() -> None:
     state = moved(on_three_of_five(), [3, 1, 2])
     assert (state.replicas, state.leader, state.is_reassigning, state.leader_epoch) == ((3, 1, 2), 1, False, 0)
 
 
-def test_a_smaller_factor_is_reached_at_once() -> None:
+def test_a_smaller_replication_factor_is_applied_at_once() -> None:
     state = moved(on_three_of_five(), [2])
     assert (state.replicas, state.isr, state.leader, state.is_reassigning) == ((2,), (2,), 2, False)
 
 
-def test_what_enough_brokers_acknowledged_stays_on_enough() -> None:
+def test_acknowledged_records_stay_on_min_insync_replicas() -> None:
     image = on_three_of_five(min_insync_replicas="2")
     set_isr(image, 1, 2)
     state = moved(image, [4, 3, 1])
@@ -96,7 +96,7 @@ def test_the_last_in_sync_replica_is_not_removed() -> None:
     assert (partition(image).replicas, partition(image).isr, partition(image).leader) == ((2, 3), (2,), 2)
 
 
-def test_a_removed_broker_that_dies_ends_the_move() -> None:
+def test_the_death_of_a_removed_broker_completes_the_reassignment() -> None:
     image = on_three_of_five()
     moved(image, [4, 2, 3])
     fence(image, 1)
@@ -105,7 +105,7 @@ def test_a_removed_broker_that_dies_ends_the_move() -> None:
     assert (partition(image).replicas, partition(image).is_reassigning) == ((4, 2, 3), False)
 
 
-def test_a_cancelled_move_goes_back() -> None:
+def test_a_cancelled_reassignment_restores_the_replicas() -> None:
     image = on_three_of_five()
     moved(image, [4, 5, 3])
     set_isr(image, 1, 2, 3, 4)
@@ -114,7 +114,7 @@ def test_a_cancelled_move_goes_back() -> None:
     assert move(image, None).error_code == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
 
 
-def test_a_move_is_not_cancelled_onto_replicas_that_are_behind() -> None:
+def test_a_reassignment_is_not_cancelled_onto_lagging_replicas() -> None:
     for unclean, error in (("false", ErrorCode.INVALID_REPLICA_ASSIGNMENT), ("true", ErrorCode.NONE)):
         image = on_three_of_five(unclean_leader_election_enable=unclean)
         moved(image, [4, 5, 3])
@@ -135,7 +135,7 @@ def test_a_new_target_replaces_the_old_one() -> None:
     assert (state.replicas, state.adding_replicas, state.removing_replicas) == ((4, 2, 3, 1), (4,), (1,))
 
 
-def test_who_is_in_sync_already_is_given_up_last() -> None:
+def test_added_replicas_that_are_in_sync_are_removed_last() -> None:
     image = on_three_of_five(min_insync_replicas="3")
     moved(image, [4, 5, 3])
     set_isr(image, 1, 2, 4)
@@ -151,11 +151,11 @@ def test_a_replica_that_was_to_be_added_must_still_catch_up() -> None:
 
 
 @pytest.mark.parametrize("replicas", [[], [1, 1], [1, 9], [-3]])
-def test_targets_that_cannot_be(replicas: list[int]) -> None:
+def test_invalid_targets_are_rejected(replicas: list[int]) -> None:
     assert move(on_three_of_five(), replicas).error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
-def test_the_replication_factor_may_be_kept() -> None:
+def test_a_change_of_the_replication_factor_can_be_forbidden() -> None:
     image = on_three_of_five()
     assert move(image, [1, 2], may_change_factor=False).error_code == ErrorCode.INVALID_REPLICATION_FACTOR
     assert move(image, [1, 2, 4], may_change_factor=False).error_code == 0
@@ -173,7 +173,7 @@ def test_unknown_and_repeated_partitions() -> None:
     assert codes == [[0, ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION], [3]]
 
 
-def test_a_partition_without_leader_is_moved_when_it_has_one() -> None:
+def test_a_partition_without_a_leader_is_moved_later() -> None:
     image = on_three_of_five()
     set_isr(image, 1)
     fence(image, 1)
@@ -185,7 +185,7 @@ def test_a_partition_without_leader_is_moved_when_it_has_one() -> None:
     assert (partition(image).replicas, partition(image).leader) == ((4, 2), 4)
 
 
-def test_moves_under_way_are_listed() -> None:
+def test_ongoing_reassignments_are_listed() -> None:
     image = on_three_of_five()
     assert list_partition_reassignments(image, ListPartitionReassignmentsRequest()).topics == []
     moved(image, [4, 2, 3])

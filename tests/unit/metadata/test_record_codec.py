@@ -27,7 +27,7 @@ def kafkas_records() -> list[bytes]:
     return [record.value or b"" for position, header in batches for record in decode_records(log, header, position)]
 
 
-def test_records_of_apache_kafka_are_written_back_byte_for_byte() -> None:
+def test_records_of_apache_kafka_are_reencoded_identically() -> None:
     same = 0
     for value in kafkas_records():
         record = decode_record(value)
@@ -40,13 +40,13 @@ def test_records_of_apache_kafka_are_written_back_byte_for_byte() -> None:
 
 
 @pytest.mark.parametrize("cls", RECORD_CLASSES, ids=lambda cls: cls.__name__)
-def test_every_type_is_read_back_in_every_cluster(cls: type[MetadataRecord]) -> None:
+def test_every_type_round_trips_at_every_metadata_version(cls: type[MetadataRecord]) -> None:
     for metadata_version in (7, 14, 17, 23, LATEST_METADATA_VERSION):
         record = cls()
         assert decode_record(encode_record(record, metadata_version)) == record
 
 
-def test_the_types_are_numbered_without_repetition() -> None:
+def test_type_numbers_are_unique() -> None:
     keys = [cls.SCHEMA.key for cls in RECORD_CLASSES]
     assert len(set(keys)) == len(keys) == 26
 
@@ -72,12 +72,12 @@ def test_the_frame_is_three_varints() -> None:
 
 
 @pytest.mark.parametrize("value", [b"\x02\x02\x00", b"\x01\x7f\x00", b"\x01\x02\x09", b"\x01\x06\x00"])
-def test_what_is_newer_is_told_apart_from_what_is_broken(value: bytes) -> None:
+def test_unknown_and_malformed_records_raise_different_errors(value: bytes) -> None:
     with pytest.raises(UnknownRecordError):
         decode_record(value)
 
 
-def test_every_cut_of_a_record_is_refused() -> None:
+def test_every_truncated_record_is_rejected() -> None:
     whole = encode_record(FeatureLevelRecord("metadata.version", 30))
     for length in range(len(whole)):
         with pytest.raises(MalformedMessageError):

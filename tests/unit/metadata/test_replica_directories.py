@@ -52,7 +52,7 @@ def test_a_replica_moves_to_another_directory_and_stays_in_sync() -> None:
     assert (state.directory_of(1), state.isr, state.leader, state.leader_epoch) == (SECOND, (1, 2), 1, 0)
 
 
-def test_assignments_that_cannot_be() -> None:
+def test_invalid_assignments_are_rejected() -> None:
     image = two_directories()
     topic_id = image.topics_by_name["t"].topic_id
     assert assign(image, SECOND, b"?" * 16, 0) == [ErrorCode.UNKNOWN_TOPIC_ID]
@@ -64,7 +64,7 @@ def test_assignments_that_cannot_be() -> None:
     assert assign(image, SECOND, topic_id, 0) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
 
-def test_a_directory_that_fails_takes_its_replicas_with_it() -> None:
+def test_replicas_of_a_failed_directory_leave_their_isrs() -> None:
     image = two_directories()
     fail_first_directory(image)
     assert image.brokers[1].directories == (SECOND,)
@@ -72,7 +72,7 @@ def test_a_directory_that_fails_takes_its_replicas_with_it() -> None:
     assert not image.brokers[1].fenced
 
 
-def test_what_begins_anew_in_another_directory_must_catch_up() -> None:
+def test_a_replica_recreated_in_another_directory_must_catch_up() -> None:
     image = two_directories()
     set_isr(image, 1)
     fail_first_directory(image)
@@ -83,7 +83,7 @@ def test_what_begins_anew_in_another_directory_must_catch_up() -> None:
     assert state.last_known_eligible_leader_replicas == ()
 
 
-def test_without_eligible_leaders_too() -> None:
+def test_the_same_without_elr() -> None:
     image = two_directories(elr=False)
     set_isr(image, 1)
     fail_first_directory(image)

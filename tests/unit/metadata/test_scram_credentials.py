@@ -44,7 +44,7 @@ def described(image: ClusterImage, *users: str) -> dict[str, Any]:
     }
 
 
-def test_credentials_come_and_go() -> None:
+def test_credentials_are_set_and_deleted() -> None:
     image = cluster()
     assert alter(image, upsertion("a"), upsertion("b", SHA_512, 8192)) == {"a": (0, None), "b": (0, None)}
     assert described(image) == {"a": [(SHA_256, 4096)], "b": [(SHA_512, 8192)]}
@@ -83,7 +83,7 @@ def test_the_stored_keys_prove_the_exchange_of_rfc_7677() -> None:
         ),
     ],
 )
-def test_what_is_no_credential_is_refused(
+def test_invalid_credentials_are_rejected(
     change: ScramCredentialDeletion | ScramCredentialUpsertion, code: ErrorCode, text: str
 ) -> None:
     image = cluster()
@@ -91,7 +91,7 @@ def test_what_is_no_credential_is_refused(
     assert image.scram_credentials == {}
 
 
-def test_a_user_is_altered_and_described_once_in_a_request() -> None:
+def test_a_user_may_occur_only_once_in_a_request() -> None:
     image = cluster()
     text = "A user credential cannot be altered twice in the same request"
     assert alter(image, upsertion("a"), upsertion("a", SHA_512)) == {"a": (ErrorCode.DUPLICATE_RESOURCE, text)}

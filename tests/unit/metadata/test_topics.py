@@ -34,7 +34,7 @@ def assigned(name: str, *replicas: list[int], partitions: int = -1, factor: int 
     return CreatableTopic(name, partitions, factor, assignments)
 
 
-def test_a_topic_is_a_record_its_settings_and_its_partitions() -> None:
+def test_creating_a_topic_writes_topic_config_and_partition_records() -> None:
     decision = create(cluster(), new_topic("orders", 2, retention_ms="5000"))
     topic, config, *partitions = decision.records
     assert isinstance(topic, TopicRecord)
@@ -54,7 +54,7 @@ def test_a_topic_is_a_record_its_settings_and_its_partitions() -> None:
     ]
 
 
-def test_the_answer_carries_id_numbers_and_settings() -> None:
+def test_the_response_has_id_counts_and_configs() -> None:
     image = cluster()
     result = decided(image, create(image, new_topic("orders", 2, retention_ms="5000"))).topics[0]
     assert (result.error_code, result.error_message, result.num_partitions, result.replication_factor) == (
@@ -69,7 +69,7 @@ def test_the_answer_carries_id_numbers_and_settings() -> None:
     assert (configs["segment.bytes"].value, configs["segment.bytes"].config_source) == ("1073741824", 5)
 
 
-def test_defaults_of_the_broker_fill_in_for_minus_one() -> None:
+def test_minus_one_means_the_broker_default() -> None:
     settings = Settings.resolve({"num.partitions": "3", "default.replication.factor": "2"})
     result = result_of(cluster(2), new_topic("t", -1, -1), settings)
     assert (result.num_partitions, result.replication_factor) == (3, 2)
@@ -103,7 +103,7 @@ def test_defaults_of_the_broker_fill_in_for_minus_one() -> None:
         (CreatableTopic("t", -1, -1, [CreatableReplicaAssignment(1, [1])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_code(topic: CreatableTopic, code: ErrorCode) -> None:
+def test_invalid_topics_are_rejected(topic: CreatableTopic, code: ErrorCode) -> None:
     image = with_topic(with_topic(cluster(2), "here"), "a.b")
     decision = create(image, topic)
     (result,) = decision.response.topics
@@ -111,14 +111,14 @@ def test_what_cannot_be_is_refused_with_its_code(topic: CreatableTopic, code: Er
     assert result.error_message
 
 
-def test_an_assignment_is_taken_as_it_is() -> None:
+def test_a_manual_assignment_is_used_unchanged() -> None:
     image = cluster(3)
     decided(image, create(image, assigned("t", [3, 1], [2, 3])))
     states = image.topics_by_name["t"].partitions
     assert [(state.replicas, state.leader) for state in states.values()] == [((3, 1), 3), ((2, 3), 2)]
 
 
-def test_fenced_brokers_are_assigned_but_not_in_sync() -> None:
+def test_fenced_brokers_may_be_assigned_but_are_not_in_the_isr() -> None:
     image = cluster(2)
     image.brokers[2] = cluster(2, fenced=True).brokers[2]
     decided(image, create(image, assigned("t", [2, 1])))
@@ -127,7 +127,7 @@ def test_fenced_brokers_are_assigned_but_not_in_sync() -> None:
     assert result_of(image, assigned("u", [2])).error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
-def test_good_topics_of_a_request_are_created_beside_bad_ones() -> None:
+def test_topics_of_a_request_are_created_independently() -> None:
     image = cluster()
     response = decided(image, create(image, new_topic("good"), new_topic("bad", 0)))
     assert [(topic.name, topic.error_code) for topic in response.topics] == [("good", 0), ("bad", 37)]
@@ -139,25 +139,25 @@ def test_topics_of_one_request_must_not_collide_either() -> None:
     assert [topic.error_code for topic in response.topics] == [0, ErrorCode.INVALID_TOPIC_EXCEPTION]
 
 
-def test_a_topic_named_twice_is_refused_once() -> None:
+def test_a_duplicate_topic_is_rejected_once() -> None:
     decision = create(cluster(), new_topic("t"), new_topic("t", 2))
     assert [topic.error_code for topic in decision.response.topics] == [ErrorCode.INVALID_REQUEST]
     assert not decision.records
 
 
-def test_validation_alone_writes_nothing() -> None:
+def test_validate_only_writes_nothing() -> None:
     request = CreateTopicsRequest([new_topic("t", 2)], validate_only=True)
     decision = create_topics(cluster(), request, SETTINGS, seeded())
     assert decision.response.topics[0].num_partitions == 2
     assert decision.records == []
 
 
-def test_the_partitions_of_a_whole_request_are_bounded() -> None:
+def test_the_partitions_of_a_request_are_limited() -> None:
     response = create(cluster(), new_topic("a", 6000), new_topic("b", 6000)).response
     assert [topic.error_code for topic in response.topics] == [0, ErrorCode.POLICY_VIOLATION]
 
 
-def test_reserved_and_dashing_ids_are_not_given() -> None:
+def test_reserved_ids_and_ids_with_a_leading_dash_are_not_used() -> None:
     offered = iter([ZERO_UUID, METADATA_TOPIC_ID, b"\xf8" + bytes(15), bytes(range(16))])
     assert new_topic_id(ClusterImage(), lambda _: next(offered)) == bytes(range(16))
 
@@ -174,13 +174,13 @@ def test_topics_are_deleted_by_name_and_by_id() -> None:
     assert not image.topics_by_name
 
 
-def test_older_clients_send_names_alone() -> None:
+def test_older_clients_send_only_names() -> None:
     image = with_topic(cluster(), "a")
     response = decided(image, delete_topics(image, DeleteTopicsRequest(topic_names=["a", "b"]), SETTINGS))
     assert [(result.name, result.error_code) for result in response.responses] == [("a", 0), ("b", 3)]
 
 
-def test_deletions_that_cannot_be() -> None:
+def test_invalid_deletions_are_rejected() -> None:
     image = with_topic(cluster(), "a")
     topic_id = image.topics_by_name["a"].topic_id
     assert delete(image, DeleteTopicState("b")) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]

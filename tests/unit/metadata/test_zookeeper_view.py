@@ -19,7 +19,7 @@ def got(image: ClusterImage, path: str) -> Any:
     return json.loads(view(image).get(path) or "null")
 
 
-def test_the_root_lists_what_the_shell_listed() -> None:
+def test_the_root_has_zookeepers_nodes() -> None:
     assert view(replicated()).ls("/") == [
         "admin",
         "brokers",
@@ -40,7 +40,7 @@ def test_the_state_of_a_partition() -> None:
     assert shown == '{"controller_epoch":14,"leader":1,"version":1,"leader_epoch":0,"isr":[1,2]}'
 
 
-def test_brokers_are_there_while_they_are_unfenced() -> None:
+def test_only_unfenced_brokers_are_listed() -> None:
     image = replicated()
     endpoint = BrokerEndpoint("PLAINTEXT", "192.168.1.125", 9092, 0)
     replayed(image, [RegisterBrokerRecord(10, broker_epoch=99, end_points=[endpoint], rack=None, fenced=False)])
@@ -59,7 +59,7 @@ def test_controller_and_cluster() -> None:
     assert got(image, "/cluster/id") == {"version": "1", "id": "abc"}
 
 
-def test_topics_and_moves() -> None:
+def test_topics_and_reassignments() -> None:
     image = replicated(3)
     topic_id = image.topics_by_name["t"].topic_id
     assert view(image).ls("/admin") == ["delete_topics"]
@@ -84,7 +84,7 @@ def test_settings() -> None:
     assert got(image, "/config/brokers/<default>")["config"] == {"log.retention.ms": "7"}
 
 
-def test_a_walk_goes_through_everything_below() -> None:
+def test_walk_yields_everything_below_a_path() -> None:
     paths = [path for path, _ in view(replicated(2)).walk("/brokers/topics/")]
     assert paths == [
         "/brokers/topics",
@@ -96,6 +96,6 @@ def test_a_walk_goes_through_everything_below() -> None:
     assert next(view(replicated(2)).walk())[0] == "/"
 
 
-def test_nothing_there() -> None:
+def test_a_missing_path() -> None:
     with pytest.raises(NoNodeError, match="Node does not exist: /brokers/ids/7"):
         view(replicated()).get("/brokers/ids/7")

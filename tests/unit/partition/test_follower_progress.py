@@ -7,7 +7,7 @@ def fetched(progress: FollowerProgress, offset: int, leader_end: int, now_ms: fl
     progress.fetched(offset, 0, EPOCH, leader_end, now_ms)
 
 
-def test_nothing_is_known_before_the_first_fetch() -> None:
+def test_the_position_is_unknown_before_the_first_fetch() -> None:
     progress = FollowerProgress()
     assert progress.log_end_offset == UNKNOWN_OFFSET
     assert not progress.is_caught_up(0, now_ms=0, lag_max_ms=10_000)
@@ -19,7 +19,7 @@ def test_a_fetch_at_the_leaders_end_is_caught_up_now() -> None:
     assert progress.last_caught_up_ms == 1000
 
 
-def test_a_fetch_at_what_was_the_end_one_fetch_ago_was_caught_up_then() -> None:
+def test_a_fetch_at_the_end_of_the_previous_fetch_counts_from_then() -> None:
     progress = FollowerProgress()
     fetched(progress, 90, 100, now_ms=1000)
     assert progress.last_caught_up_ms == NEVER_MS
@@ -36,7 +36,7 @@ def test_position_follows_the_fetch_even_backwards() -> None:
     assert progress.log_end_offset == 60
 
 
-def test_caught_up_for_a_while_or_as_long_as_nothing_is_missing() -> None:
+def test_caught_up_within_the_lag_time_or_at_the_log_end() -> None:
     progress = FollowerProgress()
     fetched(progress, 100, 100, now_ms=0)
     assert progress.is_caught_up(200, now_ms=10_000, lag_max_ms=10_000)
@@ -44,7 +44,7 @@ def test_caught_up_for_a_while_or_as_long_as_nothing_is_missing() -> None:
     assert progress.is_caught_up(100, now_ms=99_999, lag_max_ms=10_000)
 
 
-def test_a_follower_at_the_end_is_caught_up_as_long_as_its_pulse_goes_on() -> None:
+def test_a_follower_at_the_end_is_caught_up_while_it_keeps_fetching() -> None:
     progress, pulse = FollowerProgress(), Pulse()
     progress.fetched(100, 0, EPOCH, 100, 1000, pulse)
     pulse.last_fetch_ms = 5000

@@ -8,7 +8,7 @@ def change_to(*isr: int, partition_epoch: int = 7) -> IsrChange:
     return IsrChange(leader_epoch=3, partition_epoch=partition_epoch, isr=isr, broker_epochs=(-1,) * len(isr))
 
 
-def test_members_asked_to_join_count_already_and_those_asked_to_leave_count_still() -> None:
+def test_the_maximal_isr_includes_joining_and_leaving_replicas() -> None:
     growing, shrinking = InSyncReplicas((1, 2), 7), InSyncReplicas((1, 2), 7)
     growing.propose(change_to(1, 2, 3))
     shrinking.propose(change_to(1))
@@ -17,21 +17,21 @@ def test_members_asked_to_join_count_already_and_those_asked_to_leave_count_stil
     assert growing.committed == shrinking.committed == (1, 2)
 
 
-def test_a_commit_ends_what_was_asked_for_whoever_made_it() -> None:
+def test_a_commit_ends_the_pending_change() -> None:
     isr = InSyncReplicas((1, 2), 7)
     isr.propose(change_to(1, 2, 3))
     assert isr.commit((1,), 8)
     assert (isr.committed, isr.maximal, isr.pending, isr.partition_epoch) == ((1,), {1}, None, 8)
 
 
-def test_old_news_changes_nothing() -> None:
+def test_an_older_partition_epoch_is_ignored() -> None:
     isr = InSyncReplicas((1, 2), 7)
     isr.propose(change_to(1, 2, 3))
     assert not isr.commit((1, 2), 7)
     assert isr.pending is not None
 
 
-def test_a_refused_change_leaves_what_was_committed() -> None:
+def test_a_rejected_change_restores_the_committed_isr() -> None:
     isr = InSyncReplicas((1, 2), 7)
     change = change_to(1, 2, 3)
     isr.propose(change)
@@ -39,7 +39,7 @@ def test_a_refused_change_leaves_what_was_committed() -> None:
     assert (isr.maximal, isr.pending) == ({1, 2}, None)
 
 
-def test_a_late_refusal_does_not_touch_a_newer_change() -> None:
+def test_a_late_rejection_does_not_affect_a_newer_change() -> None:
     isr = InSyncReplicas((1, 2), 7)
     old = change_to(1, 2, 3)
     isr.propose(old)
@@ -49,7 +49,7 @@ def test_a_late_refusal_does_not_touch_a_newer_change() -> None:
     assert isr.pending is not None
 
 
-def test_one_change_at_a_time() -> None:
+def test_only_one_change_may_be_pending() -> None:
     isr = InSyncReplicas((1, 2), 7)
     isr.propose(change_to(1))
     with pytest.raises(AssertionError):
@@ -66,5 +66,5 @@ def test_one_change_at_a_time() -> None:
         (ErrorCode.REQUEST_TIMED_OUT, Outcome.UNKNOWN),
     ],
 )
-def test_only_a_refusal_in_the_current_epoch_says_that_nothing_was_written(error: ErrorCode, outcome: Outcome) -> None:
+def test_only_a_rejection_in_the_current_epoch_means_not_applied(error: ErrorCode, outcome: Outcome) -> None:
     assert outcome_of(error) is outcome

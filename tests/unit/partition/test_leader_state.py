@@ -29,26 +29,26 @@ def expansion(state: LeaderState, replica: int, high_watermark: int = 50, now_ms
 # -- high watermark
 
 
-def test_is_the_smallest_position_in_the_in_sync_set() -> None:
+def test_the_high_watermark_is_the_smallest_position_in_the_isr() -> None:
     state = leader()
     fetch(state, 2, 80)
     fetch(state, 3, 60)
     assert high_watermark(state) == 60
 
 
-def test_waits_for_members_not_heard_of_in_this_epoch() -> None:
+def test_the_high_watermark_waits_for_members_with_unknown_position() -> None:
     state = leader()
     fetch(state, 2, 80)
     assert high_watermark(state) == -1
 
 
-def test_own_position_counts_too() -> None:
+def test_the_leaders_position_counts_too() -> None:
     state = leader(isr=(1, 2))
     fetch(state, 2, 80)
     assert high_watermark(state, own=70) == 70
 
 
-def test_members_asked_to_leave_still_count_until_it_is_committed() -> None:
+def test_leaving_members_count_until_the_change_is_committed() -> None:
     state = leader()
     fetch(state, 2, 100)
     fetch(state, 3, 10)
@@ -61,7 +61,7 @@ def test_members_asked_to_leave_still_count_until_it_is_committed() -> None:
     assert high_watermark(state, now_ms=LAG_MAX_MS + 1) == 100
 
 
-def test_members_asked_to_join_count_before_it_is_committed() -> None:
+def test_joining_members_count_before_the_change_is_committed() -> None:
     state = leader(isr=(1, 2))
     fetch(state, 2, 100)
     fetch(state, 3, 50)
@@ -71,7 +71,7 @@ def test_members_asked_to_join_count_before_it_is_committed() -> None:
     assert high_watermark(state, now_ms=2 * LAG_MAX_MS) == 50
 
 
-def test_a_replica_that_has_nearly_caught_up_is_waited_for() -> None:
+def test_a_nearly_caught_up_replica_holds_the_high_watermark_back() -> None:
     """Else it would chase a busy leader for ever."""
     state = leader(isr=(1,), replicas=(1, 2))
     fetch(state, 2, 90, end=90, now_ms=1000)
@@ -79,18 +79,18 @@ def test_a_replica_that_has_nearly_caught_up_is_waited_for() -> None:
     assert high_watermark(state, now_ms=1001 + LAG_MAX_MS) == 100, "but not for ever"
 
 
-def test_a_fenced_replica_that_has_nearly_caught_up_is_not_waited_for() -> None:
+def test_a_fenced_replica_does_not_hold_the_high_watermark_back() -> None:
     state = leader(isr=(1,), replicas=(1, 2))
     fetch(state, 2, 90, end=90, now_ms=1000)
     assert state.high_watermark_candidate(100, 100, lambda broker: None, 2000) == 100
 
 
 @pytest.mark.parametrize(("isr", "min_insync", "enough"), [((1, 2), 2, True), ((1,), 2, False), ((1, 2, 3), 5, True)])
-def test_min_insync_counts_what_is_committed(isr: tuple[int, ...], min_insync: int, enough: bool) -> None:
+def test_min_insync_counts_the_committed_isr(isr: tuple[int, ...], min_insync: int, enough: bool) -> None:
     assert leader(isr=isr).has_enough_in_sync(min_insync) is enough
 
 
-def test_a_pending_member_does_not_yet_help_min_insync() -> None:
+def test_a_pending_member_does_not_count_for_min_insync() -> None:
     state = leader(isr=(1,))
     fetch(state, 2, 50)
     change = state.plan_expand(2, 50, REGISTERED.get, 11, now_ms=0)
@@ -102,7 +102,7 @@ def test_a_pending_member_does_not_yet_help_min_insync() -> None:
 # -- expanding
 
 
-def test_joins_at_the_high_watermark() -> None:
+def test_a_follower_joins_at_the_high_watermark() -> None:
     state = leader(isr=(1, 2))
     fetch(state, 3, 49)
     assert expansion(state, 3) is None
@@ -110,7 +110,7 @@ def test_joins_at_the_high_watermark() -> None:
     assert expansion(state, 3) == (1, 2, 3)
 
 
-def test_joins_only_with_all_that_the_epoch_began_with() -> None:
+def test_a_follower_joins_only_after_the_epoch_start_offset() -> None:
     """A new leader's high watermark is behind at first: below it there may be committed records."""
     state = leader(isr=(1, 2), epoch_start=70)
     fetch(state, 3, 69)
@@ -128,7 +128,7 @@ def test_a_restarted_or_fenced_broker_does_not_join() -> None:
     assert expansion(state, 3) == (1, 2, 3)
 
 
-def test_the_change_carries_epochs_to_compare() -> None:
+def test_the_change_contains_the_epochs() -> None:
     state = leader(isr=(1, 2))
     fetch(state, 2, 100, epoch=12)
     fetch(state, 3, 100, epoch=13)
@@ -137,7 +137,7 @@ def test_the_change_carries_epochs_to_compare() -> None:
     assert (change.leader_epoch, change.partition_epoch, change.broker_epochs) == (4, 7, (11, 12, 13))
 
 
-def test_a_refused_follower_is_not_asked_for_at_every_fetch() -> None:
+def test_a_rejected_change_is_not_repeated_at_every_fetch() -> None:
     state = leader(isr=(1, 2))
     fetch(state, 3, 100)
     change = state.plan_expand(3, 50, REGISTERED.get, 11, now_ms=0)
@@ -151,11 +151,11 @@ def test_a_refused_follower_is_not_asked_for_at_every_fetch() -> None:
 # -- shrinking
 
 
-def test_nobody_leaves_before_the_lag_is_over() -> None:
+def test_no_replica_leaves_before_the_lag_time() -> None:
     assert leader().plan_shrink(100, 11, now_ms=LAG_MAX_MS) is None
 
 
-def test_those_who_never_fetched_leave() -> None:
+def test_replicas_that_never_fetched_leave() -> None:
     change = leader().plan_shrink(100, 11, now_ms=LAG_MAX_MS + 1)
     assert change is not None
     assert change.isr == (1,)
@@ -167,7 +167,7 @@ def test_a_follower_with_nothing_to_fetch_does_not_lag() -> None:
     assert state.plan_shrink(100, 11, now_ms=99 * LAG_MAX_MS) is None
 
 
-def test_a_member_that_is_no_replica_any_more_leaves() -> None:
+def test_a_member_that_is_no_longer_a_replica_leaves() -> None:
     state = leader()
     state.change_replicas((1, 2))
     fetch(state, 2, 100)

@@ -6,7 +6,7 @@ from sskafka.partition.truncation import UNDEFINED, EpochEnd, diverging_epoch, p
 
 
 @pytest.mark.parametrize(
-    ("asked", "offset", "known", "diverges"),
+    ("epoch", "offset", "known", "diverges"),
     [
         (3, 40, EpochEnd(3, 50), False),
         (3, 50, EpochEnd(3, 50), False),
@@ -14,8 +14,10 @@ from sskafka.partition.truncation import UNDEFINED, EpochEnd, diverging_epoch, p
         (4, 40, EpochEnd(3, 50), True),
     ],
 )
-def test_logs_part_where_the_leader_never_had_it(asked: int, offset: int, known: EpochEnd, diverges: bool) -> None:
-    assert diverging_epoch(asked, offset, known) == (known if diverges else None)
+def test_logs_diverge_where_the_leader_lacks_the_epoch(
+    epoch: int, offset: int, known: EpochEnd, diverges: bool
+) -> None:
+    assert diverging_epoch(epoch, offset, known) == (known if diverges else None)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +30,7 @@ def test_logs_part_where_the_leader_never_had_it(asked: int, offset: int, known:
         (EpochEnd(3, 500), EpochEnd(3, 90), 80),
     ],
 )
-def test_cut_at_the_end_of_the_last_epoch_that_both_may_have(leader: EpochEnd, own: EpochEnd, cut_at: int) -> None:
+def test_truncation_to_the_end_of_the_last_common_epoch(leader: EpochEnd, own: EpochEnd, cut_at: int) -> None:
     assert plan_truncation(leader, own, log_end_offset=80) == cut_at
 
 
@@ -47,7 +49,7 @@ def can_be(one: list[int], other: list[int]) -> bool:
     return all(one[: one.index(epoch)] == other[: other.index(epoch)] for epoch in set(one) & set(other))
 
 
-def test_any_two_logs_meet_at_their_last_common_record_in_a_few_steps() -> None:
+def test_any_two_logs_converge_at_their_last_common_record() -> None:
     logs = [list(log) for length in range(6) for log in combinations_with_replacement(range(4), length)]
     pairs = [(leader, follower) for leader, follower in product(logs, logs) if can_be(leader, follower)]
     assert len(pairs) > 1000

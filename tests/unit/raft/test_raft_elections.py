@@ -30,13 +30,13 @@ def granted(epoch: int, leader_id: int = -1) -> VoteResponse:
     return VoteResponse(ErrorCode.NONE, leader_id, epoch, vote_granted=True)
 
 
-def test_a_vote_is_stored_with_the_answer() -> None:
+def test_a_vote_is_persisted_before_the_response() -> None:
     lone = LoneNode()
     assert lone.ask(vote(2, 1)) == granted(1)
     assert lone.ready.quorum_state == ElectionState(epoch=1, voted_id=2)
 
 
-def test_one_vote_an_epoch_also_after_a_restart() -> None:
+def test_one_vote_per_epoch_even_after_a_restart() -> None:
     lone = LoneNode()
     lone.ask(vote(2, 1))
     assert lone.ask(vote(3, 1)) == refused(1)
@@ -50,7 +50,7 @@ def test_one_vote_an_epoch_also_after_a_restart() -> None:
     ("log_end", "is_granted"),
     [((2, 3), True), ((3, 3), True), ((1, 4), True), ((1, 3), False), ((9, 2), False)],
 )
-def test_a_vote_goes_to_logs_that_are_not_behind(log_end: tuple[int, int], is_granted: bool) -> None:
+def test_only_candidates_with_an_up_to_date_log_get_a_vote(log_end: tuple[int, int], is_granted: bool) -> None:
     lone = LoneNode(MemoryLog(batch(0, 1), batch(1, 3)))
     response = lone.ask(vote(2, 4, log_end))
     assert isinstance(response, VoteResponse)
@@ -64,16 +64,16 @@ def test_an_old_epoch_is_fenced() -> None:
 
 
 @pytest.mark.parametrize("candidate_id", [1, 9])
-def test_strangers_and_oneself_get_no_vote_and_move_no_epoch(candidate_id: int) -> None:
+def test_unknown_nodes_and_the_node_itself_get_no_vote(candidate_id: int) -> None:
     lone = LoneNode()
     assert lone.ask(vote(candidate_id, 9)) == VoteResponse(ErrorCode.INCONSISTENT_VOTER_SET, -1, 0)
 
 
-def test_who_knows_the_leader_of_an_epoch_does_not_vote_in_it() -> None:
+def test_a_node_that_knows_the_leader_of_an_epoch_does_not_vote_in_it() -> None:
     assert follower(leader_id=2, epoch=1).ask(vote(3, 1)) == refused(1, leader_id=2)
 
 
-def test_pre_votes_are_refused_while_the_leader_answers() -> None:
+def test_pre_votes_are_rejected_while_the_leader_answers() -> None:
     lone = follower()
     assert lone.ask(vote(3, 1, pre_vote=True)) == granted(1, leader_id=2)
     lone = follower()
@@ -82,7 +82,7 @@ def test_pre_votes_are_refused_while_the_leader_answers() -> None:
     assert lone.ask(vote(2, 1, pre_vote=True)) == granted(1, leader_id=2), "its leader leads no longer"
 
 
-def test_a_pre_vote_is_stored_nowhere_and_binds_nobody() -> None:
+def test_a_pre_vote_is_not_persisted_and_not_binding() -> None:
     lone = LoneNode()
     assert lone.ask(vote(2, 0, pre_vote=True)) == granted(0)
     assert lone.ask(vote(3, 0, pre_vote=True)) == granted(0)
@@ -96,7 +96,7 @@ def test_a_candidate_stores_its_vote_with_the_first_request() -> None:
     assert lone.ask(vote(3, 1)) == refused(1)
 
 
-def test_a_refused_candidate_waits_and_asks_again_from_the_start() -> None:
+def test_a_rejected_candidate_backs_off_and_starts_over() -> None:
     lone = candidate()
     requests = lone.ready
     lone.answer(refused(1))
@@ -108,7 +108,7 @@ def test_a_refused_candidate_waits_and_asks_again_from_the_start() -> None:
     assert lone.node.epoch == 1
 
 
-def test_an_answer_of_an_older_election_counts_for_nothing() -> None:
+def test_a_response_of_an_older_election_is_ignored() -> None:
     lone = LoneNode()
     lone.at(1000)
     pre_vote_round = lone.ready
@@ -119,7 +119,7 @@ def test_an_answer_of_an_older_election_counts_for_nothing() -> None:
     assert lone.node.role_name == "Candidate"
 
 
-def test_a_restarted_candidate_does_not_count_votes_of_its_former_life() -> None:
+def test_a_restarted_candidate_ignores_earlier_votes() -> None:
     lone = candidate()
     request = lone.ready
     lone.node = LoneNode(stored=lone.stored).node
@@ -128,13 +128,13 @@ def test_a_restarted_candidate_does_not_count_votes_of_its_former_life() -> None
     assert lone.node.role_name == "Voted"
 
 
-def test_the_first_election_of_a_new_cluster_can_be_given_to_a_node() -> None:
+def test_one_node_can_have_the_shortest_delay_of_the_first_election() -> None:
     timing = Timing(first_election_delay_ms=100)
     assert LoneNode(timing=timing).node.wake_at_ms(0) == 100
     assert LoneNode(stored=ElectionState(epoch=3), timing=timing).node.wake_at_ms(0) == 1000
 
 
-def test_begin_epoch_is_answered_by_who_knows_better() -> None:
+def test_begin_epoch_is_rejected_by_nodes_with_later_information() -> None:
     lone = follower(leader_id=2, epoch=4)
     assert lone.ask(BeginQuorumEpochRequest(2, 4)) == BeginQuorumEpochResponse(ErrorCode.NONE, 2, 4)
     fenced = BeginQuorumEpochResponse(ErrorCode.FENCED_LEADER_EPOCH, 2, 4)
@@ -152,7 +152,7 @@ def test_a_candidate_follows_the_winner_of_its_epoch() -> None:
     assert lone.stored == ElectionState(1, 3, 1, 3, 1)
 
 
-def test_successors_campaign_in_the_order_in_which_they_are_named() -> None:
+def test_preferred_successors_campaign_in_order() -> None:
     first = follower()
     first.ask(EndQuorumEpochRequest(2, 1, (1, 3)))
     assert first.node.role_name == "Prospective"
@@ -165,7 +165,7 @@ def test_successors_campaign_in_the_order_in_which_they_are_named() -> None:
     assert other.node.wake_at_ms(0) == 1000
 
 
-def test_who_heard_of_an_epochs_end_is_not_sent_back_to_its_leader() -> None:
+def test_a_resigned_leader_is_not_followed_again() -> None:
     lone = follower()
     lone.ask(EndQuorumEpochRequest(2, 1, (1, 3)))
     lone.answer(refused(1, leader_id=2), source=3)
@@ -187,7 +187,7 @@ def test_a_prospective_node_without_a_majority_tries_its_leader_again() -> None:
     assert lone.node.role_name == "Follower"
 
 
-def test_a_named_successor_of_a_shut_down_node_stays_quiet() -> None:
+def test_a_preferred_successor_that_shuts_down_does_not_campaign() -> None:
     lone = follower()
     lone.carry_out(lone.node.shutdown(0))
     lone.ask(EndQuorumEpochRequest(2, 1, (1, 3)))
@@ -247,13 +247,13 @@ def test_a_follower_whose_leader_is_down_campaigns_at_once() -> None:
     assert isinstance(lone.sent_to(3), VoteRequest)
 
 
-def test_the_time_until_then_is_random_and_short() -> None:
+def test_the_failover_delay_is_random_and_short() -> None:
     timing = Timing(election_timeout_ms=1000)
     assert timing.failover_delay(lambda below: 0) == 0
     assert timing.failover_delay(lambda below: below - 1) == 100
 
 
-def test_that_another_follower_is_down_is_no_reason_to_campaign() -> None:
+def test_a_report_about_another_follower_is_ignored() -> None:
     lone = follower()
     fetched(lone)
     down(lone, 3)
@@ -297,7 +297,7 @@ def test_a_candidate_does_not_wait_for_voters_that_are_down() -> None:
     assert isinstance(lone.node.role, Prospective), "it is lost: the next attempt follows after the backoff of 1 ms"
 
 
-def test_a_voter_that_is_down_grants_nothing() -> None:
+def test_a_voter_that_is_down_counts_as_rejecting() -> None:
     lone = candidate()
     down(lone, 2)
     down(lone, 3)

@@ -27,7 +27,7 @@ def chunk(position: int, data: bytes, size: int = 4, at: tuple[int, int] = (5, 1
     return FetchSnapshotResponse(ErrorCode.NONE, 2, 1, ends(*at), size, position, data)
 
 
-def test_batches_are_appended_and_asked_on_from() -> None:
+def test_batches_are_appended_and_the_next_fetch_continues_after_them() -> None:
     lone = follower()
     ready = lone.answer(response(batch(0, 1), batch(1, 1), high_watermark=1))
     assert ready.append == FollowerAppend((batch(0, 1), batch(1, 1)))
@@ -47,7 +47,7 @@ def test_the_next_fetch_waits_for_the_flush() -> None:
     assert lone.sent_to(2).fetch_offset == 1
 
 
-def test_a_flush_from_before_a_truncation_says_nothing() -> None:
+def test_a_flush_from_before_a_truncation_is_ignored() -> None:
     lone = follower(log=MemoryLog(batch(0, 1)))
     lone.flushes = False
     first = lone.answer(response(batch(1, 1))).flush
@@ -60,11 +60,11 @@ def test_a_flush_from_before_a_truncation_says_nothing() -> None:
     assert lone.sent_to(2).fetch_offset == 1
 
 
-def test_the_high_watermark_stays_within_the_own_log() -> None:
+def test_the_high_watermark_does_not_exceed_the_log_end() -> None:
     assert follower().answer(response(batch(0, 1), high_watermark=50)).high_watermark == 1
 
 
-def test_the_high_watermark_never_falls() -> None:
+def test_the_high_watermark_never_decreases() -> None:
     lone = follower()
     lone.answer(response(batch(0, 1), high_watermark=1))
     assert lone.answer(response(batch(1, 1), high_watermark=0)).high_watermark is None
@@ -82,14 +82,14 @@ def test_the_high_watermark_never_falls() -> None:
     ],
     ids=["gap", "epoch of the future", "gap between", "epoch goes back", "empty"],
 )
-def test_batches_that_do_not_fit_are_not_taken(batches: list) -> None:
+def test_batches_that_do_not_continue_the_log_are_ignored(batches: list) -> None:
     lone = follower()
     ready = lone.answer(response(*batches))
     assert ready.append is None
     assert ready.requests == [], "and the leader is not asked again at once"
 
 
-def test_an_answer_counts_once() -> None:
+def test_a_response_counts_once() -> None:
     lone = follower()
     fetched = lone.ready
     lone.answer(response(batch(0, 1)))
@@ -97,7 +97,7 @@ def test_an_answer_counts_once() -> None:
     assert lone.answer(response(batch(0, 1))).append is None
 
 
-def test_an_answer_of_a_former_leader_is_not_taken() -> None:
+def test_a_response_of_a_former_leader_is_ignored() -> None:
     lone = follower()
     fetched = lone.ready
     lone.node.state.log_view.refresh()
@@ -106,21 +106,21 @@ def test_an_answer_of_a_former_leader_is_not_taken() -> None:
     assert lone.answer(response(batch(0, 1))).append is None
 
 
-def test_truncation_below_what_is_committed_stops_the_node() -> None:
+def test_truncation_below_the_high_watermark_stops_the_node() -> None:
     lone = follower()
     lone.answer(response(batch(0, 1), high_watermark=1))
     with pytest.raises(CommittedRecordsLostError):
         lone.answer(response(diverging=ends(0, 0)))
 
 
-def test_a_newer_epoch_in_an_answer_is_followed() -> None:
+def test_a_later_epoch_in_a_response_is_followed() -> None:
     lone = follower()
     lone.answer(error(ErrorCode.FENCED_LEADER_EPOCH, leader_id=3, epoch=4))
     assert lone.stored == ElectionState(4, 3, -1, 3, 4)
     assert lone.sent_to(3) is not None
 
 
-def test_a_leader_that_says_it_is_none_is_left() -> None:
+def test_a_node_that_is_not_the_leader_is_no_longer_followed() -> None:
     lone = follower()
     lone.answer(error(ErrorCode.NOT_LEADER_OR_FOLLOWER))
     assert lone.node.role_name == "Unattached"
@@ -129,7 +129,7 @@ def test_a_leader_that_says_it_is_none_is_left() -> None:
     assert lone.sent_to(3) is not None
 
 
-def test_a_leader_behind_is_asked_again_but_not_for_ever() -> None:
+def test_a_leader_in_an_older_epoch_is_retried_until_the_timeout() -> None:
     lone = follower(epoch=4)
     assert lone.answer(error(ErrorCode.UNKNOWN_LEADER_EPOCH, epoch=2)).requests == []
     assert lone.node.wake_at_ms(0) == 20
@@ -138,7 +138,7 @@ def test_a_leader_behind_is_asked_again_but_not_for_ever() -> None:
     assert lone.node.role_name == "Prospective"
 
 
-def test_failures_make_the_pauses_longer() -> None:
+def test_failures_increase_the_backoff() -> None:
     lone = follower()
     waits = []
     for _ in range(7):
@@ -148,7 +148,7 @@ def test_failures_make_the_pauses_longer() -> None:
     assert waits == [20, 40, 80, 160, 320, 320, 320]
 
 
-def test_an_unanswered_request_is_given_up() -> None:
+def test_a_request_without_response_times_out() -> None:
     lone = LoneNode(stored=ElectionState(1, 2), node_id=9)
     assert lone.sent_to(2) is not None
     lone.at(2000)
@@ -156,7 +156,7 @@ def test_an_unanswered_request_is_given_up() -> None:
     assert lone.sent_to(1) is not None
 
 
-def test_an_observer_asks_one_voter_after_the_other() -> None:
+def test_an_observer_tries_one_voter_after_another() -> None:
     observer = LoneNode(node_id=9)
     asked = []
     for _ in range(4):
@@ -167,7 +167,7 @@ def test_an_observer_asks_one_voter_after_the_other() -> None:
     assert asked == [1, 2, 3, 1]
 
 
-def test_a_snapshot_is_taken_in_pieces() -> None:
+def test_a_snapshot_is_downloaded_in_chunks() -> None:
     lone = follower()
     lone.answer(response(snapshot_id=ends(5, 1)))
     assert lone.sent_to(2) == FetchSnapshotRequest(1, 1, ends(5, 1), 0, 1048576)
@@ -185,13 +185,13 @@ def test_a_snapshot_is_taken_in_pieces() -> None:
     [chunk(1, b"bc"), chunk(0, b""), chunk(0, b"abcde"), chunk(0, b"ab", at=(6, 1))],
     ids=["gap", "nothing", "too much", "other snapshot"],
 )
-def test_pieces_that_do_not_fit_are_not_written(bad: FetchSnapshotResponse) -> None:
+def test_chunks_at_a_wrong_position_are_ignored(bad: FetchSnapshotResponse) -> None:
     lone = follower()
     lone.answer(response(snapshot_id=ends(5, 1)))
     assert lone.answer(bad).snapshot_chunk is None
 
 
-def test_a_snapshot_that_is_gone_is_not_asked_for_again() -> None:
+def test_a_deleted_snapshot_is_not_requested_again() -> None:
     lone = follower()
     lone.answer(response(snapshot_id=ends(5, 1)))
     lone.answer(FetchSnapshotResponse(ErrorCode.SNAPSHOT_NOT_FOUND, 2, 1))
@@ -199,21 +199,21 @@ def test_a_snapshot_that_is_gone_is_not_asked_for_again() -> None:
     assert isinstance(lone.sent_to(2), FetchRequest)
 
 
-def test_a_snapshot_older_than_what_is_committed_stops_the_node() -> None:
+def test_a_snapshot_below_the_high_watermark_stops_the_node() -> None:
     lone = follower()
     lone.answer(response(batch(0, 1), batch(1, 1), high_watermark=2))
     with pytest.raises(CommittedRecordsLostError):
         lone.answer(response(snapshot_id=ends(1, 1)))
 
 
-def test_a_log_that_misses_its_snapshot_is_refused() -> None:
+def test_a_log_without_the_end_of_its_snapshot_is_rejected() -> None:
     log = MemoryLog(batch(0, 2), batch(1, 2))
     log.snapshots = {ends(5, 1): b"snapshot"}
     with pytest.raises(AssertionError, match="does not contain"):
         LoneNode(log)
 
 
-def test_the_epoch_of_the_log_counts_where_the_stored_one_is_older() -> None:
+def test_the_epoch_of_the_log_counts_if_the_stored_one_is_older() -> None:
     assert LoneNode(MemoryLog(batch(0, 6)), ElectionState(4, 2, 2)).stored == ElectionState(epoch=6)
 
 

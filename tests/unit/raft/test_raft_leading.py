@@ -30,7 +30,7 @@ def test_an_epoch_starts_with_its_leader_change() -> None:
     assert lone.sent_to(2) == lone.sent_to(3) == BeginQuorumEpochRequest(1, 2)
 
 
-def test_records_of_older_epochs_are_committed_through_the_leader_change_only() -> None:
+def test_records_of_older_epochs_are_committed_only_by_the_leader_change() -> None:
     lone = leader(MemoryLog(batch(0, 1), batch(1, 1)))
     lone.ask(fetch(lone, 2, 1))
     assert lone.ready.high_watermark is None
@@ -38,14 +38,14 @@ def test_records_of_older_epochs_are_committed_through_the_leader_change_only() 
     assert lone.ready.high_watermark == 3
 
 
-def test_the_leader_counts_by_what_it_has_flushed() -> None:
+def test_the_leader_counts_with_its_flushed_offset() -> None:
     lone = leader(flushes=False)
     lone.ask(fetch(lone, 1, 1))
     assert lone.ready.high_watermark is None
     assert lone.carry_out(lone.node.flushed(FlushPoint(1, 0), 0)).high_watermark == 1
 
 
-def test_one_fsync_may_stand_for_several() -> None:
+def test_one_fsync_may_be_reported_for_several() -> None:
     lone = leader(flushes=False)
     lone.propose()
     lone.propose()
@@ -69,7 +69,7 @@ def test_silent_observers_are_forgotten() -> None:
     assert set(lone.node.progress.observers) == {10}
 
 
-def test_a_fetch_without_news_waits_for_a_record() -> None:
+def test_a_fetch_at_the_log_end_waits_for_a_record() -> None:
     lone = leader()
     lone.ask(fetch(lone, 1, 1))
     assert lone.ask(fetch(lone, 1, 1, high_watermark=1)) is None
@@ -77,14 +77,14 @@ def test_a_fetch_without_news_waits_for_a_record() -> None:
     assert answer.read == LogRead(1, 100)
 
 
-def test_a_fetch_without_news_waits_for_the_high_watermark() -> None:
+def test_a_fetch_at_the_log_end_waits_for_the_high_watermark() -> None:
     lone = leader(flushes=False)
     assert lone.ask(fetch(lone, 1, 1)) is None
     (answer,) = lone.carry_out(lone.node.flushed(FlushPoint(1, 0), 0)).answers
     assert answer.response.high_watermark == 1
 
 
-def test_a_fetch_without_news_ends_in_time() -> None:
+def test_a_fetch_at_the_log_end_times_out() -> None:
     lone = leader()
     lone.ask(fetch(lone, 1, 1))
     lone.ask(fetch(lone, 1, 1, high_watermark=1))
@@ -94,13 +94,13 @@ def test_a_fetch_without_news_ends_in_time() -> None:
 
 
 @pytest.mark.parametrize(("epoch", "error"), [(0, ErrorCode.FENCED_LEADER_EPOCH), (2, ErrorCode.UNKNOWN_LEADER_EPOCH)])
-def test_other_epochs_are_refused(epoch: int, error: ErrorCode) -> None:
+def test_other_epochs_are_rejected(epoch: int, error: ErrorCode) -> None:
     lone = leader()
     assert lone.ask(fetch(lone, 0, 0, epoch=epoch)) == FetchResponse(error, 1, 1)
     assert lone.ask(FetchSnapshotRequest(2, epoch, ends(1, 1), 0, 10)).error is error
 
 
-def test_a_node_that_does_not_lead_says_so() -> None:
+def test_a_node_that_does_not_lead_rejects_fetches() -> None:
     lone = LoneNode()
     expected = FetchResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, 0)
     assert lone.ask(fetch(lone, 0, 0)) == expected
@@ -109,12 +109,12 @@ def test_a_node_that_does_not_lead_says_so() -> None:
 
 
 @pytest.mark.parametrize(("offset", "last_epoch", "replica_id"), [(-1, 0, 2), (0, -1, 2), (0, 0, 1)])
-def test_senseless_fetches_are_refused(offset: int, last_epoch: int, replica_id: int) -> None:
+def test_invalid_fetches_are_rejected(offset: int, last_epoch: int, replica_id: int) -> None:
     lone = leader()
     assert lone.ask(fetch(lone, offset, last_epoch, replica_id)).error is ErrorCode.INVALID_REQUEST
 
 
-def test_a_proposal_of_another_epoch_is_refused() -> None:
+def test_a_proposal_of_another_epoch_is_rejected() -> None:
     lone = leader()
     with pytest.raises(NotLeaderError, match="the leader of epoch 1 is 1"):
         lone.node.propose(b"decided before the election", 1, 0, 0)
@@ -123,19 +123,19 @@ def test_a_proposal_of_another_epoch_is_refused() -> None:
 @pytest.mark.parametrize(
     ("offset", "last_epoch", "diverging"), [(9, 2, (3, 2)), (4, 3, (3, 2)), (2, 1, (1, 1)), (5, 0, (0, 0))]
 )
-def test_logs_part_where_the_leader_says(offset: int, last_epoch: int, diverging: tuple[int, int]) -> None:
+def test_the_leader_returns_the_diverging_epoch(offset: int, last_epoch: int, diverging: tuple[int, int]) -> None:
     lone = leader(MemoryLog(batch(0, 1), batch(1, 2), batch(2, 2), batch(3, 4)))
     assert lone.ask(fetch(lone, offset, last_epoch)).diverging == ends(*diverging)
     assert lone.node.progress.replicas[2].log_end_offset == -1, "and it does not count as having them"
 
 
 @pytest.mark.parametrize(("offset", "last_epoch"), [(0, 0), (4, 2), (5, 2), (6, 1)])
-def test_who_is_before_the_log_gets_a_snapshot(offset: int, last_epoch: int) -> None:
+def test_a_fetch_before_the_log_start_returns_the_snapshot_id(offset: int, last_epoch: int) -> None:
     lone = leader(MemoryLog(batch(5, 3), start=ends(5, 3)))
     assert lone.ask(fetch(lone, offset, last_epoch)).snapshot_id == ends(5, 3)
 
 
-def test_snapshots_are_handed_out_by_position() -> None:
+def test_snapshots_are_served_by_position() -> None:
     lone = leader(MemoryLog(batch(5, 3), start=ends(5, 3)))
     epoch = lone.node.epoch
     response = lone.ask(FetchSnapshotRequest(2, epoch, ends(5, 3), 4, 2))
@@ -170,7 +170,7 @@ def test_an_isolated_leader_resigns() -> None:
     assert lone.sent_to(2) == EndQuorumEpochRequest(1, 1, (2, 3))
 
 
-def test_a_minority_of_fetches_does_not_keep_a_leader() -> None:
+def test_a_leader_with_fetches_of_a_minority_resigns() -> None:
     lone = LoneNode(voters=(1, 2, 3, 4, 5))
     lone.at(1000)
     for _ in range(2):
@@ -190,7 +190,7 @@ def _granted(epoch: int) -> VoteResponse:
     return VoteResponse(ErrorCode.NONE, -1, epoch, vote_granted=True)
 
 
-def test_a_snapshot_download_keeps_a_leader_too() -> None:
+def test_snapshot_fetches_keep_a_leader_too() -> None:
     lone = leader(MemoryLog(batch(5, 3), start=ends(5, 3)))
     lone.now_ms = 3000
     lone.ask(FetchSnapshotRequest(2, lone.node.epoch, ends(5, 3), 0, 2))
@@ -198,7 +198,7 @@ def test_a_snapshot_download_keeps_a_leader_too() -> None:
     assert lone.node.role_name == "Leader"
 
 
-def test_shutdown_names_those_first_who_have_most() -> None:
+def test_preferred_successors_are_ordered_by_log_end() -> None:
     lone = leader()
     lone.propose()
     lone.ask(fetch(lone, 1, 1, replica_id=2))
@@ -214,7 +214,7 @@ def test_shutdown_names_those_first_who_have_most() -> None:
     assert lone.node.wake_at_ms(lone.now_ms) is None
 
 
-def test_a_resigned_leader_answers_nothing_as_one() -> None:
+def test_a_resigned_leader_does_not_answer_as_leader() -> None:
     lone = leader()
     lone.carry_out(lone.node.resign(lone.now_ms))
     assert lone.ask(fetch(lone, 1, 1)).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -222,7 +222,7 @@ def test_a_resigned_leader_answers_nothing_as_one() -> None:
         lone.propose()
 
 
-def test_progress_tells_who_is_caught_up() -> None:
+def test_progress_shows_caught_up_replicas() -> None:
     lone = leader()
     replica = lone.node.progress.replicas[2]
     lone.ask(fetch(lone, 1, 1))
@@ -240,12 +240,12 @@ def test_progress_tells_who_is_caught_up() -> None:
     assert replica.last_caught_up_ms == 1400
 
 
-def test_the_log_is_not_asked_after_a_change_in_the_same_event() -> None:
+def test_the_log_is_not_queried_after_a_change_in_the_same_event() -> None:
     lone = leader()
     lone.node.state.log_view.invalidate()
     with pytest.raises(AssertionError, match="has not made yet"):
         lone.node.state.log_view.end  # noqa: B018
 
 
-def test_requests_carry_what_the_leader_needs() -> None:
+def test_requests_contain_the_state_of_the_follower() -> None:
     assert FetchRequest(2, 1, 5, 3, 4, 500, 100).log_end == ends(5, 3)

@@ -12,7 +12,7 @@ from sskafka.records.control import (
 from sskafka.records.record import decode_records
 
 
-def test_a_marker_survives_its_batch() -> None:
+def test_a_marker_is_encoded_and_decoded() -> None:
     marker = EndTransactionMarker(ControlType.COMMIT, coordinator_epoch=7)
     batch = build_batch([NewRecord(control_key(marker.type), marker.value())], control=True, transactional=True)
     header = read_header(batch)

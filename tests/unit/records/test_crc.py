@@ -6,12 +6,12 @@ import pytest
 from sskafka.records import crc
 
 
-def test_the_known_answer() -> None:
+def test_check_value() -> None:
     assert crc.crc32c(b"123456789") == 0xE3069283
     assert crc.crc32c(memoryview(bytearray(b"x123456789"))[1:]) == 0xE3069283
 
 
-def test_a_broker_does_not_load_what_the_package_loads_for_its_version() -> None:
+def test_the_package_is_not_imported() -> None:
     script = (
         "import sys, sskafka.records.batch, sskafka.records.crc as crc\n"
         "assert 'importlib.metadata' not in sys.modules, 'the package was imported'\n"
@@ -21,6 +21,6 @@ def test_a_broker_does_not_load_what_the_package_loads_for_its_version() -> None
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_where_the_extension_is_not_found_the_package_has_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_package_is_used_without_the_extension(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crc, "_extension", lambda: None)
     assert crc._load()(b"123456789") == 0xE3069283

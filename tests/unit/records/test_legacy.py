@@ -17,7 +17,7 @@ def test_format_0_has_no_timestamp() -> None:
     assert messages_inside(found) == [found]
 
 
-def test_format_1_has_one() -> None:
+def test_format_1_has_a_timestamp() -> None:
     data = b"before" + message(7, None, b"value", timestamp=1234) + b"behind"
     found = read_message(data, len(b"before"))
     assert (found.offset, found.timestamp, found.key, found.value) == (7, 1234, None, b"value")
@@ -25,7 +25,7 @@ def test_format_1_has_one() -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_inside_of_format_0_offsets_are_absolute(codec: Compression) -> None:
+def test_inner_offsets_of_format_0_are_absolute(codec: Compression) -> None:
     inner = [message(offset, b"k", b"v%d" % offset, magic=0) for offset in (5, 6, 9)]
     found = messages_inside(read_message(compressed(codec, 9, inner, magic=0)))
     assert [(one.offset, one.value) for one in found] == [(5, b"v5"), (6, b"v6"), (9, b"v9")]
@@ -33,26 +33,26 @@ def test_inside_of_format_0_offsets_are_absolute(codec: Compression) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_inside_of_format_1_offsets_are_relative(codec: Compression) -> None:
+def test_inner_offsets_of_format_1_are_relative(codec: Compression) -> None:
     inner = [message(number, None, b"v", timestamp=100 + number) for number in (0, 1, 4)]
     found = messages_inside(read_message(compressed(codec, 104, inner, timestamp=104)))
     assert [(one.offset, one.timestamp) for one in found] == [(100, 100), (101, 101), (104, 104)]
 
 
-def test_the_time_of_the_append_is_that_of_the_outer_message() -> None:
+def test_log_append_time_is_that_of_the_outer_message() -> None:
     inner = [message(number, None, b"v", timestamp=number) for number in range(2)]
     outer = read_message(compressed(Compression.GZIP, 1, inner, timestamp=777, append_time=True))
     assert [(one.timestamp, one.uses_append_time) for one in messages_inside(outer)] == [(777, True)] * 2
 
 
-def test_damage_is_seen() -> None:
+def test_a_damaged_message_is_invalid() -> None:
     data = bytearray(message(0, b"key", b"value"))
     data[-1] ^= 1
     assert not read_message(data).is_valid
 
 
 @pytest.mark.parametrize("size", range(34))
-def test_every_cut_is_refused(size: int) -> None:
+def test_every_truncated_message_is_rejected(size: int) -> None:
     data = message(0, None, None)
     assert len(data) == 34
     with pytest.raises(CorruptBatchError):
@@ -71,7 +71,7 @@ def test_every_cut_is_refused(size: int) -> None:
         (message(0, None, b"", attributes=7), "compression type 7"),
     ],
 )
-def test_what_cannot_be_a_message(data: bytes, words: str) -> None:
+def test_invalid_messages_are_rejected(data: bytes, words: str) -> None:
     with pytest.raises(CorruptBatchError, match=words):
         messages_inside(read_message(data))
 

@@ -58,6 +58,6 @@ def test_published_vectors_of_murmur3(data: bytes, seed: int, expected: int) -> 
     assert murmur3(data, seed) == expected
 
 
-def test_the_hash_decides_the_partition() -> None:
+def test_the_hash_selects_the_partition() -> None:
     assert partition_for_key(b"test", 10, KEY_HASHES["murmur3"]) == (0xBA6BD213 & 0x7FFFFFFF) % 10
     assert partition_for_key(b"test", 10, KEY_HASHES["murmur2"]) == partition_for_key(b"test", 10)

@@ -19,7 +19,7 @@ def decoded(batch: bytes | bytearray, position: int = 0) -> list[Record]:
 
 
 @pytest.mark.parametrize("codec", Compression)
-def test_what_was_built_is_decoded(codec: Compression) -> None:
+def test_built_batches_are_decoded(codec: Compression) -> None:
     batch = build_batch(RECORDS, base_offset=40, compression=codec)
     assert decoded(batch) == [
         Record(40 + place, record.timestamp, record.key, record.value, record.headers)
@@ -27,7 +27,7 @@ def test_what_was_built_is_decoded(codec: Compression) -> None:
     ]
 
 
-def test_the_header_sums_up_the_records() -> None:
+def test_the_header_describes_the_records() -> None:
     batch = build_batch(RECORDS, base_offset=7, producer_id=9, producer_epoch=2, base_sequence=5, leader_epoch=3)
     header = read_header(batch)
     assert crc_matches(batch, header)
@@ -73,7 +73,7 @@ def test_log_append_time_is_the_time_of_every_record() -> None:
     assert {record.timestamp for record in decoded(batch)} == {42}
 
 
-def test_a_batch_behind_others_is_decoded_at_its_position() -> None:
+def test_a_batch_is_decoded_at_its_position() -> None:
     first, second = build_batch(RECORDS[:1]), build_batch(RECORDS[1:], base_offset=1)
     assert [r.offset for r in decoded(first + second, len(first))] == [1, 2, 3]
 
@@ -84,7 +84,7 @@ def test_a_header_count_of_minus_one_means_none() -> None:
     assert decoded(batch) == [Record(0, -1, b"k", b"v", ())]
 
 
-def test_header_keys_that_are_no_utf8_survive_a_round_trip() -> None:
+def test_header_keys_that_are_not_utf8_are_preserved() -> None:
     foreign = b"\xff\xfe".decode(errors="surrogateescape")
     batch = build_batch([NewRecord(b"k", b"v", ((foreign, b"1"),))])
     assert b"\xff\xfe" in batch
@@ -106,13 +106,13 @@ def test_header_keys_that_are_no_utf8_survive_a_round_trip() -> None:
         (b"", -1, "record count -1"),
     ],
 )
-def test_hostile_records_are_named_corrupt(records: bytes, count: int, words: str) -> None:
+def test_invalid_records_are_corrupt(records: bytes, count: int, words: str) -> None:
     header = read_header(build_batch([]))._replace(record_count=count)
     with pytest.raises(CorruptBatchError, match=words):
         decoded(frame(header, records))
 
 
-def test_a_batch_cut_short_is_corrupt() -> None:
+def test_a_truncated_batch_is_corrupt() -> None:
     batch = build_batch(RECORDS)
     with pytest.raises(CorruptBatchError, match="is 3 bytes too short"):
         list(decode_records(batch[:-3], read_header(batch)))
@@ -124,7 +124,7 @@ def test_an_unknown_codec_is_corrupt() -> None:
         decoded(frame(header._replace(attributes=6), b"abc"))
 
 
-def test_a_bomb_is_refused() -> None:
+def test_a_decompression_bomb_is_rejected() -> None:
     batch = build_batch([NewRecord(None, bytes(3_000_000))], compression=Compression.ZSTD)
     assert len(batch) < 2000
     with pytest.raises(DecompressedTooLargeError, match="more than the 1000000 bytes"):
@@ -145,7 +145,7 @@ def test_recompress_changes_nothing_but_the_codec(codec: Compression) -> None:
     assert new_header.is_transactional
 
 
-def test_a_builder_knows_its_size_and_can_build_again() -> None:
+def test_a_builder_knows_its_size_and_can_build_repeatedly() -> None:
     builder = BatchBuilder()
     for record in RECORDS:
         room = encoded_size_max(record.key, record.value, record.headers)
@@ -158,7 +158,7 @@ def test_a_builder_knows_its_size_and_can_build_again() -> None:
     assert read_header(builder.build(base_sequence=2)).base_sequence == 2
 
 
-def test_an_empty_batch_has_a_header_alone() -> None:
+def test_an_empty_batch_has_only_a_header() -> None:
     batch = build_batch([], base_offset=9)
     assert len(batch) == HEADER_BYTES
     assert read_header(batch).last_offset == 9

@@ -65,7 +65,7 @@ def test_answers(answer: Answer, text: str) -> None:
 
 
 @pytest.mark.parametrize(("request_", "text"), REQUESTS)
-def test_a_request_that_is_cut_or_longer_than_its_fields_is_refused(request_: Request, text: str) -> None:
+def test_requests_of_the_wrong_length_are_rejected(request_: Request, text: str) -> None:
     frame_type, body = parts(bytes.fromhex(text))
     for end in range(len(body)):
         with pytest.raises(MalformedFrameError):
@@ -75,7 +75,7 @@ def test_a_request_that_is_cut_or_longer_than_its_fields_is_refused(request_: Re
 
 
 @pytest.mark.parametrize(("answer", "text"), ANSWERS)
-def test_an_answer_that_is_cut_is_refused(answer: Answer, text: str) -> None:
+def test_a_truncated_response_is_rejected(answer: Answer, text: str) -> None:
     frame_type, body = parts(bytes.fromhex(text))
     for end in range(len(body)):
         with pytest.raises(MalformedFrameError):
@@ -83,7 +83,7 @@ def test_an_answer_that_is_cut_is_refused(answer: Answer, text: str) -> None:
 
 
 @pytest.mark.parametrize("length", [-1, -(2**31), 2**31 - 1, 3])
-def test_a_length_is_compared_with_the_bytes_that_are_there(length: int) -> None:
+def test_lengths_are_checked_against_the_remaining_bytes(length: int) -> None:
     body = length.to_bytes(4, "big", signed=True) + b"t" + bytes(4) + bytes(4)
     with pytest.raises(MalformedFrameError):
         decode_request(3, body)
@@ -96,11 +96,11 @@ def test_topics_and_keys_are_utf_8(body: str) -> None:
 
 
 @pytest.mark.parametrize("frame_type", [0, 2, 4, 6, 7, 255])
-def test_what_is_no_request(frame_type: int) -> None:
+def test_unknown_request_types_are_rejected(frame_type: int) -> None:
     with pytest.raises(MalformedFrameError, match="unknown request type"):
         decode_request(frame_type, b"")
     assert answer_type(frame_type) == frame_type
 
 
-def test_answers_are_one_above_their_requests() -> None:
+def test_response_types_follow_their_request_types() -> None:
     assert [answer_type(frame_type) for frame_type in (1, 3, 5)] == [2, 4, 6]

@@ -137,7 +137,7 @@ def decode_by_hand(version: int, buffer: bytes) -> FetchRequestView | None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_requests_are_read_as_the_compiled_codec_reads_them(version: int) -> None:
+def test_requests_are_decoded_like_the_compiled_codec(version: int) -> None:
     random = Random(version)
     for _ in range(30):
         message = request(version, random)
@@ -148,7 +148,7 @@ def test_requests_are_read_as_the_compiled_codec_reads_them(version: int) -> Non
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_damaged_requests_are_judged_as_the_compiled_codec_judges_them(version: int) -> None:
+def test_malformed_requests_are_rejected_like_the_compiled_codec(version: int) -> None:
     random = Random(version)
     for _ in range(150):
         message = request(version, random)
@@ -162,7 +162,7 @@ def test_damaged_requests_are_judged_as_the_compiled_codec_judges_them(version: 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_no_cut_passes(version: int) -> None:
+def test_every_truncated_request_is_rejected(version: int) -> None:
     message = request(version, Random(version))
     message.topics = [fetch_topic(version, [fetch_partition(version, Random(1))])]
     encoded = encode(message, version)
@@ -221,7 +221,7 @@ def fetched_partition(index: int, parts: list[bytes], aborted: list[tuple[int, i
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("shape", [[1], [], [0], [3], [1, 2], [130]])
-def test_responses_are_written_as_the_compiled_codec_writes_them(version: int, shape: list[int]) -> None:
+def test_responses_are_encoded_like_the_compiled_codec(version: int, shape: list[int]) -> None:
     topic: Topic = "orders" if version < 13 else TOPIC_ID
     records: list[list[bytes]] = [[], [b"batch"], [b"a" * 300, b"b"]]
     aborted: list[list[tuple[int, int]] | None] = [None, [], [(1, 2), (3, 4)]]
@@ -234,7 +234,7 @@ def test_responses_are_written_as_the_compiled_codec_writes_them(version: int, s
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_records_are_handed_on_as_they_are(version: int) -> None:
+def test_records_are_passed_on_unchanged(version: int) -> None:
     class Slice:
         """Stands for a part of a file, which only the connection reads."""
 

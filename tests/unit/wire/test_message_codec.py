@@ -109,13 +109,13 @@ def test_round_trip(version: int) -> None:
     assert decode(Tree, version, encode(tree, version)) == tree
 
 
-def test_fields_that_a_version_lacks_keep_their_defaults() -> None:
+def test_fields_missing_in_a_version_have_their_defaults() -> None:
     decoded = decode(Tree, 0, encode(Tree(fresh=99, leaf=Leaf(1)), 0))
     assert decoded.fresh == 7
     assert decoded.leaf is None
 
 
-def test_a_value_that_a_version_cannot_carry_is_refused_unless_ignorable() -> None:
+def test_a_value_missing_in_a_version_is_rejected_unless_ignorable() -> None:
     with pytest.raises(UnencodableMessageError, match="strict is 1"):
         encode(Tree(strict=1), 0)
     with pytest.raises(UnencodableMessageError, match="leader"):
@@ -123,7 +123,7 @@ def test_a_value_that_a_version_cannot_carry_is_refused_unless_ignorable() -> No
     assert encode(Tree(fresh=1, extra=[1]), 0) == encode(Tree(), 0)
 
 
-def test_null_is_refused_where_the_version_has_none() -> None:
+def test_null_is_rejected_where_the_version_does_not_allow_it() -> None:
     with pytest.raises(UnencodableMessageError, match="note cannot be null"):
         encode(Tree(leaves=[Leaf(1, None)]), 1)
     with pytest.raises(MalformedMessageError, match="note is null"):
@@ -133,7 +133,7 @@ def test_null_is_refused_where_the_version_has_none() -> None:
 @pytest.mark.parametrize(
     "message", [Sized(unsigned=-1), Sized(uuid=b"short"), Sized(ratio="text"), Sized(content=None), Tree(name=None)]
 )
-def test_values_that_do_not_fit_are_named_with_their_message(message: Sized | Tree) -> None:
+def test_errors_name_values_out_of_range(message: Sized | Tree) -> None:
     with pytest.raises(UnencodableMessageError, match=f"{type(message).__name__} v0"):
         encode(message, 0)
 
@@ -180,7 +180,7 @@ def test_a_tagged_field_must_fill_its_size() -> None:
 
 
 @pytest.mark.parametrize("count", ["7fffffff", "00000002"])
-def test_counts_beyond_the_bytes_left_are_refused_before_anything_is_made(count: str) -> None:
+def test_counts_above_the_remaining_bytes_are_rejected_before_allocation(count: str) -> None:
     encoded = bytes.fromhex("01 0000 0000" + count + "00000003 0001 78")
     with pytest.raises(MalformedMessageError, match="leaves has"):
         decode(Tree, 0, encoded)
@@ -209,7 +209,7 @@ def test_default_lists_are_not_shared() -> None:
     assert second == Tree()
 
 
-def test_classes_outside_the_notation_are_refused() -> None:
+def test_classes_outside_the_notation_are_rejected() -> None:
     @dataclass(slots=True)
     class Untyped:
         SCHEMA: ClassVar = data(versions=(0, 0), flexible_from=0)
@@ -226,7 +226,7 @@ def test_classes_outside_the_notation_are_refused() -> None:
         decode(WithoutDefault, 0, b"")
 
 
-def test_strings_of_requests_are_no_longer_than_their_old_form_could_be() -> None:
+def test_strings_of_requests_have_the_legacy_maximum_length() -> None:
     """They may end up in records that have no room for more."""
     longest = OffsetCommitRequest(group_id="g" * 32_767)
     assert decode(OffsetCommitRequest, 9, encode(longest, 9)) == longest

@@ -68,7 +68,7 @@ def decode_by_hand(version: int, buffer: bytes) -> ProduceRequestView | None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_requests_are_read_as_the_compiled_codec_reads_them(version: int) -> None:
+def test_requests_are_decoded_like_the_compiled_codec(version: int) -> None:
     random = Random(version)
     for _ in range(100):
         message = request(version, random)
@@ -77,7 +77,7 @@ def test_requests_are_read_as_the_compiled_codec_reads_them(version: int) -> Non
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_damaged_requests_are_judged_as_the_compiled_codec_judges_them(version: int) -> None:
+def test_malformed_requests_are_rejected_like_the_compiled_codec(version: int) -> None:
     random = Random(version)
     for _ in range(150):
         message = messages.ProduceRequest(
@@ -94,7 +94,7 @@ def test_damaged_requests_are_judged_as_the_compiled_codec_judges_them(version: 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_no_cut_passes(version: int) -> None:
+def test_every_truncated_request_is_rejected(version: int) -> None:
     message = messages.ProduceRequest("tx", 1, 2, [topic_data(version, "t", [messages.PartitionProduceData(0, b"r")])])
     plain = messages.ProduceRequest(None, 1, 2, [topic_data(version, "t", [messages.PartitionProduceData(0, b"r")])])
     for encoded in (encode(message, version), encode(plain, version)):
@@ -144,7 +144,7 @@ def expected_response(
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("shape", [[1], [], [0], [3], [1, 2], [130]])
-def test_responses_are_written_as_the_compiled_codec_writes_them(version: int, shape: list[int]) -> None:
+def test_responses_are_encoded_like_the_compiled_codec(version: int, shape: list[int]) -> None:
     for name, text in product(["orders", "t" * 200], [None, "no", "x" * 300]):
         topics: list[tuple[Topic, list[ProducedPartition]]] = [
             (topic_of(version, name), [(index, 0, 2**40 + index, -1, 5, text, ()) for index in range(partitions)])
@@ -157,9 +157,7 @@ def test_responses_are_written_as_the_compiled_codec_writes_them(version: int, s
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("errors", [[(3, "no")], [(number, None) for number in range(130)]])
-def test_records_that_are_to_blame_are_told_from_version_8_on(
-    version: int, errors: list[tuple[int, str | None]]
-) -> None:
+def test_record_errors_are_encoded_from_version_8_on(version: int, errors: list[tuple[int, str | None]]) -> None:
     topics: list[tuple[Topic, list[ProducedPartition]]] = [
         (topic_of(version), [(0, 87, -1, -1, 5, "some are bad", errors), (1, 0, 7, -1, 5, None, ())])
     ]
@@ -168,7 +166,7 @@ def test_records_that_are_to_blame_are_told_from_version_8_on(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_clients_are_told_who_leads_from_version_10_on(version: int) -> None:
+def test_current_leaders_are_encoded_from_version_10_on(version: int) -> None:
     topic = topic_of(version)
     partitions: list[ProducedPartition] = [(0, 6, -1, -1, -1, None, ()), (1, 0, 5, -1, 0, None, ())]
     frame = encode_produce_response(
@@ -189,7 +187,7 @@ def test_clients_are_told_who_leads_from_version_10_on(version: int) -> None:
     assert frame.endswith(encode(expected, version))
 
 
-def test_a_transactional_id_is_no_longer_than_its_old_form_could_be() -> None:
+def test_a_transactional_id_has_the_legacy_maximum_length() -> None:
     asked = messages.ProduceRequest(transactional_id="t" * 32_768, acks=-1, timeout_ms=1_000)
     with pytest.raises(MalformedMessageError, match="32768 bytes"):
         decode_produce_request(memoryview(encode(asked, 12)), 0, 12)

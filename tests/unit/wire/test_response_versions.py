@@ -57,7 +57,7 @@ def shape_of(api: Api, version: int) -> set[str]:
 
 
 @APIS
-def test_an_answer_with_every_field_is_sent_in_every_version(api: Api) -> None:
+def test_a_complete_response_is_encoded_in_every_version(api: Api) -> None:
     cls = api.response_class()
     for version in versions_of(api):
         encoded = encode(filled(cls, shape_of(api, version)), version)
@@ -65,14 +65,14 @@ def test_an_answer_with_every_field_is_sent_in_every_version(api: Api) -> None:
 
 
 @APIS
-def test_an_empty_answer_is_sent_in_every_version(api: Api) -> None:
+def test_an_empty_response_is_encoded_in_every_version(api: Api) -> None:
     cls = api.response_class()
     for version in versions_of(api):
         assert decode(cls, version, encode(cls(), version)) == cls()
 
 
 @APIS
-def test_an_error_is_sent_in_every_version_that_has_a_place_for_it(api: Api) -> None:
+def test_an_error_is_encoded_in_every_version_that_has_the_field(api: Api) -> None:
     for version in versions_of(api):
         fields = {field.name for field in layout_of(api.response_class(), version).plain}
         frame = error_frame(api.key, version, 1, ErrorCode.UNSUPPORTED_VERSION)

@@ -36,7 +36,7 @@ def test_a_varint_has_five_bytes_at_most() -> None:
 
 
 @pytest.mark.parametrize("encoded", [b"", b"\x80", b"\x80\x80", b"\x80\x80\x80\x80"])
-def test_a_varint_that_is_cut_off(encoded: bytes) -> None:
+def test_a_truncated_varint(encoded: bytes) -> None:
     with pytest.raises(IndexError):
         decode_uvarint(encoded, 0)
 

@@ -53,7 +53,7 @@ def test_tags_in_a_request_header_are_skipped() -> None:
     "frame",
     [b"", b"\x00\x00\x00\x09", bytes.fromhex("0000 0009 00000007 0005 6d65"), bytes.fromhex("0000 0009 00000007 ffff")],
 )
-def test_request_headers_that_are_cut_off(frame: bytes) -> None:
+def test_truncated_request_headers(frame: bytes) -> None:
     with pytest.raises(MalformedMessageError):
         decode_request_header(frame)
 
@@ -70,7 +70,7 @@ def test_response_headers_round_trip(version: int) -> None:
     assert decode_response_header(ApiKey.PRODUCE, version, b"size" + encoded + b"body", 4) == (77, 4 + len(encoded))
 
 
-def test_response_headers_that_are_cut_off() -> None:
+def test_truncated_response_headers() -> None:
     for frame in (b"\0\0\0", b"\0\0\0\0", b"\0\0\0\0\x01"):
         with pytest.raises(MalformedMessageError):
             decode_response_header(ApiKey.PRODUCE, 9, frame)
