@@ -155,7 +155,6 @@ def test_the_stock_file_of_apache_kafka_is_accepted() -> None:
     assert warned == {
         "num.network.threads",
         "num.io.threads",
-        "num.recovery.threads.per.data.dir",
         "share.coordinator.state.topic.replication.factor",
         "share.coordinator.state.topic.min.isr",
     }
