@@ -19,6 +19,8 @@ from pipeline_process import Copying
 from process_session import ProcessSession
 from sink_process import RECORDS, SinkProgram, assert_each_once_whoever_dies
 from spark_fixtures import append, make_topic
+from standalone_cluster import standalone_cluster
+from waiting import wait_until
 
 from sskafka.client.config import ConnectionConfig
 from sskafka.client.coordinators import CoordinatorType, find_coordinator
@@ -116,6 +118,29 @@ def test_the_coordinator_of_the_driver_dies_and_the_query_goes_on(
         if brokers.is_running(victim):
             brokers.kill(victim)
         brokers.start_broker(victim)
+
+
+def test_an_attempt_that_begins_after_its_replacement_has_ended_harms_nobody(
+    brokers: ClusterProcesses, filled_topic: Callable[[int], str], tmp_path: Path
+) -> None:
+    """Spark's speculation, which pipelines refuse, starts the replacement while the first attempt sleeps."""
+    source, sink = filled_topic(RECORDS), filled_topic(0)
+    with standalone_cluster(tmp_path) as cluster:
+        program = SinkProgram(brokers.bootstrap, source, sink, tmp_path, speculating_cluster=cluster.master)
+        run = program.start_until("task begins")
+        try:
+            program.wait_for_replacement()
+            program.resume()
+            assert run.wait(240) == 0, program.talk()
+            run.wait_until_gone()
+        finally:
+            run.close()
+        assert program.committed() == list(range(RECORDS))
+        with ClusterSession(brokers.bootstrap, ConnectionConfig()) as session:
+            append(session, source, [b"%d" % RECORDS])
+            assert program.run() == 0, program.talk()
+            assert program.open_transactions(session) == []
+    wait_until(lambda: program.committed() == list(range(RECORDS + 1)), "each record is committed once")
 
 
 def test_a_pipeline_that_is_killed_again_and_again(

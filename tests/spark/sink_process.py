@@ -5,10 +5,15 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from process_session import ProcessSession
 from waiting import wait_until
 
+from sskafka.pipelines.connector.checkpoint import query_id_of
+from sskafka.pipelines.connector.committing import prefix_of
+from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.pipelines.connector.transactions import open_transactions
 from sskafka.pipelines.shipped.reading import committed_records
 
 HERE = Path(__file__).parent
@@ -18,15 +23,19 @@ VISIBLE_WITHIN_S = 30
 
 
 class SinkProgram:
-    def __init__(self, bootstrap: str, source: str, sink: str, directory: Path) -> None:
+    def __init__(
+        self, bootstrap: str, source: str, sink: str, directory: Path, *, speculating_cluster: str = ""
+    ) -> None:
+        """Runs on a local Spark, or with speculation on a cluster that is named by its master."""
         self._directory = directory
         self._sink = sink
-        self._arguments = {
+        self._arguments: dict[str, Any] = {
             "bootstrap": bootstrap,
             "source": source,
             "sink": sink,
             "checkpoint": str(directory / "checkpoint"),
             "per_batch": str(RECORDS // 3),
+            "speculating_cluster": speculating_cluster,
         }
 
     @property
@@ -59,6 +68,11 @@ class SinkProgram:
     def _slept(self) -> Path:
         return self._directory / "slept"
 
+    def wait_for_replacement(self) -> None:
+        """Return when another attempt of the task that sleeps has written its rows."""
+        replaced = self._slept.with_suffix(".replaced")
+        wait_until(replaced.exists, "another attempt of the task has ended", 120)
+
     def resume(self) -> None:
         self._slept.with_suffix(".resume").touch()
 
@@ -74,12 +88,19 @@ class SinkProgram:
 
     def _start(self, format_name: str, **options: str) -> ProcessSession:
         arguments = json.dumps({**self._arguments, "format": format_name, "options": options})
-        path = os.pathsep.join((str(HERE / "killing"), os.environ.get("PYTHONPATH", "")))
+        found = (HERE / "killing", HERE.parent / "integration", os.environ.get("PYTHONPATH", ""))
+        path = os.pathsep.join(map(str, found))
         command = [sys.executable, HERE / "sink_program.py", arguments]
         return ProcessSession(command, self._directory / "program.log", {"PYTHONPATH": path})
 
     def talk(self) -> str:
         return (self._directory / "program.log").read_text()[-3_000:]
+
+    def open_transactions(self, session: ClusterSession) -> list[str]:
+        """The transactional ids of the query that have an open transaction."""
+        query_id = query_id_of(str(self.checkpoint))
+        assert query_id is not None
+        return session.run(open_transactions(session.cluster, prefix_of("", query_id)))
 
     def committed(self) -> list[int]:
         """What readers of committed records see once there are all, or whatever they see in the end."""

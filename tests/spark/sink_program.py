@@ -4,13 +4,40 @@ import json
 import os
 import sys
 
+import standalone_cluster
+from pyspark.sql import SparkSession
+
+from sskafka.pipelines.java import find_java
 from sskafka.pipelines.runner.patience import start_patiently
-from sskafka.pipelines.session import SessionSettings, start_session
+from sskafka.pipelines.session import SessionSettings, prepare_environment, start_session
+
+CONF = {"spark.sql.shuffle.partitions": "2"}
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.multiplier": "1.1",
+    "spark.speculation.quantile": "0.5",
+    "spark.speculation.interval": "200ms",
+    "spark.speculation.efficiency.enabled": "false",
+    "spark.python.task.killTimeout": "10min",
+}
+"""Attempts that were replaced are not killed at once, so that they go on late."""
+
+
+def session_with_speculation(master: str) -> SparkSession:
+    """`start_session` would refuse it. It takes a cluster: local masters do not speculate."""
+    settings = SessionSettings("sink", master, {**CONF, **standalone_cluster.CONF, **SPECULATION})
+    prepare_environment(find_java(), settings)
+    builder = SparkSession.builder.master(settings.master)
+    for key, value in settings.all_conf().items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
 
 
 def main() -> None:
     arguments = json.loads(sys.argv[1])
-    spark = start_session(SessionSettings("sink", "local[2,3]", {"spark.sql.shuffle.partitions": "2"}))
+    own = SessionSettings("sink", "local[2,3]", CONF)
+    cluster = arguments["speculating_cluster"]
+    spark = session_with_speculation(cluster) if cluster else start_session(own)
     java = str(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
     source = (
         spark.readStream.format("sskafka")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from test_spark_standalone import free_port, is_listening
+from standalone_cluster import free_port, is_listening
 from waiting import wait_until
 
 from sskafka.pipelines.connector.planning import ClusterSession

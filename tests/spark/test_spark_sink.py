@@ -1,5 +1,6 @@
 """Writing topics with Spark: each record once for readers of committed records, whoever is killed when."""
 
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -7,8 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cluster_processes import ClusterProcesses
+from pipeline_process import SSKAFKA
 from sink_process import RECORDS, VISIBLE_WITHIN_S, SinkProgram, assert_each_once_whoever_dies
 from test_spark_source import numbers, read, values
+from waiting import wait_until
+
+from sskafka.pipelines.connector.planning import ClusterSession
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -71,19 +76,8 @@ class TestBatches:
 @pytest.mark.parametrize(
     ("step", "who"), [("task", "worker"), ("after the intent", "java"), ("between commits", "driver")]
 )
-def test_each_record_is_there_once_whoever_dies(
-    step: str,
-    who: str,
-    bootstrap: str,
-    new_topic: Callable[..., str],
-    produce: Callable[..., None],
-    tmp_path: Path,
-) -> None:
-    source, sink = new_topic(2), new_topic(2)
-    half = RECORDS // 2
-    for partition in (0, 1):
-        produce(source, numbers(partition * half, (partition + 1) * half), partition)
-    assert_each_once_whoever_dies(SinkProgram(bootstrap, source, sink, tmp_path), step, who)
+def test_each_record_is_there_once_whoever_dies(step: str, who: str, program: SinkProgram) -> None:
+    assert_each_once_whoever_dies(program, step, who)
 
 
 @pytest.fixture
@@ -117,3 +111,35 @@ def test_brokers_that_pause_right_behind_the_decision(program: SinkProgram, brok
     program.run_until_death("after the intent", "brokers", brokers=pids, pauseSeconds="16", **quick)
     assert program.run() == 0, program.talk()
     assert program.committed() == list(range(RECORDS))
+
+
+def test_a_batch_that_takes_longer_than_the_transaction_timeout_is_written_again(
+    program: SinkProgram, session: ClusterSession
+) -> None:
+    """The task has written its rows and sleeps until brokers have aborted its transaction."""
+    run = program.start_until("task", dieBatch="0", transactionTimeoutMs="6000")
+    try:
+        wait_until(lambda: not program.open_transactions(session), "the transactions have timed out", 60)
+        program.resume()
+        assert run.wait(120) != 0, "a batch was committed whose transactions had timed out"
+        run.wait_until_gone()
+    finally:
+        run.close()
+    assert "is no longer open" in program.talk()
+    assert program.run() == 0, program.talk()
+    assert program.committed() == list(range(RECORDS))
+
+
+def test_speculation_is_refused_before_spark_starts(
+    bootstrap: str, new_topic: Callable[..., str], tmp_path: Path
+) -> None:
+    topic = new_topic()
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(
+        f"name: {topic}\nsources: {{rows: {{topic: {topic}, format: text}}}}\nsinks: [{{topic: {{topic: x}}}}]\n"
+    )
+    command = [SSKAFKA, "pipeline", "run", str(file), "-b", bootstrap, "--conf", "spark.speculation=true"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "error: spark.speculation=true runs tasks twice at once" in done.stderr
+    assert "Java" not in done.stderr

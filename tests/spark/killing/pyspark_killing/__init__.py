@@ -5,6 +5,9 @@ each death happens once. `dieWho` dies: the `worker` that is there, `java` with 
 goes on while Java, which has lost its driver, ends) or a `broker`. `java`, `driver` and `broker` are process ids.
 Nobody dies with `nobody`: the step waits until a file of the same name with `.resume` is there. With `brokers`, several
 process ids with commas between, brokers are paused for `pauseSeconds`. `dieBatch` names the first batch for all that.
+
+Steps of a task: `task begins` (it has its rows, and no transaction yet) and `task`. An attempt that replaces another
+and has written its rows makes a file of the same name with `.replaced`.
 """
 
 import os
@@ -54,6 +57,9 @@ class Death:
         if self._who in {"worker", "java"}:
             os.kill(os.getpid(), signal.SIGKILL)
 
+    def note_replacement(self) -> None:
+        self._file.with_suffix(".replaced").touch()
+
     def _wait(self) -> None:
         while not self._file.with_suffix(".resume").exists():
             time.sleep(0.1)
@@ -72,9 +78,15 @@ class KillingWriter(StreamWriter):
         self._death = Death(options)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
-        written = super().write(iterator)
-        if written.records and _batch_of_task() >= self._death.batch:
+        batches = list(iterator)  # Spark takes them back when it kills the attempt
+        is_chosen = bool(batches) and _batch_of_task() >= self._death.batch
+        if is_chosen:
+            self._death.at("task begins")
+        written = super().write(iter(batches))
+        if is_chosen:
             self._death.at("task")
+            if written.attempt:
+                self._death.note_replacement()
         return written
 
     def commit(self, messages: Any, batchId: int) -> None:  # noqa: N803  Spark's name
