@@ -17,7 +17,7 @@ import pytest
 from cluster_processes import ClusterProcesses
 from waiting import wait_until
 
-from sskafka.cli.log_segment import text_lines
+from sskafka.cli.log.segment import text_lines
 from sskafka.model.properties import parse_properties
 
 CLIENT = Path(__file__).resolve().parents[2] / "client"

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from sskafka.cli import stop_signals
-from sskafka.cli.cluster_doors import ADR, ANY_PORT, HTTP, KAFKA, Wish
-from sskafka.cli.cluster_homes import find_cluster, wanted_ports
-from sskafka.cli.cluster_readiness import Member
-from sskafka.cli.cluster_up import Guest, run_cluster
+from sskafka.cli.cluster.homes import find_cluster, wanted_ports
+from sskafka.cli.cluster.ports import ADR, ANY_PORT, HTTP, KAFKA, Wish
+from sskafka.cli.cluster.readiness import Member
+from sskafka.cli.cluster.up import Guest, run_cluster
 
 WISHES = {KAFKA: Wish(ANY_PORT), HTTP: Wish(is_open=False), ADR: Wish(is_open=False)}
 

@@ -10,8 +10,8 @@ from programs import APACHE_KAFKA, JavaTools, Kcat
 from written import create_topics, write_segments, write_transactions
 
 from sskafka.storage.disk import OsDisk
-from sskafka.storage.verification import verify_directory
-from sskafka.storage.verification_repair import repair_directory
+from sskafka.storage.verification.directory import verify_directory
+from sskafka.storage.verification.repair import repair_directory
 
 RECORDS = 8000
 

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sskafka.metadata.alter_partition import alter_partition
-from sskafka.metadata.broker_heartbeats import broker_heartbeat
-from sskafka.metadata.broker_lifecycle import fence_brokers, register_broker, supported_features
-from sskafka.metadata.broker_sessions import BrokerSessions
+from sskafka.metadata.brokers.heartbeats import broker_heartbeat
+from sskafka.metadata.brokers.lifecycle import fence_brokers, register_broker, supported_features
+from sskafka.metadata.brokers.sessions import BrokerSessions
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.elect_leaders import elect_leaders
 from sskafka.metadata.features import new_cluster_levels
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.leader_rebalance import plan_leader_rebalance
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.metadata.reassignments import alter_partition_reassignments
 from sskafka.metadata.records import FeatureLevelRecord, MetadataRecord
 from sskafka.metadata.topics import create_topics

@@ -17,9 +17,9 @@ from sskafka.storage.disk import OsDisk
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.meta_properties import MetaProperties
-from sskafka.storage.verification import verify_directory
-from sskafka.storage.verification_findings import Remedy
-from sskafka.storage.verification_repair import repair_directory
+from sskafka.storage.verification.directory import verify_directory
+from sskafka.storage.verification.findings import Remedy
+from sskafka.storage.verification.repair import repair_directory
 
 NOW_MS = 1_700_000_000_000
 CONFIG = LogConfig(segment_bytes=700, index_interval_bytes=100)

@@ -6,8 +6,8 @@ import pytest
 
 from sskafka.coordination import transaction_coordinator
 from sskafka.servers.kafka.handlers import transactional_produce
-from sskafka.storage.producer_state import ProducerState
-from sskafka.storage.transaction_verification import Verification
+from sskafka.storage.producers.state import ProducerState
+from sskafka.storage.transactions.verification import Verification
 from sskafka.transactions import machine
 from sskafka.transactions.machine import TransactionMachine
 

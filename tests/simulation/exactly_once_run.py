@@ -33,7 +33,7 @@ from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.control import ControlType
 from sskafka.records.record import decode_records
 from sskafka.storage.log import Log
-from sskafka.storage.transaction_marker import read_marker
+from sskafka.storage.transactions.marker import read_marker
 from sskafka.transactions.log_records import encode_key, encode_value
 from sskafka.transactions.metadata import LAST_USABLE_EPOCH, NO_PRODUCER_ID, TransactionMetadata, TransactionState
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sskafka.metadata.broker_presence import BrokerPresence, Sighting
-from sskafka.metadata.broker_sessions import BrokerSessions
-from sskafka.quorum.broker_watch import BrokerWatch
+from sskafka.controller.broker_watch import BrokerWatch
+from sskafka.metadata.brokers.presence import BrokerPresence, Sighting
+from sskafka.metadata.brokers.sessions import BrokerSessions
 
 _found, _heard, _is_gone, _take_over = (
     BrokerPresence.found,

@@ -12,15 +12,15 @@ from typing import Any
 from quorums import CLUSTER_ID, Quorum
 from virtual_loop import LoopClock
 
-from sskafka.metadata.broker_lifecycle import supported_features
-from sskafka.metadata.broker_presence import Sighting
-from sskafka.metadata.broker_registration import BrokerRegistration
+from sskafka.controller.broker_lifecycle import BrokerLifecycle
+from sskafka.controller.broker_watch import Found
+from sskafka.controller.control_plane import ControlPlane
+from sskafka.metadata.brokers.lifecycle import supported_features
+from sskafka.metadata.brokers.presence import Sighting
+from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import Uuid
 from sskafka.model.settings import Settings
-from sskafka.quorum.broker_lifecycle import BrokerLifecycle
-from sskafka.quorum.broker_watch import Found
-from sskafka.quorum.control_plane import ControlPlane
 from sskafka.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest, Listener
 from sskafka.wire.schema import Message

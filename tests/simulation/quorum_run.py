@@ -10,8 +10,8 @@ from random import Random
 from quorums import Quorum, register_broker
 from virtual_loop import run_virtually
 
+from sskafka.controller.control_plane import ControlPlane
 from sskafka.model.errors import KafkaError
-from sskafka.quorum.control_plane import ControlPlane
 from sskafka.storage.disk import read_file
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 

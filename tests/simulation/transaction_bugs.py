@@ -7,8 +7,8 @@ import pytest
 from transaction_parts import Coordinator
 
 from sskafka.model.coordination import Decision
-from sskafka.storage.producer_state import ProducerState
-from sskafka.storage.transaction_verification import Verifications
+from sskafka.storage.producers.state import ProducerState
+from sskafka.storage.transactions.verification import Verifications
 from sskafka.transactions import end_txn, machine
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.machine import SendMarkers, TransactionMachine

@@ -24,7 +24,7 @@ from sskafka.records.batch import BatchHeader, iter_headers
 from sskafka.records.control import ControlType, EndTransactionMarker
 from sskafka.records.record import decode_records
 from sskafka.storage.log import Log
-from sskafka.storage.transaction_marker import read_marker
+from sskafka.storage.transactions.marker import read_marker
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.init_producer_id import InitProducerId
 from sskafka.transactions.machine import TransactionMachine

@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
+from sskafka.controller.control_plane import ControlPlane
 from sskafka.lab.quorum_files import maybe_keep_files
-from sskafka.metadata.broker_lifecycle import supported_features
+from sskafka.metadata.brokers.lifecycle import supported_features
 from sskafka.model.settings import Settings
-from sskafka.quorum.control_plane import ControlPlane
 from sskafka.runtime.clock import SystemClock
 from sskafka.storage.disk import Disk
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse

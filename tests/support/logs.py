@@ -12,7 +12,7 @@ from sskafka.storage.disk import Disk
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
-from sskafka.storage.recovery import open_log
+from sskafka.storage.recovery.opening import open_log
 
 NOW_MS = 1_700_000_000_000
 TP = TopicPartition("orders", 0)

@@ -8,12 +8,12 @@ from typing import Any
 from simulated_disk import SimulatedDisk
 from virtual_loop import InlineExecutor, LoopClock
 
+from sskafka.controller.broker_watch import BrokerProber
+from sskafka.controller.control_plane import ControlPlane
 from sskafka.lab.quorum_files import maybe_keep_files
-from sskafka.metadata.broker_lifecycle import supported_features
+from sskafka.metadata.brokers.lifecycle import supported_features
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
-from sskafka.quorum.broker_watch import BrokerProber
-from sskafka.quorum.control_plane import ControlPlane
 from sskafka.quorum.driver import Done, NoAnswer
 from sskafka.quorum.raft_messages import request_from_wire, response_from_wire, response_to_wire, to_wire
 from sskafka.raft.messages import PeerRequest, Response

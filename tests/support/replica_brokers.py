@@ -21,8 +21,8 @@ from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.authorization import ANONYMOUS, AllowAll
-from sskafka.servers.kafka.handlers.fetch import RACK_AWARE_SELECTOR, FetchHandler
-from sskafka.servers.kafka.handlers.fetch_sessions import FetchSessions
+from sskafka.servers.kafka.handlers.fetch.handler import RACK_AWARE_SELECTOR, FetchHandler
+from sskafka.servers.kafka.handlers.fetch.sessions import FetchSessions
 from sskafka.servers.kafka.handlers.produce import ProduceHandler
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.storage.log_manager import LogManager

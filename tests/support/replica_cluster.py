@@ -16,7 +16,7 @@ from virtual_time import VirtualTime
 
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.metadata.records import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,

@@ -10,9 +10,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from sskafka.client.connection import Address
+from sskafka.controller.node_control import NodeControl
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
-from sskafka.quorum.node_control import NodeControl
 from sskafka.raft.voters import NO_NODE
 from sskafka.replication.housekeeping import Housekeeping
 from sskafka.replication.replica_manager import ReplicaManager
@@ -27,8 +27,8 @@ from sskafka.servers.kafka.handlers.cluster import ClusterHandler
 from sskafka.servers.kafka.handlers.configs import ConfigHandlers, ListenerPorts
 from sskafka.servers.kafka.handlers.controller_apis import ControllerHandlers
 from sskafka.servers.kafka.handlers.delete_records import DeleteRecordsHandler
-from sskafka.servers.kafka.handlers.fetch import FetchHandler
-from sskafka.servers.kafka.handlers.fetch_sessions import FetchSessions
+from sskafka.servers.kafka.handlers.fetch.handler import FetchHandler
+from sskafka.servers.kafka.handlers.fetch.sessions import FetchSessions
 from sskafka.servers.kafka.handlers.log_dirs import LogDirsHandler
 from sskafka.servers.kafka.handlers.metadata import MetadataHandler
 from sskafka.servers.kafka.handlers.offsets import OffsetHandlers

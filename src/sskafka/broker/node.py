@@ -26,7 +26,8 @@ from sskafka.broker.quorum_discovery import with_found_voters
 from sskafka.broker.services import NodeServices
 from sskafka.broker.side_doors import SideDoors
 from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
-from sskafka.metadata.broker_lifecycle import supported_features
+from sskafka.controller.node_control import NodeControl
+from sskafka.metadata.brokers.lifecycle import supported_features
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage
@@ -37,7 +38,6 @@ from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.quorum.formatting import format_storage
 from sskafka.quorum.metadata_log import MetadataLog
-from sskafka.quorum.node_control import NodeControl
 from sskafka.runtime.background import LoopBackground
 from sskafka.runtime.clock import Clock, SystemClock
 from sskafka.runtime.control_thread import ControlThread

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from sskafka.broker.api_handlers import BrokerServices, allocate_producer_ids
 from sskafka.broker.ground import Ground
 from sskafka.client.connection import Address, ConnectionOptions
+from sskafka.controller.node_control import NodeControl
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.counters import Sample
 from sskafka.model.settings import Settings
-from sskafka.quorum.node_control import NodeControl
 from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.controller_requests import ControllerRequests
 from sskafka.replication.housekeeping import Housekeeping

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from sskafka.broker.ground import Ground
 from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
+from sskafka.controller.node_control import NodeControl
 from sskafka.model.counters import Sample
-from sskafka.quorum.node_control import NodeControl
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.adr.services import AdrServices
 from sskafka.servers.kafka.authorization import AllowAll

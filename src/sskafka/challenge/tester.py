@@ -13,12 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from sskafka.challenge import stages_base, stages_describe, stages_fetch, stages_produce
 from sskafka.challenge.connection import ANSWER_SECONDS_MAX, NoAnswerError
 from sskafka.challenge.leaders import wait_for_leaders
 from sskafka.challenge.log_directory import NODE_ID, prepare
 from sskafka.challenge.program import Program, ProgramError, Repository
 from sskafka.challenge.stage import Stage, StageContext, StageFailedError
+from sskafka.challenge.stages import base as stages_base
+from sskafka.challenge.stages import describe as stages_describe
+from sskafka.challenge.stages import fetch as stages_fetch
+from sskafka.challenge.stages import produce as stages_produce
 from sskafka.challenge.topics import ChallengeTopics
 
 STAGES: tuple[Stage, ...] = (

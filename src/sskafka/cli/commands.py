@@ -25,16 +25,22 @@ class LazyCommand(NamedTuple):
 # Each module has a Typer `app` of this name; the sentences stand here so that `--help` need not import them.
 COMMANDS = {
     "start": LazyCommand("sskafka.cli.start_command", "Run one broker in the foreground."),
-    "cluster": LazyCommand("sskafka.cli.cluster", "Start brokers as one cluster; move partitions and leadership."),
-    "topic": LazyCommand("sskafka.cli.topic", "Create, list, describe, alter, delete, produce to and consume topics."),
+    "cluster": LazyCommand(
+        "sskafka.cli.cluster.commands", "Start brokers as one cluster; move partitions and leadership."
+    ),
+    "topic": LazyCommand(
+        "sskafka.cli.topic.commands", "Create, list, describe, alter, delete, produce to and consume topics."
+    ),
     "transaction": LazyCommand("sskafka.cli.transaction", "List, describe and abort transactions."),
-    "group": LazyCommand("sskafka.cli.group", "List, describe, delete groups; their lag, their rebalances, offsets."),
+    "group": LazyCommand(
+        "sskafka.cli.group.commands", "List, describe, delete groups; their lag, their rebalances, offsets."
+    ),
     "metadata": LazyCommand("sskafka.cli.metadata", "The cluster as ZooKeeper's shell showed it, and its quorum."),
-    "log": LazyCommand("sskafka.cli.log", "Look into the files of a log directory; check and repair them."),
+    "log": LazyCommand("sskafka.cli.log.commands", "Look into the files of a log directory; check and repair them."),
     "storage": LazyCommand("sskafka.cli.storage", "Make cluster ids and format log directories."),
     "challenge": LazyCommand("sskafka.cli.challenge", "Test a program that is to be a Kafka broker, stage by stage."),
-    "perf": LazyCommand("sskafka.cli.perf", "Measure throughput and latency, also over a grid of clusters."),
-    "pipeline": LazyCommand("sskafka.cli.pipeline", "Run data pipelines on Spark and look after them."),
+    "perf": LazyCommand("sskafka.cli.perf.commands", "Measure throughput and latency, also over a grid of clusters."),
+    "pipeline": LazyCommand("sskafka.cli.pipeline.commands", "Run data pipelines on Spark and look after them."),
     "demo": LazyCommand("sskafka.cli.demo", "Three brokers, a stream of clicks and a Spark pipeline, live."),
 }
 

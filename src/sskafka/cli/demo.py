@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sskafka.cli.cluster_doors import ADR, ANY_PORT, HOST, HTTP, KAFKA, Door, Wish
-from sskafka.cli.cluster_homes import find_cluster, wanted_ports
-from sskafka.cli.cluster_readiness import Member
-from sskafka.cli.cluster_up import run_cluster
+from sskafka.cli.cluster.homes import find_cluster, wanted_ports
+from sskafka.cli.cluster.ports import ADR, ANY_PORT, HOST, HTTP, KAFKA, Door, Wish
+from sskafka.cli.cluster.readiness import Member
+from sskafka.cli.cluster.up import run_cluster
 from sskafka.cli.demo_screen import Screen
 from sskafka.cli.failures import CommandError
 from sskafka.cli.output import talk

@@ -19,7 +19,7 @@ from sskafka.records.record import decode_records
 from sskafka.runtime.background import Background
 from sskafka.runtime.clock import Clock
 from sskafka.storage.file_slice import FileSlice
-from sskafka.storage.transaction_marker import read_marker_if_any
+from sskafka.storage.transactions.marker import read_marker_if_any
 
 TURN_MS = 3
 READ_BYTES = 1024 * 1024

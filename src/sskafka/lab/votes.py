@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from sskafka.controller.node_control import NodeControl
 from sskafka.model.values import value
-from sskafka.quorum.node_control import NodeControl
 from sskafka.raft.election_state import ElectionState
 from sskafka.raft.elections import Elections
 from sskafka.raft.messages import LocalRequest, LocalResponse

@@ -11,8 +11,8 @@ from dataclasses import replace
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.metadata.partition_change import RECOVERED, RECOVERING, plan_change
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.change import RECOVERED, RECOVERING, plan_change
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.metadata.records import MetadataRecord, PartitionChangeRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import Uuid

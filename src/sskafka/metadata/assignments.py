@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.partition_image import UNASSIGNED_DIRECTORY
+from sskafka.metadata.partitions.image import UNASSIGNED_DIRECTORY
 from sskafka.metadata.placement import PlacementError, place_replicas
 from sskafka.metadata.records import PartitionRecord
 from sskafka.model.errors import ErrorCode, KafkaError

@@ -6,8 +6,8 @@ from enum import IntEnum
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.metadata.partition_change import Election, plan_change
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.change import Election, plan_change
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.metadata.records import MetadataRecord, PartitionChangeRecord
 from sskafka.model.error_texts import error_text
 from sskafka.model.errors import ErrorCode, KafkaError

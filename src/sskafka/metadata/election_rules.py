@@ -6,10 +6,10 @@ A decision about a broker that starts or stops is made before the image shows th
 
 from collections.abc import Collection
 
-from sskafka.metadata.broker_registration import BrokerRegistration
+from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.model.settings import Settings
 
 

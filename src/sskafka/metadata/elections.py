@@ -12,9 +12,9 @@ returns    (unfenced) partitions that wait for it elect it as leader
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from sskafka.metadata.broker_registration import BrokerRegistration
+from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.metadata.election_rules import ElectionRules
-from sskafka.metadata.partition_change import ALL_RELIABLE, UnreliableLogs, adopted_directories, plan_change, without
+from sskafka.metadata.partitions.change import ALL_RELIABLE, UnreliableLogs, adopted_directories, plan_change, without
 from sskafka.metadata.records import NO_LEADER_CHANGE, PartitionChangeRecord
 
 

@@ -9,10 +9,10 @@ Replay trusts the log, because decisions validated its records; a record that do
 
 from collections.abc import Iterator, Mapping
 
-from sskafka.metadata.broker_registration import BrokerRegistration
+from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.metadata.delta import ConfigResource, MetadataDelta
 from sskafka.metadata.features import ELR_VERSION, LATEST_METADATA_VERSION, METADATA_VERSION
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.metadata.records import (
     RESOURCE_BROKER,
     RESOURCE_TOPIC,

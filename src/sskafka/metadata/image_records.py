@@ -6,10 +6,10 @@ versions of the other records; topics come before their partitions.
 
 from collections.abc import Iterator
 
-from sskafka.metadata.broker_registration import BrokerRegistration
+from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.metadata.features import METADATA_VERSION
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.metadata.records import (
     BrokerFeature,
     ClientQuotaRecord,

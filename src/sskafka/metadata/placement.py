@@ -14,7 +14,7 @@ broker like any other and may return soon.
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 
-from sskafka.metadata.broker_registration import BrokerRegistration
+from sskafka.metadata.brokers.registration import BrokerRegistration
 
 
 class PlacementError(Exception):

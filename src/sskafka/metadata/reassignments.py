@@ -16,8 +16,8 @@ from sskafka.metadata.assignments import check_replicas, only_directory
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.metadata.partition_change import plan_change, without
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.change import plan_change, without
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.metadata.records import MetadataRecord, PartitionChangeRecord
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings

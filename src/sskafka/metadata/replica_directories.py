@@ -7,11 +7,11 @@ they start empty: until they have caught up, they are neither in the ISR nor eli
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from sskafka.metadata.broker_registration import BrokerRegistration
+from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.metadata.decision import Decision
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.metadata.partition_change import ALL_RELIABLE, UnreliableLogs, plan_change, without
+from sskafka.metadata.partitions.change import ALL_RELIABLE, UnreliableLogs, plan_change, without
 from sskafka.metadata.records import BrokerRegistrationChangeRecord, MetadataRecord, PartitionChangeRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import Uuid

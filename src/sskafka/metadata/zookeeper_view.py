@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sskafka.metadata.broker_registration import BrokerRegistration
+from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.metadata.delta import ConfigResource
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.metadata.records import RESOURCE_BROKER, RESOURCE_TOPIC
 from sskafka.model.ids import uuid_text
 from sskafka.model.listeners import SECURITY_PROTOCOLS

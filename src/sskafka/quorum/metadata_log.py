@@ -36,7 +36,7 @@ from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.partition_directory import directory_name
 from sskafka.storage.partition_metadata import read_topic_id, write_topic_id
-from sskafka.storage.recovery import open_log
+from sskafka.storage.recovery.opening import open_log
 from sskafka.wire.codec import decode
 from sskafka.wire.messages.control_records import SnapshotHeaderRecord
 

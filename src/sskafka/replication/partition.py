@@ -38,7 +38,7 @@ from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import AppendInfo, Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
-from sskafka.storage.producer_state import ProducerState
+from sskafka.storage.producers.state import ProducerState
 from sskafka.storage.timestamp_search import TimestampedOffset
 
 _log = logging.getLogger(__name__)

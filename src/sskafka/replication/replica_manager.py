@@ -13,7 +13,7 @@ from typing import Any
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.metadata.records import RESOURCE_BROKER
 from sskafka.model.counters import Sample, TopicCounters
 from sskafka.model.errors import ErrorCode

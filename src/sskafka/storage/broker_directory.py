@@ -29,7 +29,7 @@ from sskafka.storage.partition_directory import (
     parse_directory_name,
     parse_future_name,
 )
-from sskafka.storage.recovery import KnownOffsets
+from sskafka.storage.recovery.opening import KnownOffsets
 from sskafka.storage.shared_sync import SharedSync
 
 LOCK_FILE = ".lock"

@@ -41,9 +41,9 @@ from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.log_tail import LogTail
 from sskafka.storage.open_files import OpenFiles
-from sskafka.storage.producer_rebuild import rebuild_producers
-from sskafka.storage.producer_snapshots import ProducerSnapshots
-from sskafka.storage.producer_state import ProducerState
+from sskafka.storage.producers.rebuild import rebuild_producers
+from sskafka.storage.producers.snapshots import ProducerSnapshots
+from sskafka.storage.producers.state import ProducerState
 from sskafka.storage.record_count import RecordCount
 from sskafka.storage.retention import retained_from
 from sskafka.storage.segment import Segment
@@ -51,8 +51,8 @@ from sskafka.storage.segments import Segments
 from sskafka.storage.slicing import read_slices
 from sskafka.storage.sync_gate import SyncGate
 from sskafka.storage.timestamp_search import TimestampedOffset, find_max_timestamp, find_timestamp
-from sskafka.storage.transaction_index import AbortedTransaction
-from sskafka.storage.transaction_marker import read_marker
+from sskafka.storage.transactions.index import AbortedTransaction
+from sskafka.storage.transactions.marker import read_marker
 
 _new_tuple = tuple.__new__  # a third of the cost of calling a NamedTuple
 

@@ -32,9 +32,9 @@ from sskafka.storage.log_move import LogMove
 from sskafka.storage.meta_properties import MetaProperties
 from sskafka.storage.partition_directory import DELETE_SUFFIX, STRAY_SUFFIX, directory_name, set_aside_name
 from sskafka.storage.partition_metadata import UnsavedTopicId, read_topic_id
-from sskafka.storage.recovery import RecoveredFiles, make_log, recover_files
-from sskafka.storage.recovery_pool import RecoveryPool
-from sskafka.storage.recovery_report import RecoveryReport
+from sskafka.storage.recovery.opening import RecoveredFiles, make_log, recover_files
+from sskafka.storage.recovery.pool import RecoveryPool
+from sskafka.storage.recovery.report import RecoveryReport
 
 _log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from sskafka.storage.errors import StorageError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import Log
 from sskafka.storage.partition_directory import FUTURE_SUFFIX, directory_name, set_aside_name
-from sskafka.storage.recovery import open_log
+from sskafka.storage.recovery.opening import open_log
 
 
 class LogMove:

@@ -16,12 +16,12 @@ from sskafka.storage.flusher import Syncable
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.open_files import OpenFiles
-from sskafka.storage.producer_snapshots import ProducerSnapshots
-from sskafka.storage.producer_state import ProducerState
+from sskafka.storage.producers.snapshots import ProducerSnapshots
+from sskafka.storage.producers.state import ProducerState
 from sskafka.storage.segment import LOG_SUFFIX, RELATIVE_OFFSET_MAX, Segment, file_stem
 from sskafka.storage.segment_swap import CLEANED_SUFFIX, SWAP_SUFFIX, rename_segment
 from sskafka.storage.segments import Segments
-from sskafka.storage.transaction_marker import read_marker_if_any
+from sskafka.storage.transactions.marker import read_marker_if_any
 
 
 class LogTail:

@@ -3,7 +3,7 @@
     00000000000000004711.log          batches, one behind the other; the first offset that may be in it is its name
     00000000000000004711.index        offset -> position            (offset_index.py)
     00000000000000004711.timeindex    timestamp -> offset           (time_index.py)
-    00000000000000004711.txnindex     aborted transactions          (transaction_index.py)
+    00000000000000004711.txnindex     aborted transactions          (transactions/index.py)
 
 Only the newest segment of a log grows. The files of the others are opened when somebody reads them.
 `size_bytes` is what counts: bytes behind it, left by a write that failed, belong to nobody.
@@ -20,7 +20,7 @@ from sskafka.records.batch import (
     read_header,
     read_offset_and_size,
 )
-from sskafka.storage import offset_index, time_index, transaction_index
+from sskafka.storage import offset_index, time_index
 from sskafka.storage.batch_walk import walk_headers
 from sskafka.storage.disk import Disk, File
 from sskafka.storage.errors import CorruptFileError
@@ -29,7 +29,8 @@ from sskafka.storage.offset_index import OffsetIndex
 from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.recent_batches import BEYOND, NOTHING_KNOWN, RecentBatches
 from sskafka.storage.time_index import TimeIndex
-from sskafka.storage.transaction_index import TransactionIndex
+from sskafka.storage.transactions import index as transaction_index
+from sskafka.storage.transactions.index import TransactionIndex
 
 LOG_SUFFIX = ".log"
 DELETED_SUFFIX = ".deleted"

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from sskafka.cli.cluster_doors import HTTP, KAFKA, Ports, Wish
-from sskafka.cli.cluster_homes import LocalCluster, find_cluster, wanted_ports, write_settings
+from sskafka.cli.cluster.homes import LocalCluster, find_cluster, wanted_ports, write_settings
+from sskafka.cli.cluster.ports import HTTP, KAFKA, Ports, Wish
 from sskafka.cli.failures import CommandError
 from sskafka.model.setting import SettingError
 

@@ -1,7 +1,7 @@
 import pytest
 import typer
 
-from sskafka.cli.cluster_partitions import _parse_move, _parse_partition
+from sskafka.cli.cluster.partitions import _parse_move, _parse_partition
 from sskafka.model.ids import TopicPartition
 
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sskafka.cli import demo
-from sskafka.cli.cluster_doors import ANY_PORT, HOST, HTTP, KAFKA
+from sskafka.cli.cluster.ports import ANY_PORT, HOST, HTTP, KAFKA
 from sskafka.cli.commands import app
 from sskafka.cli.demo import BROKERS, _first_port
 

@@ -7,15 +7,15 @@ from legacy_messages import old_segment
 from typer.testing import CliRunner
 
 from sskafka.cli.commands import app as sskafka
-from sskafka.cli.log import app
+from sskafka.cli.log.commands import app
 from sskafka.metadata.record_codec import encode_record
 from sskafka.metadata.records import FeatureLevelRecord, TopicRecord
 from sskafka.model.ids import parse_uuid
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.compression import Compression
 from sskafka.records.control import ControlType, EndTransactionMarker, control_key
-from sskafka.storage.producer_entry import ProducedBatch, ProducerEntry
-from sskafka.storage.producer_snapshot import encode_snapshot
+from sskafka.storage.producers.entry import ProducedBatch, ProducerEntry
+from sskafka.storage.producers.snapshot import encode_snapshot
 from sskafka.wire.codec import encode
 from sskafka.wire.messages.consumer_protocol import ConsumerProtocolSubscription
 from sskafka.wire.messages.group_records import (

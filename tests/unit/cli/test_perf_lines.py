@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from sskafka.cli.perf_grid import _numbers
-from sskafka.cli.perf_load import CONSUME_HEADER, _divided, consume_summary, produce_summary, window_line
+from sskafka.cli.perf.grid import _numbers
+from sskafka.cli.perf.load import CONSUME_HEADER, _divided, consume_summary, produce_summary, window_line
 from sskafka.evaluation.latencies import Latencies
 from sskafka.evaluation.load import Window
 from sskafka.evaluation.workers import Sum, Totals

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from sskafka import Broker
-from sskafka.cli import pipeline_connecting
 from sskafka.cli.commands import app
+from sskafka.cli.pipeline import connecting as pipeline_connecting
 from sskafka.client.config import ConnectionConfig
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.runner.events import Event, EventLog, EventType

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sskafka.cli.pipeline_progress import ProgressLines, ProgressTable, duration_text, progress_cells, progress_line
+from sskafka.cli.pipeline.progress import ProgressLines, ProgressTable, duration_text, progress_cells, progress_line
 from sskafka.pipelines.runner.progress import QueryProgress
 
 BUSY = QueryProgress("topic", 4, 100, 90, 50.0, 45.0, 500, "2026", 7, 10, {"positive": 2, "other": 0})

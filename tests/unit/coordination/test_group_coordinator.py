@@ -19,7 +19,7 @@ from sskafka.groups.machine import GroupMachine
 from sskafka.groups.offset_requests import OffsetCommit
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.model.coordination import Completion, Decision
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition

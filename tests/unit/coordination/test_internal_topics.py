@@ -3,7 +3,7 @@
 import pytest
 
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, internal_topic
-from sskafka.metadata.broker_registration import BrokerRegistration
+from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.settings import Settings
 

@@ -7,7 +7,7 @@ from sskafka.coordination.shard import ShardRuntime
 from sskafka.coordination.transaction_coordinator import TransactionCoordinator
 from sskafka.coordination.transaction_markers import MarkerSender
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from metadata_clusters import SETTINGS, cluster, decided, with_topic
 
 from sskafka.metadata.alter_partition import alter_partition
-from sskafka.metadata.broker_lifecycle import fence_brokers, register_broker, supported_features, unfence_broker
+from sskafka.metadata.brokers.lifecycle import fence_brokers, register_broker, supported_features, unfence_broker
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.wire.messages.alter_partition import (
     AlterPartitionRequest,
     BrokerState,

@@ -3,7 +3,7 @@ from metadata_clusters import SETTINGS, decided, replayed
 from partition_changes import altered, fence, isr_request, partition, replicated, restart, set_isr, unfence
 
 from sskafka.metadata.alter_partition import alter_partition
-from sskafka.metadata.broker_lifecycle import begin_controlled_shutdown
+from sskafka.metadata.brokers.lifecycle import begin_controlled_shutdown
 from sskafka.metadata.records import PartitionChangeRecord
 from sskafka.model.errors import ErrorCode
 

@@ -2,9 +2,9 @@ import pytest
 from metadata_clusters import SETTINGS, decided
 from partition_changes import fence, partition, replicated, restart
 
-from sskafka.metadata.broker_heartbeats import broker_heartbeat
-from sskafka.metadata.broker_registration import BrokerRegistration
-from sskafka.metadata.broker_sessions import BrokerSessions
+from sskafka.metadata.brokers.heartbeats import broker_heartbeat
+from sskafka.metadata.brokers.registration import BrokerRegistration
+from sskafka.metadata.brokers.sessions import BrokerSessions
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.image_records import broker_record
 from sskafka.model.errors import ErrorCode

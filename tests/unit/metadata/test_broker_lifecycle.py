@@ -1,6 +1,6 @@
 from metadata_clusters import SETTINGS, cluster, decided, replayed, with_topic
 
-from sskafka.metadata.broker_lifecycle import (
+from sskafka.metadata.brokers.lifecycle import (
     begin_controlled_shutdown,
     fence_brokers,
     register_broker,
@@ -10,7 +10,7 @@ from sskafka.metadata.broker_lifecycle import (
     unregister_broker,
 )
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.metadata.records import FeatureLevelRecord, PartitionChangeRecord, PartitionRecord, TopicRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest, Feature, Listener

@@ -1,8 +1,8 @@
 import pytest
 from metadata_clusters import cluster
 
-from sskafka.metadata.broker_presence import TAKEOVER_GRACE_MS, BrokerPresence, Sighting
-from sskafka.metadata.broker_sessions import BrokerSessions
+from sskafka.metadata.brokers.presence import TAKEOVER_GRACE_MS, BrokerPresence, Sighting
+from sskafka.metadata.brokers.sessions import BrokerSessions
 
 EPOCH = 7
 HEARTBEAT_MS = 2000

@@ -1,7 +1,7 @@
 from metadata_clusters import cluster
 from partition_changes import fence, replicated
 
-from sskafka.metadata.broker_sessions import BrokerSessions
+from sskafka.metadata.brokers.sessions import BrokerSessions
 
 
 def test_a_broker_silent_for_the_timeout_expires() -> None:

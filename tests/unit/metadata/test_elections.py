@@ -2,7 +2,7 @@ import pytest
 from metadata_clusters import SETTINGS, decided, with_topic
 from partition_changes import altered, fence, isr_request, partition, replicated, restart, set_isr, unfence
 
-from sskafka.metadata.broker_lifecycle import begin_controlled_shutdown
+from sskafka.metadata.brokers.lifecycle import begin_controlled_shutdown
 from sskafka.metadata.config_changes import incremental_alter_configs
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.errors import ErrorCode

@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 from metadata_clusters import SETTINGS, cluster, decided, replayed
 
-from sskafka.metadata.broker_lifecycle import begin_controlled_shutdown, fence_brokers
+from sskafka.metadata.brokers.lifecycle import begin_controlled_shutdown, fence_brokers
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.placement import PlacementError, place_replicas, stripe
 from sskafka.metadata.records import BrokerRegistrationChangeRecord

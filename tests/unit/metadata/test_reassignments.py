@@ -3,7 +3,7 @@ from metadata_clusters import SETTINGS, decided
 from partition_changes import altered, fence, isr_request, partition, replicated, set_isr, unfence
 
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.metadata.reassignments import alter_partition_reassignments, list_partition_reassignments
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.alter_partition_reassignments import (

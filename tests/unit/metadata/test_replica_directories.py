@@ -1,10 +1,10 @@
 from metadata_clusters import SETTINGS, decided, replayed
 from partition_changes import partition, replicated, set_isr
 
-from sskafka.metadata.broker_heartbeats import broker_heartbeat
-from sskafka.metadata.broker_sessions import BrokerSessions
+from sskafka.metadata.brokers.heartbeats import broker_heartbeat
+from sskafka.metadata.brokers.sessions import BrokerSessions
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.metadata.records import BrokerRegistrationChangeRecord
 from sskafka.metadata.replica_directories import assign_replicas_to_dirs
 from sskafka.model.errors import ErrorCode

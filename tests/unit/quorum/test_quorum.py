@@ -8,9 +8,9 @@ import pytest
 from quorums import Quorum, register_broker
 from virtual_loop import run_virtually
 
+from sskafka.controller.active_controller import NotControllerError
+from sskafka.controller.control_plane import ControlPlane
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.quorum.active_controller import NotControllerError
-from sskafka.quorum.control_plane import ControlPlane
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from sskafka.wire.messages.describe_quorum import DescribeQuorumRequest, RequestPartitionData, RequestTopicData
 

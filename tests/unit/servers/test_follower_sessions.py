@@ -66,7 +66,7 @@ class Follower:
 
     def looked_at(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         """The partitions that are read from now on."""
-        from sskafka.servers.kafka.handlers.fetch_readers import FollowerReader
+        from sskafka.servers.kafka.handlers.fetch.readers import FollowerReader
 
         seen: list[int] = []
         read = FollowerReader.read

@@ -13,7 +13,7 @@ from sskafka.storage.flusher import Flusher
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
-from sskafka.storage.recovery import open_log
+from sskafka.storage.recovery.opening import open_log
 
 
 @pytest.fixture

@@ -527,7 +527,7 @@ def test_changed_settings_hold_from_the_next_append(disk: SimulatedDisk) -> None
 def test_partitions_take_different_parts_of_the_jitter() -> None:
     from sskafka.model.ids import TopicPartition
     from sskafka.storage.log_directory import LogDirectory
-    from sskafka.storage.recovery import open_log
+    from sskafka.storage.recovery.opening import open_log
 
     disk = SimulatedDisk()
     config = LogConfig(segment_ms=10_000, segment_jitter_ms=5000)

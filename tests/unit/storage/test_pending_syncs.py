@@ -16,7 +16,7 @@ from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.meta_properties import MetaProperties
-from sskafka.storage.recovery import open_log
+from sskafka.storage.recovery.opening import open_log
 
 TP = TopicPartition("orders", 0)
 TOPIC_ID = bytes(range(16))

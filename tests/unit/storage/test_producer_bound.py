@@ -4,8 +4,8 @@ import pytest
 from logs import NOW_MS, batch, reopen
 from simulated_disk import SimulatedDisk
 
-from sskafka.storage import producer_state
 from sskafka.storage.log import Log
+from sskafka.storage.producers import state as producer_state
 
 BOUND = 50
 

@@ -15,7 +15,7 @@ from sskafka.storage.errors import LogDirectoryError
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_manager import LogManager, LogToRecover
 from sskafka.storage.meta_properties import MetaProperties
-from sskafka.storage.recovery_pool import PROGRESS_LINES_MAX
+from sskafka.storage.recovery.pool import PROGRESS_LINES_MAX
 
 WAIT_SECONDS_MAX = 30.0
 TOPIC_ID = bytes(range(16))
@@ -162,7 +162,7 @@ def test_a_directory_that_fails_goes_offline_alone(tmp_path: Path) -> None:
 def test_progress_is_told_in_few_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     fill(90, tmp_path)
     manager = start(OsDisk(), tmp_path)
-    with caplog.at_level(logging.INFO, "sskafka.storage.recovery_pool"):
+    with caplog.at_level(logging.INFO, "sskafka.storage.recovery.pool"):
         recover(manager, 90, threads=3)
     lines = [record.getMessage() for record in caplog.records if "recovered" in record.getMessage()]
     assert f"recovered 90 of 90 logs in {tmp_path}" in lines

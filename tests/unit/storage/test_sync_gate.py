@@ -18,7 +18,7 @@ from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.meta_properties import MetaProperties
-from sskafka.storage.recovery import open_log
+from sskafka.storage.recovery.opening import open_log
 
 CHECKPOINT = f"{DIRECTORY}/leader-epoch-checkpoint"
 SMALL_SEGMENTS = LogConfig(segment_bytes=400)

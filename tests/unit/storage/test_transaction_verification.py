@@ -10,7 +10,7 @@ from sskafka.storage.errors import (
     OutOfOrderSequenceError,
 )
 from sskafka.storage.log import Log
-from sskafka.storage.transaction_verification import Verification
+from sskafka.storage.transactions.verification import Verification
 
 ME = 7
 

@@ -16,9 +16,9 @@ from sskafka.storage.errors import LogDirectoryError
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.meta_properties import MetaProperties
-from sskafka.storage.verification import held, verify_directory
-from sskafka.storage.verification_findings import DirectoryReport, Remedy
-from sskafka.storage.verification_repair import Repair, repair_directory
+from sskafka.storage.verification.directory import held, verify_directory
+from sskafka.storage.verification.findings import DirectoryReport, Remedy
+from sskafka.storage.verification.repair import Repair, repair_directory
 
 ORDERS = TopicPartition("orders", 0)
 TOPIC_ID = bytes(range(16))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.wire.leaders import NodeEndpoint
 
 

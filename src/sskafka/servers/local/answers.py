@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from sskafka.controller.node_control import NodeControl
 from sskafka.model.counters import Sample
-from sskafka.quorum.node_control import NodeControl
 from sskafka.raft.voters import NO_NODE
 from sskafka.servers.local.server import Answer
 

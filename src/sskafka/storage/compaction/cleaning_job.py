@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sskafka.storage.compaction.batch_cleaning import LastOfProducer
 from sskafka.storage.compaction.segment_groups import SourceSegment
-from sskafka.storage.transaction_index import AbortedTransaction
+from sskafka.storage.transactions.index import AbortedTransaction
 
 
 class CleaningLimits(NamedTuple):

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import BatchHeader
 from sskafka.records.control import ControlType
-from sskafka.storage.transaction_index import AbortedTransaction
-from sskafka.storage.transaction_marker import read_marker
+from sskafka.storage.transactions.index import AbortedTransaction
+from sskafka.storage.transactions.marker import read_marker
 
 
 class TransactionFates:

@@ -5,8 +5,8 @@ A node that is not the active controller says NOT_CONTROLLER; whoever asked look
 
 from typing import Any
 
+from sskafka.controller.envelopes import answer_envelope, open_envelope
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.quorum.envelopes import answer_envelope, open_envelope
 from sskafka.servers.kafka.controller import QuorumMember
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from sskafka.metadata.image import TopicImage
-from sskafka.metadata.partition_image import PartitionImage
+from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.model.acl import Operation
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, ZERO_UUID, topic_name_problem

@@ -11,7 +11,7 @@ from sskafka.records.builder import NO_PRODUCER_EPOCH
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request
-from sskafka.storage.producer_entry import ProducerEntry
+from sskafka.storage.producers.entry import ProducerEntry
 from sskafka.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,

@@ -23,7 +23,7 @@ from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.handlers.transaction_refusals import refusal_for_client
 from sskafka.servers.kafka.request import Request
 from sskafka.servers.kafka.response_slot import ResponseSlot
-from sskafka.storage.transaction_verification import Verification
+from sskafka.storage.transactions.verification import Verification
 from sskafka.transactions.metadata import ProducerIdentity
 from sskafka.wire.produce import ProduceRequestView, Topic
 

@@ -1,0 +1,1 @@
+"""The stages of the challenge, one file an API."""

@@ -1,0 +1,1 @@
+"""`sskafka cluster`: `commands` has its subcommands."""

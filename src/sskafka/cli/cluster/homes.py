@@ -1,0 +1,154 @@
+"""The directory of a local cluster: where each broker keeps what, and the settings by which it is started alone.
+
+    DIR/broker-1/server.properties   its settings; `sskafka start` takes this file
+                 broker.pid          its process, while it runs
+                 broker.log          what it printed
+                 data/               partitions
+                 metadata/           the metadata log
+
+A directory that holds a cluster already is taken as it is: only what is asked for anew changes in its settings.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from sskafka.cli.cluster.ports import DOORS, HOST, KAFKA, Door, Ports, Wish
+from sskafka.cli.failures import CommandError
+from sskafka.cli.start import PID_FILE
+from sskafka.lab import LAB_SETTINGS
+from sskafka.model.ids import uuid_text
+from sskafka.model.properties import format_properties, parse_properties
+from sskafka.model.settings import Settings
+from sskafka.quorum.formatting import random_uuid
+
+# What makes one broker differ from the next, or all of them one cluster: nobody can set it for all at once.
+OWN_KEYS = frozenset(
+    {
+        "node.id",
+        "broker.id",
+        "listeners",
+        "advertised.listeners",
+        "controller.quorum.voters",
+        "log.dir",
+        "log.dirs",
+        "metadata.log.dir",
+        "http.listener",
+        "adr.listener",
+    }
+)
+
+FIRST_ELECTION_DELAY = "controller.quorum.first.election.delay.ms"
+_FIRST_ELECTION_STEP_MS = 2000
+
+
+class BrokerHome(NamedTuple):
+    node_id: int
+    path: Path
+
+    @property
+    def properties_file(self) -> Path:
+        return self.path / "server.properties"
+
+    @property
+    def log_file(self) -> Path:
+        return self.path / "broker.log"
+
+    @property
+    def pid_file(self) -> Path:
+        return self.path / PID_FILE
+
+    def read_properties(self) -> dict[str, str]:
+        return parse_properties(self.properties_file.read_text())
+
+    def write_properties(self, properties: Mapping[str, str]) -> None:
+        """Under its name when it is complete: another `start` may be reading it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        partial = self.properties_file.with_suffix(".partial")
+        partial.write_text(format_properties(properties))
+        partial.replace(self.properties_file)
+
+
+class LocalCluster(NamedTuple):
+    directory: Path
+    homes: tuple[BrokerHome, ...]
+    is_new: bool
+
+    @property
+    def node_ids(self) -> list[int]:
+        return [home.node_id for home in self.homes]
+
+
+def find_cluster(directory: Path, count: int | None, default_count: int) -> LocalCluster:
+    """The cluster that a directory holds, or a new one of `count` brokers."""
+    directory = directory.resolve()
+    found = sorted(int(file.parent.name.removeprefix("broker-")) for file in _properties_files(directory))
+    if not found:
+        return LocalCluster(directory, _homes(directory, range(1, (count or default_count) + 1)), is_new=True)
+    if count not in {None, len(found)}:
+        raise CommandError(
+            f"{directory} holds a cluster of {len(found)} brokers",
+            f"leave out -n to start that one, or use another --dir for a cluster of {count}",
+        )
+    return LocalCluster(directory, _homes(directory, found), is_new=False)
+
+
+def _properties_files(directory: Path) -> list[Path]:
+    return [file for file in directory.glob("broker-*/server.properties") if file.parent.name[7:].isdecimal()]
+
+
+def _homes(directory: Path, node_ids: Sequence[int]) -> tuple[BrokerHome, ...]:
+    return tuple(BrokerHome(node_id, directory / f"broker-{node_id}") for node_id in node_ids)
+
+
+def wanted_ports(cluster: LocalCluster, wishes: Mapping[Door, Wish]) -> list[Ports]:
+    """Ports of each broker, 0 for any: as asked for, or as they were, or counted from the default."""
+    return [_ports_of(cluster, number, wishes) for number in range(len(cluster.homes))]
+
+
+def _ports_of(cluster: LocalCluster, number: int, wishes: Mapping[Door, Wish]) -> Ports:
+    earlier = None if cluster.is_new else cluster.homes[number].read_properties()
+    ports = {}
+    for door, wish in wishes.items():
+        is_kept = earlier is not None and wish.first_port is None
+        port = door.port_in(earlier or {}) if is_kept else wish.port(door, number)
+        if wish.is_open and port is not None:
+            ports[door] = port
+    return ports
+
+
+def write_settings(
+    cluster: LocalCluster, ports: Sequence[Ports], overrides: Mapping[str, str], *, lab: bool
+) -> list[str]:
+    """Writes each broker's server.properties and answers with what is to be said about the settings in them."""
+    cluster_id = uuid_text(random_uuid(os.urandom))
+    voters = ",".join(f"{home.node_id}@{HOST}:{own[KAFKA]}" for home, own in zip(cluster.homes, ports, strict=True))
+    if "topics.file" in overrides:  # a broker that is started again alone may stand in another directory
+        overrides = {**overrides, "topics.file": str(Path(overrides["topics.file"]).resolve())}
+    texts = []
+    for home, own_ports in zip(cluster.homes, ports, strict=True):
+        stated = _first_settings(home, cluster_id) if cluster.is_new else home.read_properties()
+        stated |= {**_own_settings(home, own_ports, voters), **(LAB_SETTINGS if lab else {}), **overrides}
+        texts.append(stated)
+    warnings = Settings.resolve(texts[0], os.environ).warnings
+    for home, stated in zip(cluster.homes, texts, strict=True):
+        home.write_properties(stated)
+    return warnings
+
+
+def _first_settings(home: BrokerHome, cluster_id: str) -> dict[str, str]:
+    """Of a new cluster. Broker 1 stands for election at once and the others wait: it leads, and they start soon."""
+    delay_ms = (home.node_id - 1) * _FIRST_ELECTION_STEP_MS
+    return {"cluster.id": cluster_id, FIRST_ELECTION_DELAY: str(delay_ms)}
+
+
+def _own_settings(home: BrokerHome, ports: Ports, voters: str) -> dict[str, str]:
+    addresses = {door.setting: door.address(ports.get(door)) for door in DOORS}
+    return addresses | {
+        "process.roles": "broker,controller",
+        "node.id": str(home.node_id),
+        "controller.quorum.voters": voters,
+        "log.dirs": str(home.path / "data"),
+        "metadata.log.dir": str(home.path / "metadata"),
+    }

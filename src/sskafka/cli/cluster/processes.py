@@ -1,0 +1,119 @@
+"""The processes of a local cluster: each broker a child, started on sockets that were bound here.
+
+Binding here finds every taken port before anything runs, and a port that the system chose cannot be lost to somebody
+else. Children get process groups of their own, so that Ctrl+C reaches them once, through their parent.
+"""
+
+import asyncio
+import errno
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from sskafka.cli.cluster.homes import BrokerHome
+from sskafka.cli.cluster.ports import HOST, Door, Ports
+from sskafka.cli.failures import CommandError
+from sskafka.model.listeners import Listener
+from sskafka.servers.kafka.sockets import PortTakenError, bind
+
+_LOG_TAIL_LINES = 8
+
+
+BoundDoors = dict[Door, socket.socket]
+
+
+@contextmanager
+def bound_sockets(homes: Sequence[BrokerHome], ports: Sequence[Ports]) -> Iterator[list[BoundDoors]]:
+    """Each broker's sockets; closed here in the end, because a socket left open would keep a dead broker's port."""
+    with ExitStack() as stack:
+        doors = [
+            {door: stack.enter_context(_bind(home, door, port)) for door, port in own_ports.items()}
+            for home, own_ports in zip(homes, ports, strict=True)
+        ]
+        yield doors
+
+
+def _bind(home: BrokerHome, door: Door, port: int) -> socket.socket:
+    try:
+        return bind(Listener(door.name, HOST, port))
+    except PortTakenError as error:
+        raise CommandError(
+            f"port {port}, for broker {home.node_id}, is taken: another program listens there{_suspect(home)}",
+            f"{door.option} N counts from another port, {door.option} 0 takes any free ones",
+        ) from error
+    except OverflowError as error:
+        raise CommandError(f"there is no port {port}, for broker {home.node_id}", f"a lower {door.option}") from error
+
+
+def _suspect(home: BrokerHome) -> str:
+    try:
+        return f"; perhaps this very broker, as process {int(home.pid_file.read_text())}"
+    except (FileNotFoundError, ValueError):
+        return ""
+
+
+class BrokerProcess:
+    """One child, from its start to its end."""
+
+    def __init__(self, home: BrokerHome, process: asyncio.subprocess.Process) -> None:
+        self.home = home
+        self._process = process
+
+    @classmethod
+    async def start(cls, home: BrokerHome, doors: BoundDoors) -> "BrokerProcess":
+        inherit = [word for door, bound in doors.items() for word in ("--inherit", f"{door.name}={bound.fileno()}")]
+        with home.log_file.open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "sskafka", "start", str(home.properties_file), *inherit),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[bound.fileno() for bound in doors.values()],
+                process_group=0,
+            )
+        return cls(home, process)
+
+    @property
+    def node_id(self) -> int:
+        return self.home.node_id
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.returncode is not None
+
+    @property
+    def has_failed(self) -> bool:
+        return bool(self._process.returncode)
+
+    async def ended(self) -> None:
+        await self._process.wait()
+
+    def send(self, number: signal.Signals) -> None:
+        if not self.has_ended:
+            self._process.send_signal(number)
+
+    def ending(self) -> str:
+        """How it ended, in words."""
+        code = self._process.returncode
+        assert code is not None, "it runs"
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return f"broker {self.node_id} (process {self.pid}) {how}"
+
+
+def last_lines(log_file: Path) -> str:
+    """The end of a broker's log, indented, to stand under what is said about it."""
+    try:
+        lines = log_file.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:]
+    except OSError as error:
+        if error.errno != errno.ENOENT:
+            raise
+        lines = []
+    return "".join(f"\n  | {line}" for line in lines)

@@ -1,0 +1,221 @@
+"""`sskafka cluster up`: several brokers on this machine as one cluster, in the foreground.
+
+On stdout stands one line, when the cluster can be used: `READY bootstrap=HOST:PORT,... http=HOST:PORT,...`. A broker
+that ends is reported and not started again: whoever kills one wants to see what the others do. SIGTERM and Ctrl+C stop
+all of them cleanly; a second signal kills those that are left.
+"""
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sskafka.cli.cluster.homes import OWN_KEYS, LocalCluster, find_cluster, wanted_ports, write_settings
+from sskafka.cli.cluster.ports import ADR, ANY_PORT, HOST, HTTP, KAFKA, Ports, Wish
+from sskafka.cli.cluster.processes import BrokerProcess, bound_sockets, last_lines
+from sskafka.cli.cluster.readiness import Member, until_ready
+from sskafka.cli.failures import CommandError
+from sskafka.cli.options import SetOption
+from sskafka.cli.output import talk
+from sskafka.cli.pairs import key_values
+from sskafka.cli.stop_signals import StopSignals
+from sskafka.client.connection import Address
+
+DEFAULT_BROKERS = 3
+DEFAULT_DIRECTORY = Path("sskafka-cluster")
+_INTERRUPTED = 130
+
+
+def up(
+    brokers: Annotated[
+        int | None,
+        typer.Option(
+            "-n", "--brokers", min=1, help="Number of brokers: 3, or as many as --dir has.", show_default=False
+        ),
+    ] = None,
+    directory: Annotated[
+        Path, typer.Option("--dir", help="Where they keep everything; a cluster that is there is started again.")
+    ] = DEFAULT_DIRECTORY,
+    kafka_port: Annotated[
+        int | None,
+        typer.Option(
+            "--kafka-port",
+            min=0,
+            help="Kafka port of broker 1, the others count on; 0: any free ones. 9092, or as before.",
+            show_default=False,
+        ),
+    ] = None,
+    http_port: Annotated[
+        int | None,
+        typer.Option(
+            "--http-port",
+            min=0,
+            help="HTTP port of broker 1, the others count on; 0: any free ones. 8001, or as before.",
+            show_default=False,
+        ),
+    ] = None,
+    http: Annotated[bool, typer.Option("--http/--no-http", help="Whether brokers have an HTTP door.")] = True,
+    adr_port: Annotated[
+        int | None,
+        typer.Option(
+            "--adr-port",
+            min=0,
+            help="ADR-0011 port of broker 1, the others count on; 0: any free ones, as with --kafka-port 0. "
+            "9180, or as before.",
+            show_default=False,
+        ),
+    ] = None,
+    adr: Annotated[bool, typer.Option("--adr/--no-adr", help="Whether brokers have a door for ADR-0011.")] = True,
+    overrides: SetOption = None,
+    lab: Annotated[
+        bool, typer.Option("--lab", help="Settings that the lab expects: directories counted from 1, its API open.")
+    ] = False,
+) -> None:
+    """Start brokers on this machine as one cluster and stay with them."""
+    cluster = find_cluster(directory, brokers, DEFAULT_BROKERS)
+    if adr_port is None and kafka_port == ANY_PORT:
+        adr_port = ANY_PORT
+    wishes = {KAFKA: Wish(kafka_port), HTTP: Wish(http_port, is_open=http), ADR: Wish(adr_port, is_open=adr)}
+    ports = wanted_ports(cluster, wishes)
+    settings = _settings_for_all(overrides)
+    raise typer.Exit(asyncio.run(run_cluster(cluster, ports, settings, lab=lab)))
+
+
+def _settings_for_all(overrides: list[str] | None) -> dict[str, str]:
+    settings = key_values(overrides, "--set")
+    for key in settings.keys() & OWN_KEYS:
+        raise typer.BadParameter(f"{key} differs from broker to broker and is set here", param_hint="--set")
+    return settings
+
+
+def _brokers(count: int) -> str:
+    return "1 broker" if count == 1 else f"{count} brokers"
+
+
+Guest = Callable[[Sequence[Member], "asyncio.Future[signal.Signals]"], Coroutine[Any, Any, None]]
+"""What runs beside the brokers once they are ready. It is to end when a signal has come; they stop after it."""
+
+
+async def print_ready_line(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
+    print(_ready_line(members), flush=True)
+    await asyncio.wait([stopped])
+
+
+async def run_cluster(
+    cluster: LocalCluster,
+    ports: Sequence[Ports],
+    settings: dict[str, str],
+    *,
+    lab: bool = False,
+    guest: Guest = print_ready_line,
+) -> int:
+    """Runs the brokers until a signal comes or the guest leaves: the exit code."""
+    supervisor = Supervisor(StopSignals())
+    try:
+        with bound_sockets(cluster.homes, ports) as doors_of_all:
+            ports = [{door: bound.getsockname()[1] for door, bound in doors.items()} for doors in doors_of_all]
+            for warning in write_settings(cluster, ports, settings, lab=lab):
+                talk(f"warning: {warning}")
+            for home, doors in zip(cluster.homes, doors_of_all, strict=True):
+                supervisor.watch(await BrokerProcess.start(home, doors))
+        talk(f"starting {_brokers(len(cluster.homes))} in {cluster.directory}")
+        return await supervisor.run([_member(*pair) for pair in zip(cluster.node_ids, ports, strict=True)], guest)
+    finally:
+        await supervisor.kill()
+
+
+def _member(node_id: int, ports: Ports) -> Member:
+    http = Address(HOST, ports[HTTP]) if HTTP in ports else None
+    return Member(node_id, Address(HOST, ports[KAFKA]), http)
+
+
+def _ready_line(members: Sequence[Member]) -> str:
+    bootstrap = ",".join(str(member.address) for member in members)
+    http = ",".join(str(member.http) for member in members if member.http is not None)
+    return f"READY bootstrap={bootstrap}" + (f" http={http}" if http else "")
+
+
+class Supervisor:
+    """Stays with the brokers from their start to their end; answers with the exit code of the command."""
+
+    def __init__(self, signals: StopSignals) -> None:
+        self._signals = signals
+        self._endings: dict[asyncio.Future[None], BrokerProcess] = {}
+
+    def watch(self, broker: BrokerProcess) -> None:
+        self._endings[asyncio.ensure_future(broker.ended())] = broker
+
+    async def run(self, members: Sequence[Member], guest: Guest) -> int:
+        ready = asyncio.ensure_future(until_ready(members))
+        try:
+            await self._first_of(ready, self._signals.first)
+        finally:
+            ready.cancel()
+        if ready.done() and not ready.cancelled():
+            ready.result()
+            await self._watch(asyncio.ensure_future(guest(members, self._signals.first)))
+        else:
+            self._refuse_early_end()
+        return await self._stop()
+
+    async def _first_of(self, *others: "asyncio.Future[Any]") -> None:
+        await asyncio.wait([*others, *self._endings], return_when=asyncio.FIRST_COMPLETED)
+
+    def _refuse_early_end(self) -> None:
+        for broker in self._take_ended():
+            tail = last_lines(broker.home.log_file)
+            raise CommandError(
+                f"{broker.ending()} before the cluster was ready; the end of {broker.home.log_file}:{tail}",
+                "what the log says; the other brokers are stopped",
+            )
+
+    async def _watch(self, guest: "asyncio.Future[None]") -> None:
+        """Until the guest has left, no broker is left, or a second signal comes."""
+        try:
+            while self._endings and not guest.done() and not self._signals.second.done():
+                await self._first_of(guest, self._signals.second)
+                for broker in self._take_ended():
+                    talk(f"{broker.ending()}; the others go on. Its log: {broker.home.log_file}")
+                    talk(f"  start it again: sskafka start {broker.home.properties_file}")
+        finally:
+            guest.cancel()
+        if not guest.cancelled() and guest.done():
+            guest.result()
+
+    def _take_ended(self) -> list[BrokerProcess]:
+        return [self._endings.pop(ending) for ending in list(self._endings) if ending.done()]
+
+    async def _stop(self) -> int:
+        if not self._endings:
+            talk("no broker is left")
+            return 1
+        talk(f"stopping {_brokers(len(self._endings))}; a second signal ends them at once")
+        stopping = list(self._endings.values())
+        self._send_all(signal.SIGTERM)
+        await self._until_all_ended()
+        unclean = [broker for broker in stopping if not broker.has_ended or broker.has_failed]
+        for broker in unclean:
+            talk(broker.ending() if broker.has_ended else f"broker {broker.node_id} did not end and is killed")
+        if unclean:
+            return 1
+        if not self._signals.first.done():
+            return 0
+        return _INTERRUPTED if self._signals.first.result() is signal.SIGINT else 0
+
+    async def _until_all_ended(self) -> None:
+        while self._endings and not self._signals.second.done():
+            await self._first_of(self._signals.second)
+            self._take_ended()
+
+    async def kill(self) -> None:
+        """Leaves no process behind, whatever went wrong."""
+        self._send_all(signal.SIGKILL)
+        if self._endings:
+            await asyncio.wait(self._endings)
+
+    def _send_all(self, number: signal.Signals) -> None:
+        for broker in self._endings.values():
+            broker.send(number)

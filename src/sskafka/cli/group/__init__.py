@@ -1,0 +1,1 @@
+"""`sskafka group`: `commands` has its subcommands."""

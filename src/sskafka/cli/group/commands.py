@@ -1,0 +1,208 @@
+"""`sskafka group`: who reads what and how far, why it rebalances, and moving a group to other offsets."""
+
+from typing import Annotated, Any
+
+import typer
+
+from sskafka.cli.connecting import (
+    DEFAULT_BOOTSTRAP,
+    BootstrapOption,
+    PropertiesOption,
+    client_properties,
+    connected,
+    run,
+)
+from sskafka.cli.group.lag import PartitionLag, lag_of
+from sskafka.cli.group.reset import Plan, check_has_no_members, plan_reset
+from sskafka.cli.group.text import event_json, group_json, print_group, print_timeline, reader_json
+from sskafka.cli.offset_range import OffsetRange, parse_offset_range
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.cli.usage import UsageError
+from sskafka.client.groups import (
+    GroupDescription,
+    commit_offsets,
+    committed_offsets,
+    delete_group,
+    describe_group,
+    fetched_positions,
+    group_timeline,
+    list_groups,
+)
+from sskafka.runtime.clock import SystemClock
+from sskafka.wire.messages.describe_group_timeline import TimelineEvent
+from sskafka.wire.messages.describe_readers import ReaderPosition
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+
+GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", help="Name of the group.")]
+
+
+@app.command("list")
+def list_command(
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """List the groups of the cluster."""
+
+    async def work() -> list[Any]:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            return await list_groups(cluster)
+
+    found = run(work())
+    if output is Format.JSON:
+        print_json([group._asdict() for group in found])
+    else:
+        print_table(
+            ("GROUP", "KIND", "STATE", "PROTOCOL", "COORDINATOR"),
+            [
+                (group.group_id, group.kind, group.state, group.protocol_type or None, group.coordinator)
+                for group in found
+            ],
+        )
+
+
+@app.command()
+def describe(
+    group: GroupArgument,
+    timeline: Annotated[
+        bool, typer.Option("--timeline", help="Also show what happened in the group, and why.")
+    ] = False,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Show members, offsets and lag (in records, and in seconds: the age of the first record not read)."""
+
+    async def work() -> tuple[GroupDescription, list[PartitionLag], list[TimelineEvent]]:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            described = await describe_group(cluster, group)
+            owned = {partition for member in described.members for partition in member.partitions}
+            lags = await lag_of(cluster, await committed_offsets(cluster, group), owned)
+            return described, lags, await group_timeline(cluster, group) if timeline else []
+
+    described, lags, events = run(work())
+    if output is Format.JSON:
+        print_json(group_json(described, lags, events if timeline else None))
+        return
+    print_group(described, lags)
+    if timeline:
+        print()
+        print_timeline(events)
+
+
+@app.command("timeline")
+def timeline_command(
+    group: GroupArgument,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Show who joined, left or timed out, why, and how long rebalances took; since the coordinator has the group."""
+
+    async def work() -> list[TimelineEvent]:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            return await group_timeline(cluster, group)
+
+    events = run(work())
+    if output is Format.JSON:
+        print_json([event_json(event) for event in events])
+    else:
+        print_timeline(events)
+
+
+@app.command()
+def readers(
+    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC...", help="All when not given.")] = None,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Show how far clients have fetched, whether or not they commit (Spark does not). Fetched is not processed."""
+
+    async def work() -> list[ReaderPosition]:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            for topic in topics or ():
+                await cluster.topic(topic)  # a name that is misspelled has no readers
+            return await fetched_positions(cluster, topics)
+
+    found = run(work())
+    if output is Format.JSON:
+        print_json([reader_json(reader) for reader in found])
+    else:
+        print_table(
+            ("CLIENT-ID", "TOPIC", "PARTITION", "FETCHED", "LOG-END", "FETCH-LAG", "SECONDS-AGO"),
+            [tuple(reader_json(reader).values()) for reader in found],
+        )
+
+
+@app.command()
+def delete(
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP...", help="Groups without members.")],
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Do it; otherwise only say what would be done.")] = False,
+) -> None:
+    """Delete groups and their offsets. A dry run unless --execute."""
+
+    async def work() -> None:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            for group in groups:
+                await describe_group(cluster, group)
+                await check_has_no_members(cluster, group)
+                if execute:
+                    await delete_group(cluster, group)
+                talk(f"{group}: {'deleted' if execute else 'would be deleted; --execute does it'}")
+
+    run(work())
+
+
+@app.command("reset-offsets")
+def reset_offsets(
+    group: GroupArgument,
+    topics: Annotated[
+        list[str] | None, typer.Option("--topic", "-t", help="TOPIC or TOPIC:0,1; all that were committed if left out.")
+    ] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", help="start, end, N, +N after the start, -N before the end, or @TIME.")
+    ] = None,
+    shift_by: Annotated[int | None, typer.Option("--shift-by", help="Records forward, or back with a minus.")] = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Do it; otherwise only show what would be done.")] = False,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Move a group without members to other offsets. A dry run unless --execute."""
+
+    target = _target(to, shift_by)
+
+    async def work() -> Plan:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            plan = await plan_reset(cluster, group, topics, target, shift_by or 0)
+            if execute:
+                await commit_offsets(cluster, group, {partition: new for partition, (_, new) in plan.items()})
+            return plan
+
+    plan = run(work())
+    rows = [(topic, index, before, after) for (topic, index), (before, after) in sorted(plan.items())]
+    if output is Format.JSON:
+        print_json([dict(zip(("topic", "partition", "before", "after"), row, strict=True)) for row in rows])
+    else:
+        print_table(("TOPIC", "PARTITION", "BEFORE", "AFTER"), rows)
+    if not execute:
+        talk("nothing was changed: --execute does it")
+
+
+def _target(to: str | None, shift_by: int | None) -> OffsetRange | None:
+    if (to is None) == (shift_by is None):
+        raise UsageError("give either --to or --shift-by")
+    if to is None:
+        return None
+    try:
+        target = parse_offset_range(to, SystemClock().now_ms())
+    except ValueError as error:
+        raise UsageError(f"--to: {error}") from error
+    if target.stop is not None:
+        raise UsageError(f"--to: {to!r} has an end; a group goes on from one place")
+    return target

@@ -1,0 +1,1 @@
+"""`sskafka log`: `commands` has its subcommands."""

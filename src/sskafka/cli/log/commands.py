@@ -1,0 +1,188 @@
+"""`sskafka log`: the files of a log directory in words, as kafka-dump-log prints them; and whether they are sound."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sskafka.cli.failures import CommandError
+from sskafka.cli.log import index as log_index
+from sskafka.cli.log.contents import FORMS, Decoder, PlainDecoder, Topic, decoder_for, form_of_class, text_of
+from sskafka.cli.log.index import INDEX_SUFFIXES, LEADER_EPOCHS_FILE, index_problem_lines
+from sskafka.cli.log.segment import SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, TEXT, Shape, dump_lines, json_lines, text_lines
+from sskafka.cli.log.verify import verify
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format, talk
+from sskafka.storage import offset_index
+from sskafka.storage.verification.index import sanity_problem
+
+app = typer.Typer(
+    help="Look into the files of a log directory.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
+
+_LINES_BY_SUFFIX: dict[str, Callable[[Path], Iterator[str]]] = {
+    ".index": log_index.offset_index_lines,
+    ".timeindex": log_index.time_index_lines,
+    ".txnindex": log_index.transaction_index_lines,
+    ".snapshot": log_index.producer_snapshot_lines,
+}
+_SEGMENT_SUFFIXES = {SEGMENT_SUFFIX, SNAPSHOT_SUFFIX}
+
+
+app.command()(verify)
+
+
+@app.callback()
+def log() -> None:
+    """Look into the files of a log directory."""
+
+
+@app.command()
+def dump(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE", help=".log, .index, .timeindex, .txnindex, .snapshot, .checkpoint files."),
+    ] = None,
+    files: Annotated[
+        list[str] | None, typer.Option("--files", metavar="FILE,...", help="The same, as kafka-dump-log takes them.")
+    ] = None,
+    print_data_log: Annotated[bool, typer.Option("--print-data-log", help="Keys and values too.")] = False,
+    deep_iteration: Annotated[bool, typer.Option("--deep-iteration", help="A line for each record.")] = False,
+    cluster_metadata: Annotated[
+        bool, typer.Option("--cluster-metadata-decoder", help="Values are metadata records: print them as JSON.")
+    ] = False,
+    offsets: Annotated[
+        bool, typer.Option("--offsets-decoder", help="Records are those of __consumer_offsets: print them as JSON.")
+    ] = False,
+    transaction_log: Annotated[
+        bool,
+        typer.Option("--transaction-log-decoder", help="Records are those of __transaction_state: print them as JSON."),
+    ] = False,
+    share_state: Annotated[
+        bool,
+        typer.Option(
+            "--share-group-state-decoder", help="Records are those of __share_group_state: print them as JSON."
+        ),
+    ] = False,
+    key_decoder: Annotated[
+        str | None, typer.Option("--key-decoder-class", metavar="CLASS", help=f"Keys are: {', '.join(FORMS)}.")
+    ] = None,
+    value_decoder: Annotated[
+        str | None, typer.Option("--value-decoder-class", metavar="CLASS", help="The same for values.")
+    ] = None,
+    skip_record_metadata: Annotated[
+        bool, typer.Option("--skip-record-metadata", help="Of each record only key and value.")
+    ] = False,
+    verify_index: Annotated[
+        bool,
+        typer.Option("--verify-index", "--verify-index-only", help="Only compare indexes with their segments."),
+    ] = False,
+    index_sanity_check: Annotated[
+        bool,
+        typer.Option("--index-sanity-check", help="Only say whether a broker would keep an index at its start."),
+    ] = False,
+    max_bytes: Annotated[int | None, typer.Option("--max-bytes", min=1, help="Read so much of a segment.")] = None,
+    max_message_size: Annotated[int | None, typer.Option("--max-message-size", hidden=True)] = None,
+    text: Annotated[bool, typer.Option("--text", help="'offset key payload' for each record.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="A JSON object for each batch; short for --format.")] = False,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Print what is in log files, in the words of kafka-dump-log."""
+    chosen = [*(paths or ()), *(Path(name.strip()) for names in files or () for name in names.split(","))]
+    if not chosen:
+        raise typer.BadParameter("name a file", param_hint="FILE")
+    topics = {
+        Topic.CONSUMER_OFFSETS: offsets,
+        Topic.TRANSACTION_STATE: transaction_log,
+        Topic.SHARE_GROUP_STATE: share_state,
+        Topic.CLUSTER_METADATA: cluster_metadata,
+    }
+    decoder = _decoder([topic for topic, wanted in topics.items() if wanted], key_decoder, value_decoder)
+    contents = print_data_log or decoder is not TEXT
+    shape = Shape(contents or deep_iteration, contents, not skip_record_metadata, decoder)
+    as_json = as_json or output is Format.JSON
+    wrong: list[str] = []
+    for path in chosen:
+        if path.suffix in _SEGMENT_SUFFIXES and (text or as_json):
+            _print(text_lines(path) if text else json_lines(path))
+        elif index_sanity_check and path.suffix in INDEX_SUFFIXES:
+            wrong += _check_sanity(path)
+        else:
+            wrong += _dump(path, shape, verify_index, max_bytes)
+    _complain(wrong)
+
+
+def _decoder(topics: list[Topic], key_class: str | None, value_class: str | None) -> Decoder:
+    if topics:
+        return decoder_for(topics[0])
+    if key_class is None and value_class is None:
+        return TEXT
+    return PlainDecoder(_form(key_class, "--key-decoder-class"), _form(value_class, "--value-decoder-class"))
+
+
+def _form(class_name: str | None, option: str) -> Callable[[bytes], str]:
+    form = text_of if class_name is None else form_of_class(class_name)
+    if form is None:
+        raise typer.BadParameter(f"only {', '.join(FORMS)} are known here", param_hint=option)
+    return form
+
+
+def _dump(path: Path, shape: Shape, verify_index: bool, max_bytes: int | None) -> list[str]:
+    """Prints one file; what is wrong with it, if it is an index."""
+    _open_for_dump(path)
+    if path.suffix in _SEGMENT_SUFFIXES:
+        _print(dump_lines(path, shape, max_bytes))
+        return []
+    if _is_empty_index(path):
+        return []
+    if not (verify_index and path.suffix in INDEX_SUFFIXES):
+        _print(_lines(path))
+    return index_problem_lines(path)
+
+
+def _check_sanity(path: Path) -> list[str]:
+    _open_for_dump(path)
+    if _is_empty_index(path):
+        return []
+    problem = sanity_problem(path)
+    if problem is None:
+        print(f"{path} passed sanity check.")
+    return [] if problem is None else [problem]
+
+
+def _open_for_dump(path: Path) -> None:
+    if not path.is_file():
+        raise CommandError(f"{path} is not a file", "`ls` in the partition's directory shows its segments")
+    print(f"Dumping {path}")
+
+
+def _is_empty_index(path: Path) -> bool:
+    is_empty = path.suffix == offset_index.SUFFIX and path.stat().st_size == 0
+    if is_empty:
+        print(f"{path} is empty.")
+    return is_empty
+
+
+def _lines(path: Path) -> Iterator[str]:
+    if path.name == LEADER_EPOCHS_FILE:
+        return log_index.leader_epoch_lines(path)
+    lines = _LINES_BY_SUFFIX.get(path.suffix)
+    if lines is None:
+        known = ", ".join(sorted([*_LINES_BY_SUFFIX, *_SEGMENT_SUFFIXES, LEADER_EPOCHS_FILE]))
+        raise CommandError(f"{path} is no file of a log: those end in {known}")
+    return lines(path)
+
+
+def _print(lines: Iterator[str]) -> None:
+    for line in lines:
+        print(line)
+
+
+def _complain(wrong: list[str]) -> None:
+    for line in wrong:
+        talk(line)
+    if wrong:
+        raise CommandError(
+            "an index does not agree with its segment", "`sskafka log verify DIR --repair` makes it anew from the log"
+        )

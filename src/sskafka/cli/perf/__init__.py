@@ -1,0 +1,1 @@
+"""`sskafka perf`: `commands` has its subcommands."""

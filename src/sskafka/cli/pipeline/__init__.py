@@ -1,0 +1,1 @@
+"""`sskafka pipeline`: `commands` has its subcommands."""

@@ -1,0 +1,399 @@
+"""`sskafka pipeline`: run data pipelines on Spark, and look after them from any terminal.
+
+Spark and what needs it are imported by the commands that start it.
+"""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption
+from sskafka.cli.failures import CommandError
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format, print_heading, print_json, print_table, talk
+from sskafka.cli.pairs import key_values
+from sskafka.cli.pipeline import cases as pipeline_cases
+from sskafka.cli.pipeline import recover as pipeline_recover
+from sskafka.cli.pipeline import runs as pipeline_runs
+from sskafka.cli.pipeline import shipped as pipeline_shipped
+from sskafka.cli.pipeline.connecting import connected, require_extra
+from sskafka.cli.pipeline.progress import Progress, progress_for_people
+from sskafka.cli.pipeline.shipped import TopicOption, rewired
+from sskafka.cli.usage import UsageError
+
+if TYPE_CHECKING:
+    from sskafka.pipelines.connector.planning import ClusterSession
+    from sskafka.pipelines.files.model import Pipeline
+    from sskafka.pipelines.runner.dead_letters import DeadLetter
+    from sskafka.pipelines.runner.plan import Backlog
+    from sskafka.pipelines.runner.progress import QueryProgress
+    from sskafka.pipelines.runner.run import RunResult
+
+app = typer.Typer(
+    help="Run data pipelines on Spark; see how they do, stop them, look at their dead letters.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+INTERRUPTED = 130
+
+FileArgument = Annotated[str, typer.Argument(metavar="PIPELINE", help="A file, or the name of a shipped pipeline.")]
+MasterOption = Annotated[
+    str, typer.Option("--master", help="Spark's master: spark://host:7077, sc://host, yarn; local[*] unless given.")
+]
+ConfOption = Annotated[list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting. Repeatable.")]
+OwnNameOption = Annotated[str, typer.Option("--name", help="Another name: its progress and dead letters are apart.")]
+ProfileOption = Annotated[
+    str, typer.Option("--profile", help="A profile of the file, which is laid over its fields and variables.")
+]
+VariableOption = Annotated[
+    list[str] | None, typer.Option("--var", metavar="NAME=VALUE", help="A variable of the file. Repeatable.")
+]
+PlaceOption = Annotated[
+    list[str] | None, typer.Option("--to", metavar="SINK=PLACE", help="Another path or topic. Repeatable.")
+]
+
+
+def load(name: str, profile: str = "", variables: list[str] | None = None) -> "Pipeline":
+    """The pipeline of a file, or a shipped one by its name."""
+    from sskafka.pipelines.files.document import PipelineFileError  # noqa: PLC0415  needs the extra
+    from sskafka.pipelines.files.parse import load_pipeline  # noqa: PLC0415  see above
+    from sskafka.pipelines.files.variables import FileChoices  # noqa: PLC0415  see above
+    from sskafka.pipelines.shipped import load_shipped, shipped_file  # noqa: PLC0415  see above
+
+    path = Path(name)
+    if not path.is_file() and shipped_file(name) is None:
+        raise CommandError(f"there is no file {name}", "`sskafka pipeline list` shows what there is")
+    choices = FileChoices(profile, key_values(variables, "--var"))
+    try:
+        return load_pipeline(path, choices) if path.is_file() else load_shipped(name, choices=choices)
+    except PipelineFileError as error:
+        raise CommandError(str(error)) from None
+
+
+def list_(
+    places: Annotated[list[Path] | None, typer.Argument(metavar="DIRECTORY", show_default=False)] = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """List pipelines: your files, and those that come along.
+
+    DIRECTORY is . and ./pipelines unless given."""
+    from sskafka.pipelines.runner.plan import sink_text  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.shipped import shipped_files  # noqa: PLC0415  see above
+
+    found = [file for place in places or (Path(), Path("pipelines")) for file in sorted(place.glob("*.yaml"))]
+    files = found if places else [file for file in found if looks_like_pipeline(file)]
+    rows = []
+    for file in (*files, *shipped_files()):
+        try:
+            pipeline = load(str(file))
+        except CommandError as error:
+            talk(f"error: {error}")
+            continue
+        topics = [source.pattern or ",".join(source.topics) for source in pipeline.sources]
+        rows.append((pipeline.name, ", ".join(topics), ", ".join(map(sink_text, pipeline.sinks)), str(file)))
+    if output is Format.JSON:
+        print_json([dict(zip(("name", "sources", "sinks", "file"), row, strict=True)) for row in rows])
+    else:
+        print_table(("NAME", "SOURCES", "SINKS", "FILE"), rows)
+
+
+def looks_like_pipeline(file: Path) -> bool:
+    """YAML is for many things, and some of them lie in the directory that one happens to be in."""
+    text = file.read_text(encoding="utf-8", errors="replace")
+    return any(f"\n{field}:" in f"\n{text}" for field in ("sources", "sinks"))
+
+
+def plan(
+    name: FileArgument,
+    spark: Annotated[bool, typer.Option("--spark/--no-spark", help="Let Spark resolve the schema.")] = True,
+    master: MasterOption = "",
+    own_name: OwnNameOption = "",
+    topic: TopicOption = None,
+    to: PlaceOption = None,
+    profile: ProfileOption = "",
+    var: VariableOption = None,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Show graph, schema and backlog of a pipeline; reads no data."""
+    from sskafka.pipelines.runner.plan import backlog, graph  # noqa: PLC0415  not for --help
+
+    pipeline = rewired(load(name, profile, var), own_name, topic, to)
+    with connected(bootstrap) as session:
+        waiting = backlog(session, pipeline, bootstrap)
+    if output is Format.JSON:
+        print_json(plan_fields(pipeline, waiting, schema_by_spark(pipeline, master, bootstrap) if spark else None))
+        return
+    print_heading(f"pipeline {pipeline.name}")
+    print("\n".join(graph(pipeline)), end="\n\n")
+    print_table(
+        ("SOURCE", "SINK", "PARTITIONS", "WAITING", "FIRST RUN"),
+        [(one.source, one.query, one.partitions, one.records, "yes" if one.is_first_run else "no") for one in waiting],
+    )
+    if spark:
+        schema = schema_by_spark(pipeline, master, bootstrap)
+        print()
+        print_table(("COLUMN", "TYPE"), schema)
+
+
+def schema_by_spark(pipeline: "Pipeline", master: str, bootstrap: str) -> list[tuple[str, str]]:
+    from sskafka.pipelines.runner.plan import resolved_schema  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.session import SessionSettings, start_session, stop_session  # noqa: PLC0415  see above
+
+    spark = start_session(SessionSettings(f"plan {pipeline.name}", master, pipeline.spark), talk)
+    try:
+        return resolved_schema(spark, pipeline, bootstrap)
+    finally:
+        stop_session()
+
+
+def plan_fields(
+    pipeline: "Pipeline", waiting: "Sequence[Backlog]", schema: list[tuple[str, str]] | None
+) -> dict[str, Any]:
+    from dataclasses import asdict  # noqa: PLC0415  not for --help
+
+    from sskafka.pipelines.runner.plan import graph  # noqa: PLC0415  see above
+
+    columns = None if schema is None else [{"name": name, "type": kind} for name, kind in schema]
+    return {
+        "name": pipeline.name,
+        "graph": list(graph(pipeline)),
+        "backlog": list(map(asdict, waiting)),
+        "schema": columns,
+    }
+
+
+def run(
+    name: FileArgument,
+    master: MasterOption = "",
+    conf: ConfOption = None,
+    once: Annotated[bool, typer.Option("--once", help="Read what is there now, then end.")] = False,
+    own_name: OwnNameOption = "",
+    topic: TopicOption = None,
+    to: PlaceOption = None,
+    profile: ProfileOption = "",
+    var: VariableOption = None,
+    metrics: Annotated[
+        str, typer.Option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics of the run at /metrics.")
+    ] = "",
+    check: Annotated[
+        bool, typer.Option("--check", help="Run a shipped pipeline on made-up records whose answer is known.")
+    ] = False,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+) -> None:
+    """Run a pipeline until it ends, Ctrl+C, or `pipeline stop`."""
+    from dataclasses import replace  # noqa: PLC0415  not for --help
+
+    if check:
+        pipeline_shipped.check([name], master=master, bootstrap=bootstrap)
+        return
+    pipeline = rewired(load(name, profile, var), own_name, topic, to)
+    from sskafka.pipelines.files.model import Trigger  # noqa: PLC0415  see above
+    from sskafka.pipelines.runner.run import RunSettings, run_pipeline  # noqa: PLC0415  see above
+
+    if once:
+        pipeline = replace(pipeline, trigger=Trigger(""))
+    progress = progress_for_people()
+    stop = StopOnSignals(progress.tell)
+    settings = RunSettings(bootstrap, master, key_values(conf, "--conf"))
+    try:
+        with serving_metrics(pipeline, metrics, progress) as show:
+            result = run_pipeline(pipeline, settings, tell=progress.tell, on_progress=show, stop=stop.event)
+    finally:
+        progress.close()
+    talk(ending(name, pipeline, result))
+    if stop.number == signal.SIGINT:
+        raise typer.Exit(INTERRUPTED)
+    if pipeline.strict and result.unmet:
+        counts = ", ".join(f"{name} in {count} rows" for name, count in result.unmet.items())
+        raise CommandError(f"expectations were not met: {counts}")
+
+
+@contextmanager
+def serving_metrics(
+    pipeline: "Pipeline", address: str, progress: "Progress"
+) -> "Iterator[Callable[[list[QueryProgress]], None]]":
+    """What shows progress: to people, and to Prometheus if an address is given."""
+    if not address:
+        yield progress.show
+        return
+    from sskafka.pipelines.runner.metrics import MetricsServer  # noqa: PLC0415  not for --help
+
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit():
+        raise UsageError(f"--metrics {address!r} is not HOST:PORT")
+    with MetricsServer(pipeline.name, host, int(port)) as server:
+        progress.tell(f"metrics at http://{server.address}/metrics")
+
+        def show(queries: "list[QueryProgress]") -> None:
+            progress.show(queries)
+            server.update(queries)
+
+        yield show
+
+
+def ending(name: str, pipeline: "Pipeline", result: "RunResult") -> str:
+    text = f"run {result.run} of {pipeline.name} has ended: {result.rows_in} rows read"
+    if not result.dead_letters:
+        return text
+    return f"{text}, {result.dead_letters} dead letters: `sskafka pipeline dlq {name}` shows them"
+
+
+class StopOnSignals:
+    """Its event is set by the first Ctrl+C or SIGTERM; the second one interrupts."""
+
+    def __init__(self, tell: Any) -> None:
+        self.event = threading.Event()
+        self.number = 0
+        self._tell = tell
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, frame: Any) -> None:
+        if self.number:
+            raise KeyboardInterrupt
+        self.number = number
+        self._tell("stopping after the micro-batch under way; once more to stop at once")
+        self.event.set()
+
+
+def reset(
+    name: FileArgument,
+    execute: Annotated[bool, typer.Option("--execute", help="Do it; without, only tell.")] = False,
+    own_name: OwnNameOption = "",
+    to: PlaceOption = None,
+    profile: ProfileOption = "",
+    var: VariableOption = None,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+) -> None:
+    """Make the next run of a pipeline begin anew.
+
+    It forgets how far it has come; data that it has written is kept."""
+    from sskafka.pipelines.runner.resetting import steps_to_reset  # noqa: PLC0415  not for --help
+
+    pipeline = rewired(load(name, profile, var), own_name, None, to)
+    with connected(bootstrap) as session:
+        refuse_running(session, pipeline, bootstrap)
+        steps = list(steps_to_reset(session, pipeline, time.strftime("%Y%m%dT%H%M%S")))
+        if not steps:
+            talk(f"{pipeline.name} remembers nothing: its next run begins anew anyway")
+        for step in steps:
+            print(step.text if execute else f"would {step.text}")
+            if execute:
+                step.work()
+    if steps and not execute:
+        talk("  try: --execute to do it; topics and Delta tables keep what they have, and get it once more")
+
+
+def recover(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A pipeline, or the checkpoint directory of a query.")],
+    declare: pipeline_recover.DeclareOption = "",
+    batch: pipeline_recover.BatchOption = None,
+    moved: pipeline_recover.MovedOption = False,
+    execute: Annotated[bool, typer.Option("--execute", help="Do it; without, only tell.")] = False,
+    query_name: pipeline_recover.QueryNameOption = "",
+    control_topic: pipeline_recover.ControlTopicOption = "",
+    own_name: OwnNameOption = "",
+    to: PlaceOption = None,
+    profile: ProfileOption = "",
+    var: VariableOption = None,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Show what queries that write topics have decided; settle what is left open.
+
+    What was decided and not committed is committed, what nobody decided is aborted. --declare says what is true of a
+    batch that no run can complete. Without --execute nothing is changed."""
+    if Path(name).is_dir():
+        sinks = [pipeline_recover.sink_of_checkpoint(Path(name), query_name, bootstrap, control_topic)]
+        pipeline_recover.recover(
+            sinks, lambda _: None, declare=declare, batch=batch, moved=moved, execute=execute, bootstrap=bootstrap,
+            output=output,
+        )  # fmt: skip
+        return
+    pipeline = rewired(load(name, profile, var), own_name, None, to)
+    pipeline_recover.recover(
+        pipeline_recover.sinks_of_pipeline(pipeline, bootstrap),
+        lambda session: refuse_running(session, pipeline, bootstrap),
+        declare=declare,
+        batch=batch,
+        moved=moved,
+        execute=execute,
+        bootstrap=bootstrap,
+        output=output,
+    )
+
+
+def refuse_running(session: "ClusterSession", pipeline: "Pipeline", bootstrap: str) -> None:
+    from sskafka.pipelines.runner.events import EventLog  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.runner.history import OVER, newest_runs, runs_of  # noqa: PLC0415  see above
+
+    run = newest_runs(runs_of(EventLog(session, bootstrap).everything(), time.time() * 1000)).get(pipeline.name)
+    if run is not None and run.state not in OVER:
+        raise CommandError(f"{pipeline.name} runs", f"`sskafka pipeline stop {pipeline.name}` first")
+
+
+def dlq(
+    name: FileArgument,
+    replay: Annotated[bool, typer.Option("--replay", help="Send them back to the topics they came from.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Those that were replayed before, too.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many; 0: all.")] = 20,
+    own_name: OwnNameOption = "",
+    profile: ProfileOption = "",
+    var: VariableOption = None,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Show the dead letters of a pipeline, or replay them."""
+    from itertools import islice  # noqa: PLC0415  not for --help
+
+    from sskafka.pipelines.runner.dead_letters import DeadLetters  # noqa: PLC0415  see above
+
+    pipeline = rewired(load(name, profile, var), own_name, None)
+    with connected(bootstrap) as session:
+        letters = DeadLetters(session, bootstrap, pipeline.dead_letter_topic)
+        if replay:
+            talk(f"{letters.replay(limit or None)} records were sent back")
+        found = list(islice(letters.waiting(everything=everything and not replay), limit + 1 if limit else None))
+    if replay:
+        talk("more are waiting: -n 0 sends all" if found else "none is left")
+        return
+    print_letters(found[:limit] if limit else found, output)
+    if limit and len(found) > limit:
+        talk("there are more: -n 0 shows all")
+
+
+def print_letters(letters: "Sequence[DeadLetter]", output: Format) -> None:
+    from sskafka.pipelines.runner.dead_letters import as_json  # noqa: PLC0415  not for --help
+
+    if output is Format.JSON:
+        for letter in letters:
+            print(as_json(letter))
+        return
+    rows = [
+        (f"{one.topic}-{one.partition}", one.offset, one.error, (one.value or b"")[:60].decode(errors="replace"))
+        for one in letters
+    ]
+    print_table(("FROM", "OFFSET", "ERROR", "VALUE"), rows)
+
+
+app.callback()(require_extra)
+app.command("list")(list_)
+app.command()(plan)
+app.command()(run)
+app.command("test")(pipeline_cases.run_tests)
+app.command()(pipeline_shipped.check)
+app.command()(pipeline_shipped.generate)
+app.command()(pipeline_runs.status)
+app.command()(pipeline_runs.stop)
+app.command()(reset)
+app.command()(recover)
+app.command()(dlq)

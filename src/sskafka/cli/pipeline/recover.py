@@ -1,0 +1,140 @@
+"""`sskafka pipeline recover`: what queries that write topics have decided, and the ways out of what no run can mend."""
+
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sskafka.cli.failures import CommandError
+from sskafka.cli.output import Format, print_heading, print_json, print_table, talk
+from sskafka.cli.pipeline.connecting import connected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sskafka.pipelines.connector.planning import ClusterSession
+    from sskafka.pipelines.files.model import Pipeline
+    from sskafka.pipelines.runner.recovery import ExactSink
+    from sskafka.pipelines.runner.settling import Status
+
+DECLARABLE = ("written", "missing")
+
+
+def recover(
+    sinks: "list[ExactSink]",
+    refuse_running: "Callable[[ClusterSession], None]",
+    *,
+    declare: str,
+    batch: int | None,
+    moved: bool,
+    execute: bool,
+    bootstrap: str,
+    output: Format,
+) -> None:
+    from sskafka.pipelines.runner.settling import Declared, Settling  # noqa: PLC0415  not for --help
+
+    if declare and declare not in DECLARABLE:
+        raise CommandError(f"--declare {declare}: use {' or '.join(DECLARABLE)}")
+    if batch is not None and not declare:
+        raise CommandError("--batch says which batch --declare means; give both")
+    run = f"recover-{uuid.uuid4().hex[:8]}"
+    with connected(bootstrap) as session:
+        if execute:
+            refuse_running(session)
+        queries = [(sink, Settling(session, sink, run)) for sink in sinks]
+        if output is Format.JSON:
+            print_json([status_fields(sink, query.status()) for sink, query in queries])
+        else:
+            for sink, query in queries:
+                print_status(sink, query.status())
+        steps = [
+            step
+            for _, query in queries
+            for step in query.steps(Declared(declare) if declare else None, batch, moved=moved)
+        ]
+        for step in steps:
+            talk(step.text if execute else f"would {step.text}")
+            if execute:
+                step.work()
+    if steps and not execute:
+        talk("  try: --execute to do it")
+    elif not steps:
+        talk("there is nothing to settle")
+
+
+def print_status(sink: "ExactSink", status: "Status") -> None:
+    print_heading(f"{sink.name} -> topic {sink.topic} (checkpoint id {sink.query_id})")
+    last = status.decision
+    if last is None:
+        print("the control topic knows nothing of this query\n")
+        return
+    print(f"last batch decided: {last.batch if last.batch >= 0 else 'none'}, {last.phase}; {last.rows} rows")
+    print(f"owner: {last.owner}, epoch {last.epoch}; checkpoint: {last.checkpoint or 'not known'}")
+    if last.phase == "partial":
+        print("rows are missing: the next run supplies them if Spark writes the same rows again, and stops if not")
+    if status.parts:
+        rows = [(one.slot, one.transactional_id, count(one.rows), one.fate, one.state) for one in status.parts]
+        print_table(("SLOT", "TRANSACTION", "ROWS", "FATE", "STATE NOW"), rows)
+    for name in status.open_ids:
+        print(f"open and not decided: {name}")
+    print()
+
+
+def count(rows: int) -> str:
+    return str(rows) if rows >= 0 else "-"
+
+
+def status_fields(sink: "ExactSink", status: "Status") -> dict[str, Any]:
+    last = status.decision
+    return {
+        "query": sink.name,
+        "topic": sink.topic,
+        "query_id": sink.query_id,
+        "batch": None if last is None else last.batch,
+        "phase": None if last is None else str(last.phase),
+        "epoch": None if last is None else last.epoch,
+        "owner": None if last is None else str(last.owner),
+        "checkpoint": None if last is None else last.checkpoint,
+        "parts": [one._asdict() for one in status.parts],
+        "open": status.open_ids,
+    }
+
+
+def sink_of_checkpoint(directory: Path, query_name: str, bootstrap: str, control_topic: str) -> "ExactSink":
+    """A streaming query that no pipeline file describes."""
+    from sskafka.pipelines.connector.checkpoint import query_id_of  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.connector.options import BOOTSTRAP, sink_options  # noqa: PLC0415  see above
+    from sskafka.pipelines.runner.recovery import ExactSink  # noqa: PLC0415  see above
+
+    query_id = query_id_of(str(directory))
+    if query_id is None:
+        raise CommandError(f"{directory} is not a checkpoint of Spark: it has no file metadata with an id")
+    given = {BOOTSTRAP: bootstrap, "transactionalIdPrefix": query_name, "checkpointLocation": str(directory)}
+    if control_topic:
+        given["controlTopic"] = control_topic
+    return ExactSink(query_name or query_id, "?", query_id, sink_options(given))
+
+
+def sinks_of_pipeline(pipeline: "Pipeline", bootstrap: str) -> "list[ExactSink]":
+    from sskafka.pipelines.runner.recovery import exact_sinks  # noqa: PLC0415  not for --help
+
+    found = exact_sinks(pipeline, bootstrap)
+    if not found:
+        raise CommandError(f"{pipeline.name} has no checkpoint of a query that writes a topic exactly once")
+    return found
+
+
+DeclareOption = Annotated[
+    str, typer.Option("--declare", metavar="written|missing", help="What is true of a batch, where nobody can tell.")
+]
+BatchOption = Annotated[
+    int | None, typer.Option("--batch", min=0, help="The batch that --declare means; the last one unless given.")
+]
+MovedOption = Annotated[bool, typer.Option("--moved", help="The checkpoint was moved here, and is no copy.")]
+QueryNameOption = Annotated[
+    str, typer.Option("--query-name", help="NAME is a checkpoint: the queryName or transactionalIdPrefix of its query.")
+]
+ControlTopicOption = Annotated[
+    str, typer.Option("--control-topic", help="NAME is a checkpoint: its query's option controlTopic.")
+]

@@ -1,0 +1,140 @@
+"""`sskafka pipeline status` and `stop`: runs seen from any terminal, by the events that they publish."""
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption
+from sskafka.cli.failures import CommandError
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.cli.pipeline.connecting import connected
+from sskafka.cli.pipeline.progress import duration_text
+
+if TYPE_CHECKING:
+    from sskafka.pipelines.runner.events import EventLog
+    from sskafka.pipelines.runner.history import RunView
+
+STOP_TIMEOUT_S = 90
+STOP_POLL_S = 0.3
+
+NameArgument = Annotated[str | None, typer.Argument(metavar="[NAME]", show_default=False, help="A pipeline; all.")]
+
+
+def status(
+    name: NameArgument = None,
+    history: Annotated[bool, typer.Option("--history", help="All runs, the newest first, and how they ended.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Of the history: at most so many.")] = 20,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Show how pipelines are doing, or their past runs.
+
+    Rows/s in and out, lag, watermark, rows of state and dead letters, by the events that runs publish."""
+    from sskafka.pipelines.runner.events import EventLog  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.runner.history import newest_runs  # noqa: PLC0415  see above
+
+    with connected(bootstrap) as session:
+        runs = runs_so_far(EventLog(session, bootstrap), name)
+    if history:
+        rows = [history_row(run) for run in reversed(runs[-limit:])]
+    else:
+        rows = [row for run in newest_runs(runs).values() for row in status_rows(run)]
+    if output is Format.JSON:
+        print_json(rows)
+    elif rows:
+        print_table([heading(field) for field in rows[0]], [list(row.values()) for row in map(for_people, rows)])
+    else:
+        talk("no pipeline has run on this cluster yet")
+
+
+def runs_so_far(log: "EventLog", name: str | None) -> "list[RunView]":
+    from sskafka.pipelines.runner.history import runs_of  # noqa: PLC0415  not for --help
+
+    runs = runs_of(log.everything(), time.time() * 1000)
+    found = [run for run in runs if name in {None, run.pipeline}]
+    if name is not None and not found:
+        raise CommandError(f"the pipeline {name!r} has published no event", "`sskafka pipeline run FILE` runs one")
+    return found
+
+
+def status_rows(run: "RunView") -> list[dict[str, Any]]:
+    """A row for each query of one run."""
+    return [
+        {
+            "name": run.pipeline,
+            "state": str(run.state),
+            "run": run.run,
+            "query": query.get("query"),
+            "batch": None if query.get("batch", -1) < 0 else query["batch"],
+            "rows_in": query.get("rows_in"),
+            "in_per_s": round(query.get("in_per_s", 0)),
+            "rows_out": query.get("rows_out"),
+            "out_per_s": round(query.get("out_per_s", 0)),
+            "lag": query.get("lag"),
+            "watermark": query.get("watermark") or None,
+            "state_rows": query.get("state_rows"),
+            "dead_letters": run.dead_letters,
+            "error": run.error or None,
+        }
+        for query in run.queries or ({},)
+    ]
+
+
+def history_row(run: "RunView") -> dict[str, Any]:
+    return {
+        "name": run.pipeline,
+        "run": run.run,
+        "state": str(run.state),
+        "started": datetime.fromtimestamp(run.started_ms / 1000, UTC).isoformat(timespec="seconds"),
+        "seconds": round((run.heard_ms - run.started_ms) / 1000),
+        "rows_in": run.rows_in,
+        "rows_out": run.rows_out,
+        "dead_letters": run.dead_letters,
+        "error": run.error or None,
+    }
+
+
+def heading(field: str) -> str:
+    return field.replace("_per_s", "/s").replace("_", " ").upper()
+
+
+def for_people(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "seconds": duration_text(row["seconds"])} if "seconds" in row else row
+
+
+def stop(name: Annotated[str, typer.Argument(metavar="NAME")], bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP) -> None:
+    """Ask a pipeline to stop, wherever it runs, and wait.
+
+    It ends after the micro-batch under way."""
+    from sskafka.pipelines.runner.events import Event, EventLog, EventType  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.runner.history import OVER, RunState  # noqa: PLC0415  see above
+
+    with connected(bootstrap) as session:
+        log = EventLog(session, bootstrap)
+        run = runs_so_far(log, name)[-1]
+        if run.state is RunState.LOST:
+            silent = duration_text(time.time() - run.heard_ms / 1000)
+            raise CommandError(f"the pipeline {name!r} says nothing for {silent}", "its process is gone; run it again")
+        if run.state in OVER:
+            raise CommandError(f"the pipeline {name!r} does not run", "`sskafka pipeline status` shows what does")
+        begin = log.end()
+        log.append(Event(name, run.run, EventType.STOP_REQUESTED, int(time.time() * 1000)))
+        talk(f"run {run.run} of {name} is asked to stop")
+        wait_for_end(log, run.run, begin)
+    talk(f"pipeline {name} has stopped")
+
+
+def wait_for_end(log: "EventLog", run: str, begin: int) -> None:
+    from sskafka.pipelines.runner.events import ENDED  # noqa: PLC0415  not for --help
+
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while not any(event.run == run and event.type in ENDED for event in log.since(begin)):
+        if time.monotonic() > deadline:
+            raise CommandError(
+                f"run {run} did not stop within {STOP_TIMEOUT_S} s",
+                "its batch may take long: `sskafka pipeline status` shows it",
+            )
+        time.sleep(STOP_POLL_S)

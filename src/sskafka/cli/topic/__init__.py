@@ -1,0 +1,1 @@
+"""`sskafka topic`: `commands` has its subcommands."""

@@ -1,0 +1,219 @@
+"""This broker's life as the controller sees it: registered, kept alive by heartbeats, and taken leave of.
+
+    register -> fenced -> it has replayed its own registration -> unfenced -> ... -> controlled shutdown -> gone
+
+Runs on the control loop. A broker whose data loop does not turn sends no heartbeats: it is fenced, and others lead.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from sskafka.controller.link import ControllerLink
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import Uuid
+from sskafka.model.settings import Settings
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.control_thread import LoopLiveness
+from sskafka.storage.errors import LogDirectoryError
+from sskafka.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
+
+_log = logging.getLogger(__name__)
+
+NOT_REGISTERED = -1
+RETRY_PAUSE_S = 0.1
+SHUTDOWN_PAUSE_S = 0.1
+SHUTDOWN_TIMEOUT_MS = 10_000
+SHUTDOWN_ANSWER_TIMEOUT_MS = 1500
+
+
+class BrokerLifecycle:
+    def __init__(
+        self,
+        link: ControllerLink,
+        request: BrokerRegistrationRequest,
+        settings: Settings,
+        clock: Clock,
+        data_loop: LoopLiveness,
+        offline_directories: Callable[[], Sequence[Uuid]],
+        on_failure: Callable[[BaseException], None],
+        cordoned_directories: Callable[[], Sequence[Uuid]] = tuple,
+    ) -> None:
+        """The ids of the broker's log directories that have failed, and of those that get no new replicas."""
+        self.broker_epoch = NOT_REGISTERED
+        self._link = link
+        self._request = request
+        self._settings = settings
+        self._clock = clock
+        self._data_loop = data_loop
+        self._offline_directories = offline_directories
+        self._cordoned_directories = cordoned_directories
+        self._on_failure = on_failure
+        self._reported_offline: set[Uuid] = set()
+        self._unreported_since_ms: float | None = None
+        self._next_offset = 0
+        self._is_wanted = asyncio.Event()
+        self._unfenced = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def broker_id(self) -> int:
+        return self._request.broker_id
+
+    async def start(self) -> None:
+        """Returns when this broker is registered and unfenced. Raises KafkaError with the reason when it cannot be."""
+        self.broker_epoch = await self._register()
+        _log.info("broker %d is registered with epoch %d", self.broker_id, self.broker_epoch)
+        self._task = asyncio.get_running_loop().create_task(self._keep_alive())
+        self._task.add_done_callback(self._ended)
+        await self._unfenced.wait()
+
+    def applied(self, next_offset: int) -> None:
+        """This broker has done what the metadata before `next_offset` asks of it."""
+        self._next_offset = next_offset
+        if not self._unfenced.is_set():
+            self._is_wanted.set()
+
+    def controller_changed(self) -> None:
+        """Report to the new controller at once: it gives brokers that it has not heard of little time."""
+        self._is_wanted.set()
+
+    # ---- registration
+
+    async def _register(self) -> int:
+        timeout_ms: int = self._settings["initial.broker.registration.timeout.ms"]
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        duplicate_until_ms: float | None = None
+        while True:
+            left_ms = max(1, int(deadline_ms - self._clock.monotonic_ms()))
+            response = await self._link.ask(self._request, left_ms)
+            error = ErrorCode(response.error_code)
+            if error is ErrorCode.NONE:
+                epoch: int = response.broker_epoch
+                return epoch
+            if error is not ErrorCode.DUPLICATE_BROKER_REGISTRATION:
+                raise self._refusal(error)
+            if duplicate_until_ms is None:
+                duplicate_until_ms = self._clock.monotonic_ms() + self._patience_ms
+                _log.warning("%s; waiting for its session to end", self._duplicate_text)
+            if self._clock.monotonic_ms() > duplicate_until_ms:
+                raise KafkaError(error, f"{self._duplicate_text}, and it is alive: give this one another node.id")
+            await asyncio.sleep(RETRY_PAUSE_S)
+
+    @property
+    def _patience_ms(self) -> int:
+        """By then the session of a process that died is over."""
+        timeout_ms: int = self._settings["broker.session.timeout.ms"]
+        return timeout_ms * 3 // 2 + 1000
+
+    @property
+    def _duplicate_text(self) -> str:
+        return f"another broker with the id {self.broker_id} is registered"
+
+    def _refusal(self, error: ErrorCode) -> KafkaError:
+        texts = {
+            ErrorCode.INCONSISTENT_CLUSTER_ID: f"the controller's cluster is not {self._request.cluster_id}",
+            ErrorCode.UNSUPPORTED_VERSION: "the cluster uses features that this software does not have",
+        }
+        return KafkaError(error, f"broker {self.broker_id} was refused: {texts.get(error, error.name)}")
+
+    # ---- heartbeats
+
+    async def _keep_alive(self) -> None:
+        interval_s = self._settings["broker.heartbeat.interval.ms"] / 1000
+        while True:
+            self._check_directories()
+            if await self._data_loop.is_turning():
+                await self._heartbeat()
+            else:
+                _log.error("the data loop is stuck: no heartbeat, lest clients wait for this broker")
+            await self._pause(interval_s)
+
+    def _check_directories(self) -> None:
+        if self._request.log_dirs and len(self._offline_directories()) == len(self._request.log_dirs):
+            raise LogDirectoryError("every log directory is offline: this broker has nothing left to serve")
+        self._check_reported()
+
+    def _check_reported(self) -> None:
+        """A broker whose controller does not know of a failed directory leads replicas that nobody can write to."""
+        unreported = set(self._offline_directories()) - self._reported_offline
+        if not unreported:
+            self._unreported_since_ms = None
+            return
+        now_ms = self._clock.monotonic_ms()
+        self._unreported_since_ms = self._unreported_since_ms or now_ms
+        timeout_ms: int = self._settings["log.dir.failure.timeout.ms"]
+        if now_ms - self._unreported_since_ms > timeout_ms:
+            why = f"the controller was not told of it within log.dir.failure.timeout.ms ({timeout_ms} ms)"
+            raise LogDirectoryError(f"a log directory is offline and {why}: this broker stops, so that others lead")
+
+    async def _pause(self, interval_s: float) -> None:
+        try:
+            async with asyncio.timeout(interval_s):
+                await self._is_wanted.wait()
+        except TimeoutError:
+            return
+        self._is_wanted.clear()
+
+    async def _heartbeat(self) -> None:
+        try:
+            response = await self._send(self._settings["broker.session.timeout.ms"] // 2, want_shut_down=False)
+        except BrokerReplacedError:
+            raise
+        except KafkaError as error:
+            _log.warning("no heartbeat reached the controller: %s", error)
+            return
+        if response.is_caught_up and not response.is_fenced and not self._unfenced.is_set():
+            _log.info("broker %d is unfenced", self.broker_id)
+            self._unfenced.set()
+
+    async def _send(self, timeout_ms: int, *, want_shut_down: bool) -> BrokerHeartbeatResponse:
+        offline = list(self._offline_directories())
+        request = BrokerHeartbeatRequest(
+            self.broker_id,
+            self.broker_epoch,
+            self._next_offset - 1,
+            want_shut_down=want_shut_down,
+            offline_log_dirs=offline,
+            cordoned_log_dirs=list(self._cordoned_directories()),
+        )
+        response: BrokerHeartbeatResponse = await self._link.ask(request, timeout_ms)
+        error = ErrorCode(response.error_code)
+        if error in {ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED}:
+            why = "another process with its id is, or somebody has unregistered it"
+            text = f"broker {self.broker_id} is no longer registered as this process: {why}"
+            raise BrokerReplacedError(error, text)
+        if error is not ErrorCode.NONE:
+            raise KafkaError(error)
+        self._reported_offline = set(offline)
+        return response
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._on_failure(error)
+
+    # ---- the end
+
+    async def shut_down(self, hand_over: bool) -> None:
+        """No more heartbeats. With `hand_over` returns when others lead what this broker led, or it takes too long."""
+        if self._task is not None:
+            self._task.cancel()
+        if hand_over and self.broker_epoch != NOT_REGISTERED:
+            try:
+                await self._hand_over()
+            except KafkaError as error:
+                _log.warning("leaving without having handed over: %s", error)
+
+    async def _hand_over(self) -> None:
+        deadline_ms = self._clock.monotonic_ms() + SHUTDOWN_TIMEOUT_MS
+        while self._clock.monotonic_ms() < deadline_ms:
+            response = await self._send(SHUTDOWN_ANSWER_TIMEOUT_MS, want_shut_down=True)
+            if response.should_shut_down:
+                return
+            await asyncio.sleep(SHUTDOWN_PAUSE_S)
+        _log.warning("leaving before everything was handed over")
+
+
+class BrokerReplacedError(KafkaError):
+    """Somebody else is this broker now: it must stop."""

@@ -1,0 +1,73 @@
+"""The control plane as handlers see it: asked on its own loop, or from the data loop across the threads."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from sskafka.client.connection import Address
+from sskafka.controller.control_plane import ControlPlane
+from sskafka.controller.link import ControllerLink
+from sskafka.controller.own_changes import shows
+from sskafka.metadata.image import ClusterImage
+from sskafka.quorum.metadata_feed import MetadataFeed
+from sskafka.quorum.raft_messages import WireRequest
+from sskafka.runtime.control_thread import ControlThread
+from sskafka.wire.schema import Message
+
+OWN_CHANGE_TIMEOUT_S = 1.0
+
+
+class DirectControl:
+    """For handlers that run on the control loop."""
+
+    def __init__(self, plane: ControlPlane, link: ControllerLink) -> None:
+        self._plane = plane
+        self._link = link
+
+    @property
+    def image(self) -> ClusterImage:
+        return self._plane.committed.image
+
+    @property
+    def voter_addresses(self) -> Mapping[int, Address]:
+        return self._plane.addresses
+
+    async def ask(self, request: Message, timeout_ms: int) -> Any:
+        """The answer of the active controller, wherever it is."""
+        return await self._link.ask(request, timeout_ms)
+
+    async def decide(self, request: Message) -> Any:
+        """The answer of this node's controller; KafkaError NOT_CONTROLLER unless it is the active one."""
+        return await self._plane.decide(request)
+
+    async def answer(self, request: WireRequest) -> Message:
+        """What this node's part of the quorum says."""
+        return await self._plane.answer(request)
+
+
+class ControlClient:
+    """The same for the data loop: every call crosses over and comes back with the answer."""
+
+    def __init__(self, thread: ControlThread, direct: DirectControl, feed: MetadataFeed) -> None:
+        self._thread = thread
+        self._direct = direct
+        self._feed = feed
+
+    @property
+    def image(self) -> ClusterImage:
+        """As far as this broker has taken it in."""
+        return self._feed.image
+
+    async def ask(self, request: Message, timeout_ms: int) -> Any:
+        answer = await self._thread.call(self._direct.ask(request, timeout_ms))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(OWN_CHANGE_TIMEOUT_S):
+                await self._feed.until(lambda image: shows(image, request, answer))
+        return answer
+
+    async def decide(self, request: Message) -> Any:
+        return await self._thread.call(self._direct.decide(request))
+
+    async def answer(self, request: WireRequest) -> Message:
+        return await self._thread.call(self._direct.answer(request))

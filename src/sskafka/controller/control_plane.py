@@ -1,0 +1,330 @@
+"""A node's part in the metadata quorum, put together: log, Raft, committed metadata, and the controller when it leads.
+
+    other nodes ---- Raft requests ----> QuorumDriver ---> CommittedMetadata ---> listeners (every node)
+    this node   ---- ask(request) -----> ControllerLink -> ActiveController (the leader's node)
+
+Everything here runs on one event loop, the control loop. See control_thread for how the data loop reaches it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import Executor
+from random import Random
+from typing import Any, Protocol, TypeAlias
+
+from sskafka.client.connection import ConnectionOptions
+from sskafka.controller.active_controller import ActiveController, FirstRecords
+from sskafka.controller.broker_prober import SocketProber
+from sskafka.controller.broker_watch import BrokerProber, BrokerWatch
+from sskafka.controller.decisions import Decisions
+from sskafka.controller.duties import ControllerDuties
+from sskafka.controller.link import ControllerLink
+from sskafka.metadata.brokers.presence import BrokerPresence
+from sskafka.metadata.brokers.sessions import BrokerSessions
+from sskafka.metadata.decision import Decision, RandomBytes
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.records import AbortTransactionRecord, MetadataRecord
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import ZERO_UUID, Uuid
+from sskafka.model.settings import Settings
+from sskafka.quorum.bootstrap import bootstrap_records
+from sskafka.quorum.committed_metadata import CommittedMetadata
+from sskafka.quorum.control_batches import control_batch
+from sskafka.quorum.describe_quorum import QuorumDescriber
+from sskafka.quorum.driver import QuorumDriver, QuorumNetwork
+from sskafka.quorum.metadata_log import MetadataLog
+from sskafka.quorum.peer_network import PeerNetwork
+from sskafka.quorum.raft_messages import WireRequest, request_from_wire, response_to_wire
+from sskafka.quorum.snapshot_writer import SnapshotWriter
+from sskafka.quorum.voter_addresses import voter_addresses, voter_set
+from sskafka.raft.election_state import ElectionState
+from sskafka.raft.log_view import SnapshotId
+from sskafka.raft.messages import Request, Response
+from sskafka.raft.node import RaftNode
+from sskafka.raft.ready import Leadership
+from sskafka.raft.roles import Leader
+from sskafka.raft.timing import Timing
+from sskafka.raft.voters import NO_NODE
+from sskafka.runtime.background import LoopBackground
+from sskafka.runtime.clock import Clock
+from sskafka.storage.disk import Disk
+from sskafka.storage.meta_properties import read_meta_properties
+from sskafka.wire.messages.describe_quorum import DescribeQuorumRequest
+from sskafka.wire.messages.fetch import FetchRequest
+from sskafka.wire.schema import Message
+
+_log = logging.getLogger(__name__)
+
+SHUTDOWN_POLL_S = 0.01
+
+
+def quorum_timing(settings: Settings) -> Timing:
+    return Timing(
+        election_timeout_ms=settings["controller.quorum.election.timeout.ms"],
+        fetch_timeout_ms=settings["controller.quorum.fetch.timeout.ms"],
+        election_backoff_max_ms=settings["controller.quorum.election.backoff.max.ms"],
+        request_timeout_ms=settings["controller.quorum.request.timeout.ms"],
+        retry_backoff_ms=settings["controller.quorum.retry.backoff.ms"],
+        fetch_max_bytes=settings["controller.quorum.fetch.max.bytes"],
+        fetch_snapshot_max_bytes=settings["controller.quorum.fetch.snapshot.max.bytes"],
+        first_election_delay_ms=settings["controller.quorum.first.election.delay.ms"],
+    )
+
+
+class QuorumObserver(Protocol):
+    """Told what this node's part of the quorum stores; it must not fail what it observes, except by OSError."""
+
+    def restored(self, election: ElectionState) -> ElectionState:
+        """Return the election state that was read at the start, completed by the last leader if that is known."""
+        ...
+
+    def election_changed(self, election: ElectionState) -> None:
+        """Called when quorum-state is written, before anybody is told what it says."""
+        ...
+
+    def committed_up_to(self, high_watermark: int) -> None: ...
+
+    def snapshot_installed(self) -> None: ...
+
+
+Observe: TypeAlias = Callable[[MetadataLog, Settings], QuorumObserver | None]
+
+
+class ControlPlane:
+    def __init__(
+        self,
+        settings: Settings,
+        cluster_id: str,
+        disk: Disk,
+        clock: Clock,
+        executor: Executor,
+        random_bytes: RandomBytes,
+        random: Random,
+        on_failure: Callable[[BaseException], None],
+        network: QuorumNetwork | None = None,
+        prober: BrokerProber | None = None,
+        observe: Observe | None = None,
+    ) -> None:
+        """On the running loop. Raises MetadataError when the metadata on the disk cannot be used.
+
+        `network` takes the place of connections to the voters' addresses, `prober` that of connections to brokers.
+        `observe` may return an observer of the metadata log that was opened."""
+        self._settings = settings
+        self._cluster_id = cluster_id
+        self._clock = clock
+        self._on_failure = on_failure
+        self._loop = asyncio.get_running_loop()
+        self.node_id: int = settings["node.id"]
+        self._log = MetadataLog.open(disk, settings.metadata_directory, settings, clock.now_ms())
+        self._observer = observe(self._log, settings) if observe is not None else None
+        if self._observer is not None:
+            self._log.on_election_written = self._observer.election_changed
+        self.committed = CommittedMetadata(self._log)
+        self.voters = voter_set(settings, self._log.setup)
+        self.addresses = voter_addresses(settings, self._log.setup)
+        timeout_ms: int = settings["controller.quorum.request.timeout.ms"]
+        setup_ms = min(timeout_ms, settings["socket.connection.setup.timeout.ms"])
+        setup_max_ms = min(timeout_ms, settings["socket.connection.setup.timeout.max.ms"])
+        self._options = ConnectionOptions(f"node-{self.node_id}", setup_ms, timeout_ms, setup_max_ms)
+        self.directory_id = _metadata_directory_id(disk, settings)
+        self._peers = PeerNetwork(
+            cluster_id, self.addresses, self._options, self._told_of_other_cluster, self.directory_id
+        )
+        self._network = network or self._peers
+        self._driver = self._new_driver(executor, random)
+        presence = BrokerPresence(settings["broker.heartbeat.interval.ms"])
+        sessions = BrokerSessions(settings["broker.session.timeout.ms"], presence)
+        is_alone = self.voters.is_only(self.node_id)
+        self._decisions = Decisions(settings, cluster_id, clock, random_bytes, sessions, is_alone=is_alone)
+        self.controller = ActiveController(
+            self._driver,
+            self.committed,
+            clock,
+            self._loop,
+            self._first_records,
+            linger_ms=settings["controller.quorum.append.linger.ms"],
+        )
+        self.controller.on_activation = self._activated
+        self._duties = ControllerDuties(self.controller, self.committed, self._decisions, sessions, settings, clock)
+        listener_name = settings["inter.broker.listener.name"]
+        prober = prober or SocketProber(cluster_id, listener_name, self.addresses, self._options)
+        self._watch = BrokerWatch(self.node_id, prober, presence, clock, self._duties.broker_was_seen)
+        self._snapshots = SnapshotWriter(self._log, self.committed, settings, clock, on_failure)
+        listeners = (*settings.controller_listeners, *settings.listeners)
+        self._describer = QuorumDescriber(self._driver.node, clock, self.addresses, listeners[0].name)
+        self._leadership = Leadership(NO_NODE, 0)
+        self._leader_changed = asyncio.Event()
+        self._links: list[ControllerLink] = []
+        self.on_leader_change: Callable[[], None] | None = None
+        """Called when another node leads the quorum, and when this one begins to act as the controller."""
+        self._other_cluster: set[int] = set()
+        self._has_joined = False
+
+    def _new_driver(self, executor: Executor, random: Random) -> QuorumDriver:
+        node = RaftNode(
+            self.node_id,
+            self.voters,
+            self._log,
+            self._read_election(),
+            int(self._clock.monotonic_ms()),
+            random.randrange,
+            quorum_timing(self._settings),
+        )
+        background = LoopBackground(self._loop, executor)
+        return QuorumDriver(
+            node, self._log, self._network, self._clock, self._loop.call_later, background, self, self._on_failure
+        )
+
+    def _read_election(self) -> ElectionState:
+        election = self._log.read_election()
+        return election if self._observer is None else self._observer.restored(election)
+
+    def start(self) -> None:
+        self._log.on_election_written(self._driver.node.election)
+        self._driver.start()
+        self._snapshots.start()
+        if self.node_id in self.voters:
+            self.committed.subscribe(self._watch.metadata_changed)
+
+    async def stop(self) -> None:
+        """Hands leadership over where there is somebody to take it, and leaves the log cleanly closed."""
+        self._duties.end()
+        self._watch.stop()
+        await self._snapshots.stop()
+        self._driver.shutdown()
+        await self._told_others()
+        self._driver.stop()
+        self.controller.follow("this node is shutting down")
+        for link in self._links:
+            link.close()
+        await self._peers.close()
+        self._log.close()
+
+    async def _told_others(self) -> None:
+        """Returns when the voters know that this node leads no longer, or when that takes too long."""
+        deadline_ms = self._clock.monotonic_ms() + self._settings["controller.quorum.request.timeout.ms"]
+        while not self._driver.is_shut_down and self._clock.monotonic_ms() < deadline_ms:  # noqa: ASYNC110
+            await asyncio.sleep(SHUTDOWN_POLL_S)
+
+    # ---- what this node asks of the controller
+
+    def new_link(self) -> ControllerLink:
+        socket_timeout_ms: int = self._settings["controller.socket.timeout.ms"]
+        link = ControllerLink(
+            self.node_id, self, self.decide, self.addresses, self._options, self._clock, socket_timeout_ms
+        )
+        self._links.append(link)
+        return link
+
+    async def decide(self, request: Message) -> Any:
+        """The answer of this node's own controller; NotControllerError unless it is the active one."""
+        if isinstance(request, DescribeQuorumRequest):
+            return await self.controller.submit(lambda _: Decision((), self._describer.describe(request)))
+        return await self.controller.submit(self._decisions.for_request(request))
+
+    @property
+    def leader_id(self) -> int:
+        return self._leadership.leader_id
+
+    @property
+    def leader_epoch(self) -> int:
+        return self._leadership.epoch
+
+    async def leader_changed(self, timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._leader_changed.wait()
+        except TimeoutError:
+            pass
+
+    # ---- what other nodes ask of the quorum
+
+    async def answer(self, request: WireRequest) -> Message:
+        """Raises KafkaError for what has no place in an answer's partition."""
+        asked = request_from_wire(request, self._cluster_id, self.node_id)
+        if isinstance(request, FetchRequest):
+            self._describer.note_directory(request)
+        return response_to_wire(await self.ask_raft(asked))
+
+    async def ask_raft(self, request: Request) -> Response:
+        answered: asyncio.Future[Response] = self._loop.create_future()
+
+        def reply(response: Response) -> None:
+            if not answered.done():
+                answered.set_result(response)
+
+        self._driver.ask(request, reply)
+        return await answered
+
+    # ---- what the quorum says (QuorumListener)
+
+    def snapshot_installed(self, snapshot_id: SnapshotId) -> None:
+        self.committed.load_snapshot()
+        if self._observer is not None:
+            self._observer.snapshot_installed()
+
+    def committed_up_to(self, high_watermark: int) -> None:
+        self._has_joined = True
+        if self._observer is not None:
+            self._observer.committed_up_to(high_watermark)
+        self.controller.committed(high_watermark)
+        role = self._driver.node.role
+        if isinstance(role, Leader) and high_watermark > role.epoch_start_offset and not self.controller.is_active:
+            self._loop.call_soon(self._maybe_lead, self._driver.node.epoch)
+
+    def leadership_changed(self, leadership: Leadership) -> None:
+        leader = "nobody" if leadership.leader_id == NO_NODE else f"node {leadership.leader_id}"
+        _log.info("quorum: %s leads epoch %d", leader, leadership.epoch)
+        self._leadership = leadership
+        if leadership.leader_id != self.node_id:
+            self._duties.end()
+            self.controller.follow()
+        self._tell_those_who_look_for_the_leader()
+
+    def _tell_those_who_look_for_the_leader(self) -> None:
+        self._leader_changed.set()
+        self._leader_changed.clear()
+        if self.on_leader_change is not None:
+            self.on_leader_change()
+
+    def _maybe_lead(self, epoch: int) -> None:
+        node = self._driver.node
+        is_leader = isinstance(node.role, Leader) and node.epoch == epoch
+        if is_leader and not self.controller.is_active and not self.controller.lead(epoch):
+            self._driver.resign()
+
+    # ---- what the controller does by itself
+
+    def _first_records(self, image: ClusterImage) -> FirstRecords:
+        setup = self._log.setup
+        control, count = None, 0
+        if setup.voters is not None and not setup.is_in_log:
+            control, count = control_batch(setup.records(), now_ms=self._clock.now_ms()), len(setup.records())
+            setup.is_in_log = True
+        records: list[MetadataRecord] = []
+        if self.committed.in_transaction:
+            records.append(AbortTransactionRecord("the controller stopped in the middle of it"))
+        if not image.features:
+            records += bootstrap_records(self._log.disk, self._log.home, self._settings)
+        return FirstRecords(control, count, records)
+
+    def _activated(self) -> None:
+        self._duties.begin()
+        self._tell_those_who_look_for_the_leader()
+
+    # ---- other clusters
+
+    def _told_of_other_cluster(self, node_id: int) -> None:
+        """Whom too many refuse can never take part: better to end than to wait for ever."""
+        _log.error("node %d belongs to another cluster than this node's %s", node_id, self._cluster_id)
+        self._other_cluster.add(node_id)
+        if not self._has_joined and len(self._other_cluster) > len(self.voters) - self.voters.majority:
+            others = ", ".join(str(node) for node in sorted(self._other_cluster))
+            text = f"this node belongs to cluster {self._cluster_id}, but nodes {others} to another one"
+            self._on_failure(KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, text))
+
+
+def _metadata_directory_id(disk: Disk, settings: Settings) -> Uuid:
+    meta = read_meta_properties(disk, settings.metadata_directory)
+    return ZERO_UUID if meta is None or meta.directory_id is None else meta.directory_id

@@ -1,0 +1,127 @@
+"""Which decision each request to the controller asks for.
+
+Requests reach the active controller as messages, from its own node or from another one that passes them on; this table
+turns each into a function of the newest image. What it needs besides the image is known to the active controller alone:
+when brokers were last heard of.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from sskafka.metadata.alter_partition import alter_partition
+from sskafka.metadata.brokers.heartbeats import broker_heartbeat
+from sskafka.metadata.brokers.lifecycle import (
+    fence_brokers,
+    register_broker,
+    start_single_broker,
+    unregister_broker,
+)
+from sskafka.metadata.brokers.sessions import BrokerSessions
+from sskafka.metadata.client_quotas import alter_client_quotas
+from sskafka.metadata.config_changes import alter_configs, incremental_alter_configs
+from sskafka.metadata.controller_registration import register_controller
+from sskafka.metadata.decision import Decision, RandomBytes
+from sskafka.metadata.elect_leaders import elect_leaders
+from sskafka.metadata.feature_updates import update_features
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.leader_rebalance import plan_leader_rebalance
+from sskafka.metadata.partitions.growth import create_partitions
+from sskafka.metadata.producer_ids import allocate_producer_ids
+from sskafka.metadata.reassignments import alter_partition_reassignments
+from sskafka.metadata.replica_directories import assign_replicas_to_dirs
+from sskafka.metadata.scram_credentials import alter_user_scram_credentials
+from sskafka.metadata.topics import create_topics, delete_topics
+from sskafka.model.errors import ErrorCode
+from sskafka.model.settings import Settings
+from sskafka.runtime.clock import Clock
+from sskafka.wire.apis import ApiKey
+from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from sskafka.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+from sskafka.wire.schema import Message
+
+Decide = Callable[[ClusterImage], Decision[Any]]
+
+
+class Decisions:
+    def __init__(
+        self,
+        settings: Settings,
+        cluster_id: str,
+        clock: Clock,
+        random: RandomBytes,
+        sessions: BrokerSessions,
+        *,
+        is_alone: bool,
+    ) -> None:
+        """`is_alone`: this node is the whole quorum."""
+        self._settings = settings
+        self._is_alone = is_alone
+        self._cluster_id = cluster_id
+        self._clock = clock
+        self._sessions = sessions
+        self._by_key: dict[int, Callable[[ClusterImage, Any], Decision[Any]]] = {
+            ApiKey.CREATE_TOPICS: lambda image, request: create_topics(image, request, settings, random),
+            ApiKey.DELETE_TOPICS: lambda image, request: delete_topics(image, request, settings),
+            ApiKey.CREATE_PARTITIONS: lambda image, request: create_partitions(image, request, random),
+            ApiKey.ALTER_CONFIGS: lambda image, request: alter_configs(image, request, settings),
+            ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda image, request: incremental_alter_configs(
+                image, request, settings
+            ),
+            ApiKey.ALLOCATE_PRODUCER_IDS: allocate_producer_ids,
+            ApiKey.ALTER_PARTITION: lambda image, request: alter_partition(image, request, settings),
+            ApiKey.ELECT_LEADERS: lambda image, request: elect_leaders(image, request, settings),
+            ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda image, request: alter_partition_reassignments(
+                image, request, settings
+            ),
+            ApiKey.UPDATE_FEATURES: lambda image, request: update_features(image, request, settings),
+            ApiKey.ASSIGN_REPLICAS_TO_DIRS: lambda image, request: assign_replicas_to_dirs(image, request, settings),
+            ApiKey.ALTER_CLIENT_QUOTAS: alter_client_quotas,
+            ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter_user_scram_credentials,
+            ApiKey.CONTROLLER_REGISTRATION: register_controller,
+            ApiKey.BROKER_REGISTRATION: self._register,
+            ApiKey.BROKER_HEARTBEAT: self._heartbeat,
+            ApiKey.UNREGISTER_BROKER: self._unregister,
+        }
+
+    def for_request(self, request: Message) -> Decide:
+        key = request.SCHEMA.key
+        assert key is not None
+        decide = self._by_key[key]
+        return lambda image: decide(image, request)
+
+    def fence_expired(self, image: ClusterImage) -> Decision[None]:
+        """Brokers that were silent for too long lose their leaderships."""
+        return fence_brokers(image, self._sessions.expired(image, self._now_ms()), self._settings)
+
+    def rebalance_leaders(self, image: ClusterImage) -> Decision[bool]:
+        """Leadership goes back to the preferred replicas; True when there is more to do."""
+        return plan_leader_rebalance(image, self._settings)
+
+    def _now_ms(self) -> int:
+        return int(self._clock.monotonic_ms())
+
+    def _register(
+        self, image: ClusterImage, request: BrokerRegistrationRequest
+    ) -> Decision[BrokerRegistrationResponse]:
+        now_ms = self._now_ms()
+        if self._is_only_broker(image, request.broker_id):
+            decision = start_single_broker(image, request, self._cluster_id, self._settings)
+        else:
+            may_be_alive = self._sessions.is_alive(request.broker_id, now_ms)
+            decision = register_broker(
+                image, request, self._cluster_id, self._settings, previous_may_be_alive=may_be_alive
+            )
+        if decision.response.error_code == ErrorCode.NONE:
+            self._sessions.touch(request.broker_id, decision.response.broker_epoch, now_ms)
+        return decision
+
+    def _is_only_broker(self, image: ClusterImage, broker_id: int) -> bool:
+        """The broker in the process of the only controller: an earlier life of it is over, and nobody else can lead."""
+        return self._is_alone and broker_id == self._settings["node.id"] and set(image.brokers) <= {broker_id}
+
+    def _heartbeat(self, image: ClusterImage, request: Any) -> Decision[Any]:
+        return broker_heartbeat(image, request, self._sessions, self._settings, self._now_ms())
+
+    def _unregister(self, image: ClusterImage, request: UnregisterBrokerRequest) -> Decision[UnregisterBrokerResponse]:
+        self._sessions.end(request.broker_id)
+        return unregister_broker(image, request, self._settings)

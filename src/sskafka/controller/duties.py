@@ -1,0 +1,139 @@
+"""What the active controller does unasked: fence brokers that ended or are silent, restore preferred leaders."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from sskafka.controller.active_controller import ActiveController
+from sskafka.controller.decisions import Decisions
+from sskafka.metadata.brokers.presence import TAKEOVER_GRACE_MS
+from sskafka.metadata.brokers.sessions import BrokerSessions
+from sskafka.metadata.decision import Decision
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.records import NoOpRecord
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.settings import Settings
+from sskafka.quorum.committed_metadata import CommittedMetadata
+from sskafka.runtime.clock import Clock
+
+_log = logging.getLogger(__name__)
+
+CHECKS_PER_SESSION = 8
+PAUSE_INTERVALS = 3
+"""Who was not called for so many intervals did not run: a stopped process, a sleeping machine."""
+
+
+class ControllerDuties:
+    def __init__(
+        self,
+        controller: ActiveController,
+        committed: CommittedMetadata,
+        decisions: Decisions,
+        sessions: BrokerSessions,
+        settings: Settings,
+        clock: Clock,
+    ) -> None:
+        self._controller = controller
+        self._committed = committed
+        self._decisions = decisions
+        self._sessions = sessions
+        self._settings = settings
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._checked_ms = 0
+
+    def begin(self) -> None:
+        """This node has become the active controller."""
+        self.end()
+        self._checked_ms = self._now_ms()
+        self._sessions.take_over(self._committed.image, self._checked_ms)
+        self._check_sessions()
+        self._timers["takeover"] = self._loop.call_later(TAKEOVER_GRACE_MS / 1000, self._fence_expired)
+        self._rebalance_later()
+        self._append_when_idle(self._committed.image.next_offset)
+
+    def broker_was_seen(self) -> None:
+        """Something was found out about a broker, perhaps that it has ended."""
+        if self._controller.is_active:
+            self._fence_expired()
+
+    def end(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _now_ms(self) -> int:
+        return int(self._clock.monotonic_ms())
+
+    # ---- brokers that ended or are silent
+
+    def _check_sessions(self) -> None:
+        interval_ms = self._settings["broker.session.timeout.ms"] // CHECKS_PER_SESSION
+        now_ms = self._now_ms()
+        since_ms, self._checked_ms = now_ms - self._checked_ms, now_ms
+        if since_ms > interval_ms * PAUSE_INTERVALS:
+            _log.warning("the controller did not run for %d ms; brokers are not blamed for it", since_ms)
+            self._sessions.extend(since_ms)
+        self._fence_expired()
+        self._timers["sessions"] = self._loop.call_later(interval_ms / 1000, self._check_sessions)
+
+    def _fence_expired(self) -> None:
+        expired = self._sessions.expired(self._committed.image, self._now_ms())
+        if expired:
+            _log.warning("brokers %s have ended or sent no heartbeat within the session timeout: fenced", expired)
+            self._submit(self._decisions.fence_expired)
+
+    # ---- preferred leaders
+
+    def _rebalance_later(self) -> None:
+        if self._settings["auto.leader.rebalance.enable"]:
+            interval_s: int = self._settings["leader.imbalance.check.interval.seconds"]
+            self._timers["leaders"] = self._loop.call_later(interval_s, self._rebalance)
+
+    def _rebalance(self) -> None:
+        self._submit(self._decisions.rebalance_leaders, self._rebalanced)
+        self._rebalance_later()
+
+    def _rebalanced(self, is_more_to_do: bool) -> None:
+        """So many partitions that one decision did not get through them: the next one follows at once."""
+        if is_more_to_do and "leaders" in self._timers:
+            self._timers["leaders"].cancel()
+            self._rebalance()
+
+    # ---- an idle log
+
+    def _append_when_idle(self, seen_offset: int) -> None:
+        """Where metadata.max.idle.interval.ms is set, the log grows even when nothing happens: replicas can tell that
+        they are up to date."""
+        interval_ms: int = self._settings["metadata.max.idle.interval.ms"]
+        if not interval_ms:
+            return
+        if self._committed.image.next_offset == seen_offset:
+            self._submit(lambda _: Decision([NoOpRecord()], None))
+        next_offset = self._committed.image.next_offset
+        self._timers["idle"] = self._loop.call_later(interval_ms / 1000, self._append_when_idle, next_offset)
+
+    # ---- decisions that nobody waits for
+
+    def _submit(
+        self, decide: Callable[[ClusterImage], Decision[Any]], done: Callable[[Any], None] | None = None
+    ) -> None:
+        task = self._loop.create_task(self._decide(decide, done))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _decide(
+        self, decide: Callable[[ClusterImage], Decision[Any]], done: Callable[[Any], None] | None
+    ) -> None:
+        try:
+            response = await self._controller.submit(decide)
+            if done is not None:
+                done(response)
+        except KafkaError as error:
+            if error.code is not ErrorCode.NOT_CONTROLLER:
+                _log.exception("a duty of the controller was not done")
+        except Exception:  # the boundary of a task: the next round tries again
+            _log.exception("a duty of the controller was not done")

@@ -1,0 +1,193 @@
+"""This node in the cluster, for the composition root: the control plane on its thread, and the broker's life in it.
+
+open    the metadata on the disk is read               -> metadata flows to the data loop
+begin   this node takes part in the quorum
+join    its broker registers and is unfenced           -> clients may come
+leave   its broker hands its leaderships over          -> clients may go
+close   this node leaves the quorum; the metadata log is closed
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from random import Random
+
+from sskafka.controller.broker_lifecycle import NOT_REGISTERED, BrokerLifecycle
+from sskafka.controller.control_client import ControlClient, DirectControl
+from sskafka.controller.control_plane import ControlPlane, Observe
+from sskafka.metadata.image import ClusterImage
+from sskafka.model.ids import Uuid
+from sskafka.model.settings import Settings
+from sskafka.quorum.metadata_feed import MetadataFeed
+from sskafka.raft.messages import LocalRequest, Response
+from sskafka.raft.voters import NO_NODE
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.control_thread import ControlThread, LoopLiveness
+from sskafka.storage.disk import Disk
+from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
+
+LEADER_PATIENCE_S = 60.0  # who waits for another leader looks again after this time
+
+
+class NodeControl:
+    def __init__(
+        self,
+        settings: Settings,
+        cluster_id: str,
+        disk: Disk,
+        clock: Clock,
+        executor: Executor,
+        new_loop: Callable[[], asyncio.AbstractEventLoop],
+        on_failure: Callable[[BaseException], None],
+        observe: Observe | None = None,
+    ) -> None:
+        """On the data loop, where `on_failure` is called too; `observe` runs on the control loop."""
+        self._observe = observe
+        self._settings = settings
+        self._cluster_id = cluster_id
+        self._disk = disk
+        self._clock = clock
+        self._executor = executor
+        self._data_loop = asyncio.get_running_loop()
+        self._on_failure = on_failure
+        self.thread = ControlThread(new_loop)
+        self.feed = MetadataFeed(self._data_loop, on_failure)
+        self._plane: ControlPlane | None = None
+        self._lifecycle: BrokerLifecycle | None = None
+        self._direct: DirectControl | None = None
+
+    # ---- what anybody may ask at any time, on any thread
+
+    @property
+    def image(self) -> ClusterImage:
+        return self.feed.image
+
+    @property
+    def leader_id(self) -> int:
+        return self._plane.leader_id if self._plane is not None else NO_NODE
+
+    @property
+    def broker_epoch(self) -> int:
+        return self._lifecycle.broker_epoch if self._lifecycle is not None else NOT_REGISTERED
+
+    @property
+    def direct(self) -> DirectControl:
+        """For handlers on the control loop."""
+        assert self._direct is not None, "the control plane has not been opened"
+        return self._direct
+
+    @property
+    def client(self) -> ControlClient:
+        """For handlers on the data loop."""
+        return ControlClient(self.thread, self.direct, self.feed)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether this node is the whole quorum: then it needs nobody to begin."""
+        assert self._plane is not None
+        return self._plane.voters.is_only(self._plane.node_id)
+
+    async def turn(self) -> None:
+        """Returns when the control loop has had a turn."""
+        await self.thread.call(asyncio.sleep(0))
+
+    async def leader_other_than(self, known: int) -> int:
+        """The node that leads the quorum, as this one sees it, once it is not `known` any more."""
+        return await self.thread.call(self._leader_other_than(known))
+
+    async def _leader_other_than(self, known: int) -> int:
+        assert self._plane is not None
+        while self._plane.leader_id == known:
+            await self._plane.leader_changed(LEADER_PATIENCE_S)
+        return self._plane.leader_id
+
+    async def ask_raft(self, request: LocalRequest) -> Response:
+        """Return the answer of this node's Raft state machine, once what it says is on disk."""
+        assert self._plane is not None
+        return await self.thread.call(self._plane.ask_raft(request))
+
+    # ---- one after the other, on the data loop
+
+    async def open(self) -> None:
+        """Raises MetadataError when the metadata on the disk cannot be used."""
+        self.thread.start()
+        try:
+            await self.thread.call(self._open())
+        except BaseException:
+            await self.thread.stop()
+            raise
+
+    async def _open(self) -> None:
+        self._plane = plane = ControlPlane(
+            self._settings,
+            self._cluster_id,
+            self._disk,
+            self._clock,
+            self._executor,
+            os.urandom,
+            Random(),
+            self._fail,
+            observe=self._observe,
+        )
+        self._direct = DirectControl(plane, plane.new_link())
+        plane.committed.subscribe(self.feed.publish)
+
+    def _fail(self, error: BaseException) -> None:
+        self._data_loop.call_soon_threadsafe(self._on_failure, error)
+
+    async def begin(self) -> None:
+        await self.thread.call(self._begin())
+
+    async def _begin(self) -> None:
+        assert self._plane is not None
+        self._plane.start()
+
+    async def join(
+        self,
+        request: BrokerRegistrationRequest,
+        offline_directories: Callable[[], Sequence[Uuid]],
+        cordoned_directories: Callable[[], Sequence[Uuid]] = tuple,
+    ) -> None:
+        """Returns when the broker is unfenced and its own metadata says so. Raises KafkaError when it is refused."""
+        await self.thread.call(self._join(request, offline_directories, cordoned_directories))
+        await self.feed.until(lambda image: image.is_active(request.broker_id))
+
+    async def _join(
+        self,
+        request: BrokerRegistrationRequest,
+        offline_directories: Callable[[], Sequence[Uuid]],
+        cordoned_directories: Callable[[], Sequence[Uuid]],
+    ) -> None:
+        assert self._plane is not None
+        liveness = LoopLiveness(self._data_loop, self._settings["broker.session.timeout.ms"] // 2)
+        self._lifecycle = BrokerLifecycle(
+            self._plane.new_link(),
+            request,
+            self._settings,
+            self._clock,
+            liveness,
+            offline_directories,
+            self._fail,
+            cordoned_directories,
+        )
+        self._plane.on_leader_change = self._lifecycle.controller_changed
+        await self._lifecycle.start()
+
+    def applied(self, next_offset: int) -> None:
+        """The data loop has done what the metadata before `next_offset` asks of it."""
+        if self._lifecycle is not None and not self.thread.loop.is_closed():  # metadata may come while all stops
+            self.thread.loop.call_soon_threadsafe(self._lifecycle.applied, next_offset)
+
+    async def leave(self) -> None:
+        if self._lifecycle is not None:
+            others = [broker for broker in self.image.active_brokers() if broker.id != self._settings["node.id"]]
+            hand_over = bool(others) and self._settings["controlled.shutdown.enable"]
+            await self.thread.call(self._lifecycle.shut_down(hand_over))
+
+    async def close(self) -> None:
+        assert self._plane is not None
+        try:
+            await self.thread.call(self._plane.stop())
+        finally:
+            await self.thread.stop()

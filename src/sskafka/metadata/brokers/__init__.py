@@ -1,0 +1,1 @@
+"""Brokers: their registrations, heartbeats and sessions, and whether they are alive."""

@@ -1,0 +1,1 @@
+"""Partitions: their image, changes of it, and new partitions of a topic."""

@@ -1,0 +1,120 @@
+"""The fetch session of a follower: thousands of partitions, of which a fetch looks only at those with news.
+
+    due ----- looked at, told, nothing left to say -----> quiet
+    quiet --- named in a request, or news in the partition (a watch tells) ---> due
+
+A quiet partition has given everything to its follower, who is in sync there and knows the high watermark. All become
+due now and then, whether or not there are news: what nobody signals, such as a log start moved by retention, is told
+then.
+"""
+
+from collections.abc import Iterable
+
+from sskafka.partition.follower_progress import Pulse
+from sskafka.replication.partition import DataWaiter, ParkedFetch, Partition
+from sskafka.servers.kafka.handlers.fetch.session import FetchSession, Key, Target
+from sskafka.wire.fetch import FetchedPartition, FetchRequestView
+
+LOOK_AT_ALL_EVERY_MS = 5_000
+
+
+class Watch:
+    """Tells a session of news in one partition."""
+
+    __slots__ = ("_key", "_session", "partition")
+
+    def __init__(self, session: "FollowerSession", key: Key, partition: Partition) -> None:
+        self._session = session
+        self._key = key
+        self.partition = partition
+
+    def take_note(self) -> ParkedFetch | None:
+        return self._session.make_due(self._key)
+
+    def partition_changed(self) -> None:
+        parked = self._session.make_due(self._key)
+        if parked is not None:
+            parked.data_arrived()
+
+
+class FollowerSession(FetchSession):
+    __slots__ = ("_due", "_looked_at_all_ms", "_watches", "follower", "parked", "pulse")
+
+    is_followers = True
+
+    def __init__(
+        self,
+        session_id: int,
+        targets: Iterable[Target],
+        uses_topic_ids: bool,
+        now_ms: float,
+        follower: tuple[int, int],
+    ) -> None:
+        super().__init__(session_id, targets, uses_topic_ids, now_ms)
+        self.follower = follower
+        """Its broker, and the epoch of that."""
+        self.pulse = Pulse()
+        self.parked: ParkedFetch | None = None
+        self._due = dict(self.targets)
+        self._watches: dict[Key, Watch] = {}
+        self._looked_at_all_ms = now_ms
+
+    def update(self, fetch: FetchRequestView) -> None:
+        super().update(fetch)
+        if self.last_used_ms - self._looked_at_all_ms >= LOOK_AT_ALL_EVERY_MS:
+            self._looked_at_all_ms = self.last_used_ms
+            self._due = dict(self.targets)
+        for topic, partitions in fetch.topics:
+            for partition in partitions:
+                self.make_due((topic, partition[0]))
+
+    def due(self) -> list[Target]:
+        return list(self._due.values())
+
+    def make_due(self, key: Key) -> ParkedFetch | None:
+        """Behind those that are due already. Gives the fetch that waits for news."""
+        target = self.targets.get(key)
+        if target is None:
+            return None
+        self._due.pop(key, None)
+        self._due[key] = target
+        return self.parked
+
+    def told(self, target: Target, gave_records: bool) -> None:
+        """What is due keeps its order: a partition that gave records comes again when the follower names it."""
+
+    def looked_at(self, target: Target, fetched: FetchedPartition, replica_id: int) -> None:
+        """It need not be looked at again when there is nothing left to tell."""
+        key = (target.topic, target.index)
+        watch = self._watches.get(key)
+        if (
+            watch is not None
+            and fetched.error_code == 0
+            and fetched.tags is None
+            and target.seen == (fetched.high_watermark, fetched.log_start_offset)
+            and target.fetch_offset == watch.partition.log_end_offset
+            and watch.partition.has_follower_in_sync(replica_id)
+        ):
+            self._due.pop(key, None)
+
+    def watch(self, target: Target, partition: Partition) -> None:
+        key = (target.topic, target.index)
+        watch = self._watches.get(key)
+        if watch is not None and watch.partition is partition:
+            return
+        if watch is not None:
+            watch.partition.follower_waiters.pop(watch, None)
+        self._watches[key] = watch = Watch(self, key, partition)
+        waiters: dict[DataWaiter, None] = partition.follower_waiters
+        waiters[watch] = None
+
+    def forget(self, key: Key) -> None:
+        super().forget(key)
+        self._due.pop(key, None)
+        watch = self._watches.pop(key, None)
+        if watch is not None:
+            watch.partition.follower_waiters.pop(watch, None)
+
+    def close(self) -> None:
+        for key in list(self.targets):
+            self.forget(key)

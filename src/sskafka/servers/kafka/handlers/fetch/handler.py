@@ -1,0 +1,255 @@
+"""FETCH: slices of the segments, up to what the reader may see; a reader who wants more than there is waits.
+
+    read every partition -> enough bytes, an error, or no time to wait? answer
+                            otherwise park: each partition wakes the request when its data becomes visible
+
+A parked request holds no slices: it reads again when it is woken or its time is over. Consumers and followers
+differ in how they read (readers.py).
+"""
+
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import METADATA_TOPIC_ID, ZERO_UUID
+from sskafka.replication.partition import ParkedFetch, Partition
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.runtime.clock import Clock
+from sskafka.runtime.timer_wheel import Timer, TimerWheel
+from sskafka.servers.kafka.cluster_view import ClusterView
+from sskafka.servers.kafka.handlers.fetch.readers import ConsumerReader, FollowerReader, Reader, failed
+from sskafka.servers.kafka.handlers.fetch.session import Target, Topic, targets_of
+from sskafka.servers.kafka.handlers.fetch.sessions import NO_SESSION, FetchContext, FetchSessions
+from sskafka.servers.kafka.registry import Handler
+from sskafka.servers.kafka.request import Request, Response
+from sskafka.servers.kafka.response_slot import ResponseSlot
+from sskafka.wire.fetch import FetchedPartition, FetchRequestView, decode_fetch_request, encode_fetch_response
+from sskafka.wire.leaders import NodeEndpoint
+
+TOPIC_IDS_FROM = 13
+ENDPOINTS_FROM = 16
+ISOLATION_LEVELS = (0, 1)  # READ_UNCOMMITTED, READ_COMMITTED
+NOT_FOUND = frozenset(
+    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+)
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
+Results = list[tuple[Topic, list[FetchedPartition]]]
+
+
+class FetchHandler:
+    def __init__(
+        self,
+        replicas: ReplicaManager,
+        sessions: FetchSessions,
+        clock: Clock,
+        timers: TimerWheel,
+        response_bytes_max: int,
+        view: ClusterView | None = None,
+        replica_selector: str | None = None,
+        fetch_metadata: Handler | None = None,
+    ) -> None:
+        """`fetch_metadata` answers whoever fetches the metadata log, which is none of the replicas."""
+        self._fetch_metadata = fetch_metadata
+        self._replicas = replicas
+        self._view = view
+        self._chooses_replica = replica_selector == RACK_AWARE_SELECTOR
+        self._sessions = sessions
+        self._clock = clock
+        self._timers = timers
+        self._response_bytes_max = response_bytes_max
+
+    def handle(self, request: Request) -> Response | None:
+        fetch = decode_fetch_request(request.frame, request.position, request.version)
+        if self._fetch_metadata is not None and fetch.topics and fetch.topics[0][0] == METADATA_TOPIC_ID:
+            return self._fetch_metadata(request)
+        uses_topic_ids = request.version >= TOPIC_IDS_FROM
+        try:
+            context = self._sessions.context_of(fetch, uses_topic_ids, self._clock.monotonic_ms())
+        except KafkaError as error:
+            return encode_fetch_response(request.version, request.correlation_id, 0, error.code, NO_SESSION, [])
+        if fetch.isolation_level not in ISOLATION_LEVELS and self._is_any_known(fetch):
+            self._sessions.abandon(context)
+            return self._refused(fetch, request, ErrorCode.INVALID_REQUEST)
+        if uses_topic_ids and not context.is_incremental and _asks_of_no_topic(fetch):
+            self._sessions.abandon(context)
+            return self._refused(fetch, request, ErrorCode.INVALID_REQUEST)
+        reader: Reader
+        if fetch.replica_id >= 0:
+            reader = FollowerReader(self._replicas, request, fetch, context.follower_session)
+        else:
+            reader = ConsumerReader(self._replicas, request, fetch, self._chooses_replica)
+        operation = FetchOperation(
+            self._replicas,
+            request,
+            fetch,
+            context,
+            reader,
+            self._response_bytes_max,
+            self._view if fetch.replica_id < 0 else None,  # followers know where leaders are
+        )
+        response = operation.attempt(must_answer=fetch.max_wait_ms <= 0 or context.is_empty)
+        if response is None:
+            operation.park(request.park(), self._timers, fetch.max_wait_ms)
+        return response
+
+    def _is_any_known(self, fetch: FetchRequestView) -> bool:
+        found = (self._replicas.maybe_find(target.topic, target.index) for target in targets_of(fetch))
+        return any(partition is not None for partition in found)
+
+    def _refused(self, fetch: FetchRequestView, request: Request, error: ErrorCode) -> Response:
+        """Refuse the request as a whole and return its session id; versions that name topics refuse each partition."""
+        results: Results = []
+        if request.version < TOPIC_IDS_FROM:
+            results = [
+                (target.topic, [failed(self._replicas, target, KafkaError(error), request.version)])
+                for target in targets_of(fetch)
+            ]
+        return encode_fetch_response(request.version, request.correlation_id, 0, error, fetch.session_id, results)
+
+
+def _asks_of_no_topic(fetch: FetchRequestView) -> bool:
+    """Whether the zero topic id stands for a topic with several partitions: Apache Kafka fails at such requests."""
+    return len({part[0] for topic, parts in fetch.topics if topic == ZERO_UUID for part in parts}) > 1
+
+
+class FetchOperation:
+    """One fetch request until it is answered; a DataWaiter of its partitions while it is parked."""
+
+    __slots__ = (
+        "_context",
+        "_correlation_id",
+        "_listener_name",
+        "_max_bytes",
+        "_min_bytes",
+        "_reader",
+        "_replicas",
+        "_slot",
+        "_timer",
+        "_version",
+        "_view",
+        "_watched",
+    )
+
+    def __init__(
+        self,
+        replicas: ReplicaManager,
+        request: Request,
+        fetch: FetchRequestView,
+        context: FetchContext,
+        reader: Reader,
+        response_bytes_max: int,
+        view: ClusterView | None,
+    ) -> None:
+        self._replicas = replicas
+        self._version = request.version
+        self._correlation_id = request.correlation_id
+        self._listener_name = request.listener_name
+        self._context = context
+        self._reader = reader
+        self._view = view
+        self._min_bytes = fetch.min_bytes
+        self._max_bytes = min(fetch.max_bytes, response_bytes_max)
+        self._slot: ResponseSlot | None = None
+        self._timer: Timer | None = None
+        self._watched: list[Partition] = []
+
+    def attempt(self, must_answer: bool) -> Response | None:
+        """Read every partition; the response when there is enough to send, or when there must be one."""
+        room = self._max_bytes
+        size = 0
+        has_news = False
+        fetched: list[tuple[Target, FetchedPartition]] = []
+        reader = self._reader
+        for target in self._context.due():
+            result = reader.read(target, room, size == 0)
+            fetched.append((target, result))
+            size += result.records_size
+            room -= result.records_size
+            has_news = has_news or reader.is_news(target, result)
+        response = None
+        if size >= self._min_bytes or has_news or must_answer:
+            response = self._encode(fetched)
+        reader.attempted(fetched)
+        return response
+
+    def _encode(self, fetched: list[tuple[Target, FetchedPartition]]) -> Response:
+        """The answer. Partitions that do not exist come last, as in Apache Kafka."""
+        results: Results = []
+        not_found: Results = []
+        for target, result in fetched:
+            if not self._context.is_worth_telling(target, result):
+                continue
+            self._context.told(target, result)
+            self._reader.count(target, result)
+            chosen = not_found if result.error_code and result.error_code in NOT_FOUND else results
+            if chosen and chosen[-1][0] == target.topic:
+                chosen[-1][1].append(result)
+            else:
+                chosen.append((target.topic, [result]))
+        results += not_found
+        return encode_fetch_response(
+            self._version,
+            self._correlation_id,
+            0,
+            ErrorCode.NONE,
+            self._context.session_id,
+            results,
+            node_endpoints=self._endpoints(results) if self._version >= ENDPOINTS_FROM else (),
+        )
+
+    def _endpoints(self, results: Results) -> list[NodeEndpoint]:
+        """Where the leaders are that the answer sends its reader to."""
+        leaders = {
+            result.tags.current_leader.leader_id
+            for _, partitions in results
+            for result in partitions
+            if result.tags is not None and result.tags.current_leader is not None
+        }
+        if not leaders or self._view is None:
+            return []
+        return self._view.endpoints(leaders, self._listener_name)
+
+    # -- waiting
+
+    def park(self, slot: ResponseSlot, timers: TimerWheel, max_wait_ms: int) -> None:
+        self._slot = slot
+        slot.on_abandoned = self._give_up
+        self._timer = timers.schedule(max_wait_ms, self.partition_changed)
+        session = self._context.follower_session
+        if session is not None:
+            session.parked = self  # the session watches its partitions by itself
+            return
+        for target in self._context.due():
+            partition = self._replicas.find(target.topic, target.index)
+            self._reader.waiters_of(partition)[self] = None
+            self._watched.append(partition)
+
+    def take_note(self) -> ParkedFetch:
+        return self
+
+    def data_arrived(self) -> None:
+        self._finish(must_answer=False)
+
+    def partition_changed(self) -> None:
+        self._finish(must_answer=True)
+
+    def _finish(self, must_answer: bool) -> None:
+        if self._slot is None:
+            return  # answered or given up
+        response = self.attempt(must_answer)
+        if response is not None:
+            slot = self._slot
+            self._give_up()
+            slot.complete(response)
+
+    def _give_up(self) -> None:
+        self._slot = None
+        self._unwatch()
+
+    def _unwatch(self) -> None:
+        for partition in self._watched:
+            self._reader.waiters_of(partition).pop(self, None)
+        self._watched.clear()
+        session = self._context.follower_session
+        if session is not None and session.parked is self:
+            session.parked = None
+        if self._timer is not None:
+            self._timer.cancel()

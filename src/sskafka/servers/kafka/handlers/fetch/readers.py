@@ -1,0 +1,239 @@
+"""How one partition is read for a fetch: as a consumer, up to what is committed, or as a follower, up to the end.
+
+Each partition fails for itself. Who asks the wrong broker is told the right one.
+"""
+
+from typing import Protocol
+
+from sskafka.model.acl import Operation
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.partition.read_replica import ReadReplica, nearest_replica
+from sskafka.replication.partition import DataWaiter, FollowerPosition, Partition, PartitionRead
+from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.servers.kafka.error_mapping import WRONG_BROKER, error_code_of
+from sskafka.servers.kafka.handlers.fetch.follower_session import FollowerSession
+from sskafka.servers.kafka.handlers.fetch.session import Target
+from sskafka.servers.kafka.request import Request
+from sskafka.wire.fetch import EpochEnd, FetchedPartition, FetchRequestView, PartitionTags
+from sskafka.wire.leaders import CurrentLeader
+
+NO_OFFSET = -1
+NO_REPLICA = -1
+READ_COMMITTED = 1
+READ_FROM_ANY_REPLICA_FROM = 11
+LEADER_TOLD_FROM = 16
+NO_EPOCH = -1
+
+ReadResults = list[tuple[Target, FetchedPartition]]
+
+
+class Reader(Protocol):
+    def read(self, target: Target, room: int, min_one: bool) -> FetchedPartition: ...
+
+    def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
+        """Worth an answer even without records."""
+        ...
+
+    def attempted(self, results: ReadResults) -> None:
+        """Every partition was read, and its reader was told or has to wait."""
+        ...
+
+    def count(self, target: Target, fetched: FetchedPartition) -> None:
+        """It is being told."""
+        ...
+
+    def waiters_of(self, partition: Partition) -> dict[DataWaiter, None]: ...
+
+
+class ConsumerReader:
+    """Where a client reads is noted once a request, however often that is attempted."""
+
+    __slots__ = ("_asked_ms", "_from_any_replica", "_rack_id", "_read_committed", "_reader_id", "_replicas", "_request")
+
+    def __init__(
+        self, replicas: ReplicaManager, request: Request, fetch: FetchRequestView, chooses_replica: bool
+    ) -> None:
+        self._replicas = replicas
+        self._request = request
+        self._read_committed = fetch.isolation_level == READ_COMMITTED
+        self._from_any_replica = request.version >= READ_FROM_ANY_REPLICA_FROM
+        self._rack_id = fetch.rack_id if chooses_replica else ""
+        self._reader_id = request.client_id
+        self._asked_ms = replicas.monotonic_ms()
+
+    def read(self, target: Target, room: int, min_one: bool) -> FetchedPartition:
+        try:
+            partition = self._find(target)
+            if self._rack_id:
+                preferred = self._preferred_replica(partition, target)
+                if preferred is not None:
+                    return _read_elsewhere(partition, target, preferred)
+            found = partition.read(
+                target.fetch_offset,
+                max(0, min(target.max_bytes, room)),
+                read_committed=self._read_committed,
+                min_one=min_one,
+                current_leader_epoch=max(target.leader_epoch, NO_EPOCH),
+                last_fetched_epoch=target.last_fetched_epoch,
+                from_any_replica=self._from_any_replica,
+            )
+        except Exception as error:  # each partition fails for itself
+            return failed(self._replicas, target, error, self._request.version)
+        if self._reader_id:
+            partition.readers.note(self._reader_id, target.fetch_offset, self._asked_ms)
+        return _fetched(target.index, found)
+
+    def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
+        return fetched.error_code != 0 or fetched.tags is not None or fetched.preferred_read_replica >= 0
+
+    def attempted(self, results: ReadResults) -> None:
+        self._reader_id = None
+
+    def count(self, target: Target, fetched: FetchedPartition) -> None:
+        counters = self._replicas.counters_of(target.topic)
+        if counters is None:
+            return
+        counters.fetch_requests += 1
+        counters.bytes_out += fetched.records_size
+        if fetched.error_code:
+            counters.failed_fetch_requests += 1
+
+    def waiters_of(self, partition: Partition) -> dict[DataWaiter, None]:
+        return partition.data_waiters
+
+    def _find(self, target: Target) -> Partition:
+        partition = self._replicas.find(target.topic, target.index)
+        if not self._request.may_on_topic(Operation.READ, partition.topic_partition.topic):
+            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return partition
+
+    def _preferred_replica(self, partition: Partition, target: Target) -> int | None:
+        """Only the leader sends its readers elsewhere."""
+        leader, replicas = partition.leader, self._replicas
+        if leader is None:
+            return None
+        partition.check_leader_epoch(target.leader_epoch)
+        own = ReadReplica(leader.broker_id, replicas.rack_of(leader.broker_id), partition.log_end_offset, 0)
+        others = [
+            ReadReplica(replica, replicas.rack_of(replica), progress.log_end_offset, progress.log_start_offset)
+            for replica, progress in leader.followers.items()
+            if replica in leader.isr.committed and replicas.registered_epoch(replica) is not None
+        ]
+        return nearest_replica(own, others, self._rack_id, target.fetch_offset)
+
+
+class FollowerReader:
+    """A fetch offset tells the leader what the follower has: it counts once, however often the fetch is attempted."""
+
+    __slots__ = (
+        "_broker_epoch",
+        "_is_new",
+        "_may_replicate",
+        "_pulse",
+        "_replica_id",
+        "_replicas",
+        "_session",
+        "_version",
+    )
+
+    def __init__(
+        self, replicas: ReplicaManager, request: Request, fetch: FetchRequestView, session: FollowerSession | None
+    ) -> None:
+        self._session = session
+        self._pulse = session.pulse if session is not None else None
+        self._replicas = replicas
+        self._replica_id = fetch.replica_id
+        self._broker_epoch = fetch.replica_epoch
+        self._may_replicate = request.may_on_cluster(Operation.CLUSTER_ACTION)
+        self._is_new = True
+        self._version = request.version
+
+    def read(self, target: Target, room: int, min_one: bool) -> FetchedPartition:
+        try:
+            if not self._may_replicate:
+                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            partition = self._replicas.find(target.topic, target.index)
+            if self._session is not None:
+                self._session.watch(target, partition)
+            position = FollowerPosition(
+                self._replica_id,
+                self._broker_epoch,
+                target.fetch_offset,
+                target.last_fetched_epoch,
+                target.log_start_offset,
+                max(target.leader_epoch, NO_EPOCH),
+                self._pulse,
+            )
+            if self._is_held_back(partition):
+                room, min_one = 0, False
+            found = partition.read_as_follower(position, max(0, min(target.max_bytes, room)), min_one, self._is_new)
+        except Exception as error:  # each partition fails for itself
+            return failed(self._replicas, target, error, self._version)
+        return _fetched(target.index, found)
+
+    def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
+        """Also a high watermark that the follower does not know; but first wait a little, for records to go with it."""
+        if fetched.error_code != 0 or fetched.tags is not None:
+            return True
+        if target.seen is None or target.seen[0] >= min(fetched.high_watermark, target.fetch_offset):
+            return False
+        if self._is_new:
+            self._replicas.tell_followers_later(self._replicas.find(target.topic, target.index))
+        return not self._is_new
+
+    def attempted(self, results: ReadResults) -> None:
+        if self._session is not None:
+            for target, fetched in results:
+                self._session.looked_at(target, fetched, self._replica_id)
+            if self._is_new:
+                self._session.pulse.last_fetch_ms = self._replicas.monotonic_ms()
+        self._is_new = False
+
+    def count(self, target: Target, fetched: FetchedPartition) -> None:
+        self._replicas.counters.bytes_out += fetched.records_size
+        if fetched.records_size and self._is_throttled(self._replicas.find(target.topic, target.index)):
+            self._replicas.sending.take(fetched.records_size)
+
+    def _is_held_back(self, partition: Partition) -> bool:
+        return self._is_throttled(partition) and self._replicas.sending.wait_ms() > 0
+
+    def _is_throttled(self, partition: Partition) -> bool:
+        """A follower in sync never is: producers wait for it."""
+        return partition.throttled.sending and not partition.has_follower_in_sync(self._replica_id)
+
+    def waiters_of(self, partition: Partition) -> dict[DataWaiter, None]:
+        return partition.follower_waiters
+
+
+def _fetched(index: int, found: PartitionRead) -> FetchedPartition:
+    high_watermark, last_stable, log_start, slices, size_bytes, aborted, diverging = found
+    tags = None if diverging is None else PartitionTags(diverging_epoch=EpochEnd(*diverging))
+    return FetchedPartition(
+        index, 0, high_watermark, last_stable, log_start, aborted, NO_REPLICA, size_bytes, slices, tags
+    )
+
+
+def _read_elsewhere(partition: Partition, target: Target, replica_id: int) -> FetchedPartition:
+    high_watermark, last_stable = partition.high_watermark, partition.last_stable_offset
+    log_start = partition.log_start_offset
+    return FetchedPartition(target.index, 0, high_watermark, last_stable, log_start, None, replica_id, 0, ())
+
+
+def failed(replicas: ReplicaManager, target: Target, error: Exception, version: int) -> FetchedPartition:
+    """The answer for a partition that cannot be read; versions that also carry addresses name the current leader."""
+    code, _ = error_code_of(error)
+    tags = None
+    if code in WRONG_BROKER and version >= LEADER_TOLD_FROM:
+        leadership = replicas.leadership_of(target.topic, target.index)
+        if leadership is not None:
+            tags = PartitionTags(current_leader=CurrentLeader(leadership.leader_id, leadership.leader_epoch))
+    aborted = () if code in _UNREADABLE else None  # as Kafka has it
+    return FetchedPartition(target.index, code, NO_OFFSET, NO_OFFSET, NO_OFFSET, aborted, NO_REPLICA, 0, (), tags)
+
+
+_UNREADABLE = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+}
+"""Errors of partitions that no log was looked at for."""

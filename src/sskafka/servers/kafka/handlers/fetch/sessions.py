@@ -1,0 +1,162 @@
+"""Incremental fetch sessions (KIP-227): a client names its partitions once and afterwards only what changed.
+
+    request (id, epoch)      meaning
+    (0, -1) or (s, -1)       no session; s is closed
+    (0, 0)  or (s, 0)        all partitions are named: open a new session; s is closed
+    (s, n)  n > 0            changes to session s, whose next epoch must be n
+
+In an incremental answer a partition stands only when it has data, an error, or offsets the client has not seen.
+The session of a consumer that has forgotten all its partitions is closed.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.servers.kafka.handlers.fetch.follower_session import FollowerSession
+from sskafka.servers.kafka.handlers.fetch.session import EPOCH_MAX, FetchSession, Target, targets_of
+from sskafka.wire.fetch import FetchedPartition, FetchRequestView
+
+NO_SESSION = 0
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+EVICTABLE_AFTER_MS = 120_000
+
+
+class FetchContext:
+    """The partitions that one request is about, and how its answer is to be cut down."""
+
+    __slots__ = ("_incremental", "_targets", "session")
+
+    def __init__(self, targets: list[Target], session: FetchSession | None, incremental: bool) -> None:
+        self._targets = targets
+        self.session = session
+        self._incremental = incremental
+
+    @property
+    def session_id(self) -> int:
+        return self.session.session_id if self.session else NO_SESSION
+
+    @property
+    def is_incremental(self) -> bool:
+        return self._incremental
+
+    @property
+    def follower_session(self) -> FollowerSession | None:
+        return self.session if isinstance(self.session, FollowerSession) else None
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.session.targets if self.session else self._targets)
+
+    def due(self) -> list[Target]:
+        """The partitions to look at now; of a follower's session more may come while its fetch is parked."""
+        return self.session.due() if isinstance(self.session, FollowerSession) else self._targets
+
+    def is_worth_telling(self, target: Target, fetched: FetchedPartition) -> bool:
+        return (
+            not self._incremental
+            or fetched.records_size > 0
+            or fetched.error_code != 0
+            or fetched.tags is not None
+            or fetched.preferred_read_replica >= 0
+            or target.seen != (fetched.high_watermark, fetched.log_start_offset)
+        )
+
+    def told(self, target: Target, fetched: FetchedPartition) -> None:
+        """Remember what the client now knows."""
+        if self.session is not None:
+            target.seen = None if fetched.tags else (fetched.high_watermark, fetched.log_start_offset)
+            self.session.told(target, fetched.records_size > 0)
+
+
+class FetchSessions:
+    """All sessions of a broker, the least recently used first."""
+
+    def __init__(self, limit: int, random_int: Callable[[int, int], int]) -> None:
+        self._limit = limit
+        self._random_int = random_int
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def context_of(self, fetch: FetchRequestView, uses_topic_ids: bool, now_ms: float) -> FetchContext:
+        """Raises KafkaError when the named session does not exist or is not at that epoch."""
+        if fetch.session_epoch in {FINAL_EPOCH, INITIAL_EPOCH}:
+            self._close(fetch.session_id)
+            targets = list(targets_of(fetch))
+            session = None
+            if fetch.session_epoch == INITIAL_EPOCH:
+                session = self._maybe_open(fetch, targets, uses_topic_ids, now_ms)
+            return FetchContext(targets, session, incremental=False)
+        session = self._resume(fetch, uses_topic_ids, now_ms)
+        session.update(fetch)
+        if not session.targets and not session.is_followers:
+            self._close(session.session_id)
+            return FetchContext([], None, incremental=False)
+        targets = [] if session.is_followers else session.due()
+        return FetchContext(targets, session, incremental=True)
+
+    def abandon(self, context: FetchContext) -> None:
+        """Close the session that was opened for a request which is now refused."""
+        if not context.is_incremental:
+            self._close(context.session_id)
+
+    def _resume(self, fetch: FetchRequestView, uses_topic_ids: bool, now_ms: float) -> FetchSession:
+        session = self._sessions.get(fetch.session_id)
+        if session is None:
+            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.next_epoch != fetch.session_epoch:
+            raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_topic_ids != uses_topic_ids:
+            raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        session.last_used_ms = now_ms
+        self._sessions.move_to_end(session.session_id)
+        return session
+
+    def _maybe_open(
+        self, fetch: FetchRequestView, targets: list[Target], uses_topic_ids: bool, now_ms: float
+    ) -> FetchSession | None:
+        """None when the cache is full of sessions in use: the client then goes on without one."""
+        is_follower = fetch.replica_id >= 0
+        if is_follower:
+            self._close_before(fetch.replica_id, fetch.replica_epoch)
+        if len(self._sessions) >= self._limit and not self._evict(is_follower, now_ms):
+            return None
+        session_id = self._random_int(1, EPOCH_MAX)
+        while session_id in self._sessions:
+            session_id = self._random_int(1, EPOCH_MAX)
+        session: FetchSession
+        if is_follower:
+            follower = (fetch.replica_id, fetch.replica_epoch)
+            session = FollowerSession(session_id, targets, uses_topic_ids, now_ms, follower)
+        else:
+            session = FetchSession(session_id, targets, uses_topic_ids, now_ms)
+        self._sessions[session_id] = session
+        return session
+
+    def _close_before(self, replica_id: int, broker_epoch: int) -> None:
+        """Sessions of a broker that has restarted since: nobody will use them, and their watches cost time."""
+        for session_id, session in list(self._sessions.items()):
+            if isinstance(session, FollowerSession):
+                of_replica, of_epoch = session.follower
+                if of_replica == replica_id and of_epoch < broker_epoch:
+                    self._close(session_id)
+
+    def _evict(self, for_follower: bool, now_ms: float) -> bool:
+        """The session that was not used for longest, if that is long enough; a follower takes any consumer's place."""
+        oldest = next(iter(self._sessions.values()), None)
+        if oldest is not None and now_ms - oldest.last_used_ms < EVICTABLE_AFTER_MS:
+            oldest = None
+            if for_follower:
+                oldest = next((session for session in self._sessions.values() if not session.is_followers), None)
+        if oldest is None:
+            return False
+        self._close(oldest.session_id)
+        return True
+
+    def _close(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.close()

@@ -1,0 +1,314 @@
+"""Opening a log from its files.
+
+After a clean stop the files are believed: only the end of the last segment is read. Otherwise every segment from the
+recovery point on is verified (segment_check.py), the log is cut at the first bad batch, and all that follows from
+the batches is made anew: indexes, leader epochs, producer state. Then it is synced: all of an open log is on disk,
+and what its next recovery starts from is its end. Segments whose indexes are missing or impossible get
+the same treatment even after a clean stop.
+
+    finish swaps -> list files -> open segments -> verify what needs it -> end offset -> epochs -> producers -> Log
+"""
+
+import logging
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
+from sskafka.records.batch import BatchHeader
+from sskafka.storage import leader_epochs, offset_index, time_index
+from sskafka.storage.disk import Disk
+from sskafka.storage.errors import CorruptFileError
+from sskafka.storage.flusher import Flusher
+from sskafka.storage.leader_epochs import NO_EPOCH, LeaderEpochs
+from sskafka.storage.log import Log, LogParts
+from sskafka.storage.log_config import LogConfig
+from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.open_files import OpenFiles
+from sskafka.storage.producers import snapshot as producer_snapshot
+from sskafka.storage.producers.rebuild import rebuild_producers, replay_batch
+from sskafka.storage.producers.snapshots import ProducerSnapshots
+from sskafka.storage.producers.state import ProducerState
+from sskafka.storage.recovery.report import RecoveryReport
+from sskafka.storage.segment import DELETED_SUFFIX, LOG_SUFFIX, SUFFIXES, Segment
+from sskafka.storage.segment_check import Expectations, rebuild_segment, verify_segment
+from sskafka.storage.segment_swap import CLEANED_SUFFIX, SWAP_SUFFIX, finish_swaps
+
+_log = logging.getLogger(__name__)
+_LEFTOVER_SUFFIXES = (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, ".tmp")
+
+
+def open_log(
+    log_directory: LogDirectory,
+    directory: str,
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    *,
+    now_ms: int,
+    flusher: Flusher | None = None,
+    topic_id: Uuid = ZERO_UUID,
+    log_start_offset: int = 0,
+    recovery_point: int = 0,
+    was_clean_stop: bool = False,
+    cleaned_before: int | None = None,
+    high_watermark: int | None = None,
+    report: RecoveryReport | None = None,
+) -> Log:
+    """The log in `directory`, which is made if it is not there; OSError takes the log directory offline."""
+    known = KnownOffsets(log_start_offset, recovery_point, was_clean_stop, cleaned_before, high_watermark)
+    try:
+        recovered = recover_files(log_directory.disk, directory, config, now_ms, known)
+    except OSError as error:
+        raise log_directory.fail(error) from error
+    return make_log(log_directory, directory, topic_partition, config, recovered, flusher, topic_id, report)
+
+
+class KnownOffsets(NamedTuple):
+    """What the checkpoints of a log directory say about one log."""
+
+    log_start_offset: int
+    recovery_point: int
+    was_clean_stop: bool
+    cleaned_before: int | None
+    """Up to where the log was compacted, if ever."""
+    high_watermark: int | None
+    """Before it transactions are surely over, if that is known."""
+
+
+class RecoveredFiles(NamedTuple):
+    """The files of a log after recovery, and what that came to."""
+
+    parts: LogParts
+    recovery_point_before: int
+    verified_segments: int
+    was_cut: bool
+
+    def close(self) -> None:
+        """Let go of files that no log is made of."""
+        for segment in self.parts.segments:
+            segment.close()
+
+
+def recover_files(disk: Disk, directory: str, config: LogConfig, now_ms: int, known: KnownOffsets) -> RecoveredFiles:
+    """Open the files of a log and recover them where that is needed. May run in any thread; raises OSError."""
+    opening = _Opening(disk, directory, config, now_ms, known.high_watermark)
+    parts = opening.run(known.log_start_offset, known.recovery_point, known.was_clean_stop, known.cleaned_before)
+    return RecoveredFiles(parts, known.recovery_point, opening.verified_segments, opening.was_cut)
+
+
+def make_log(
+    log_directory: LogDirectory,
+    directory: str,
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    recovered: RecoveredFiles,
+    flusher: Flusher | None = None,
+    topic_id: Uuid = ZERO_UUID,
+    report: RecoveryReport | None = None,
+) -> Log:
+    """The log of files that were recovered."""
+    if report is not None:
+        report.add(recovered.verified_segments, recovered.was_cut)
+    flusher = flusher or Flusher(log_directory)
+    log = Log(directory, topic_partition, config, recovered.parts, log_directory, flusher, topic_id)
+    if recovered.recovery_point_before > log.log_end_offset:
+        log.is_believed_synced_before(recovered.recovery_point_before)
+    return log
+
+
+class _Opening:
+    def __init__(self, disk: Disk, directory: str, config: LogConfig, now_ms: int, high_watermark: int | None) -> None:
+        disk.make_directory(directory)
+        self._disk = disk
+        self._directory = directory
+        self._config = config
+        self._now_ms = now_ms
+        self._high_watermark = high_watermark
+        self._open_files = OpenFiles()
+        self._has_new_segment = False
+        self.verified_segments = 0
+        self.was_cut = False
+        self._sizes = self._list_files()
+        self._snapshots = ProducerSnapshots(disk, directory, self._offsets_of(producer_snapshot.SUFFIX))
+        self._epochs = self._load_epochs()
+        self._producers = ProducerState()
+        self._suspects: set[int] = set()  # base offsets of segments whose indexes are missing or impossible
+        self._segments = [self._open_segment(base_offset) for base_offset in self._offsets_of(LOG_SUFFIX)]
+
+    def run(
+        self, log_start_offset: int, recovery_point: int, was_clean_stop: bool, cleaned_before: int | None
+    ) -> LogParts:
+        if not was_clean_stop:
+            start = max((s.base_offset for s in self._segments if s.base_offset <= recovery_point), default=0)
+            self._suspects |= {s.base_offset for s in self._segments if s.base_offset >= start}
+        may_have_gaps = self._config.is_compacted or cleaned_before is not None
+        self._verify_suspects(None if may_have_gaps else recovery_point)
+        if not self._segments:
+            self._segments = [self._create_segment(log_start_offset)]
+        log_start_offset = max(log_start_offset, self._segments[0].base_offset)
+        log_end_offset = self._end_offset()
+        if log_end_offset < log_start_offset:
+            log_end_offset = self._start_over(log_start_offset)
+        self._finish_epochs(log_start_offset, log_end_offset)
+        self._rebuild_producers(self._segments, log_end_offset)
+        self._snapshots.keep_only({segment.base_offset for segment in self._segments})
+        self._sync_suspects()
+        return LogParts(
+            segments=self._segments,
+            epochs=self._epochs,
+            producers=self._producers,
+            snapshots=self._snapshots,
+            log_start_offset=log_start_offset,
+            log_end_offset=log_end_offset,
+            recovery_point=log_end_offset,
+            first_dirty_offset=_first_dirty_offset(cleaned_before, log_start_offset, log_end_offset),
+            open_files=self._open_files,
+            has_new_segment=self._has_new_segment,
+        )
+
+    # ---- files
+
+    def _list_files(self) -> dict[str, int]:
+        """Sizes by name, without what an interrupted deletion or replacement left."""
+        finish_swaps(self._disk, self._directory)
+        sizes = {entry.name: entry.size_bytes for entry in self._disk.entries(self._directory)}
+        logs = {name.removesuffix(LOG_SUFFIX) for name in sizes if name.endswith(LOG_SUFFIX)}
+        for name in list(sizes):
+            stem, suffix = os.path.splitext(name)
+            is_orphan = suffix in SUFFIXES and stem not in logs
+            if is_orphan or suffix in _LEFTOVER_SUFFIXES:
+                self._disk.remove(os.path.join(self._directory, name))
+                del sizes[name]
+        return sizes
+
+    def _offsets_of(self, suffix: str) -> list[int]:
+        stems = [name.removesuffix(suffix) for name in self._sizes if name.endswith(suffix)]
+        return sorted(int(stem) for stem in stems if stem.isdecimal())
+
+    def _open_segment(self, base_offset: int) -> Segment:
+        stem = f"{base_offset:020d}"
+        size_bytes = self._sizes[stem + LOG_SUFFIX]
+        index_bytes = self._sizes.get(stem + offset_index.SUFFIX)
+        time_index_bytes = self._sizes.get(stem + time_index.SUFFIX)
+        if index_bytes is not None and time_index_bytes is not None:
+            try:
+                segment = self._segment(base_offset, size_bytes, index_bytes, time_index_bytes)
+                segment.check_indexes()
+                return segment
+            except CorruptFileError as error:
+                _log.debug("%s; the indexes are made anew", error)
+        self._suspects.add(base_offset)
+        return self._segment(base_offset, size_bytes, 0, 0)
+
+    def _segment(self, base_offset: int, size_bytes: int, index_bytes: int, time_index_bytes: int) -> Segment:
+        return Segment(
+            self._disk,
+            self._directory,
+            base_offset,
+            self._config,
+            self._open_files,
+            size_bytes=size_bytes,
+            index_bytes=index_bytes,
+            time_index_bytes=time_index_bytes,
+            created_ms=self._now_ms,
+        )
+
+    def _create_segment(self, base_offset: int) -> Segment:
+        self._has_new_segment = True
+        return Segment.create(self._disk, self._directory, base_offset, self._config, self._open_files, self._now_ms)
+
+    # ---- verification
+
+    def _verify_suspects(self, gapless_from: int | None) -> None:
+        gapless_from = gapless_from if self._epochs else None
+        state_at: int | None = None  # the offset up to which the producers are known
+        for place, segment in enumerate(list(self._segments)):
+            if segment.base_offset not in self._suspects:
+                continue
+            if state_at != segment.base_offset:
+                self._rebuild_producers(self._segments[:place], segment.base_offset)
+            following = self._segments[place + 1].base_offset if place + 1 < len(self._segments) else None
+            self.verified_segments += segment.size_bytes > 0
+            verdict = verify_segment(segment, Expectations(self._epochs, gapless_from, following))
+            rebuild_segment(segment, verdict.good_bytes, self._replay)
+            if verdict.problem is not None:
+                self._cut_behind(place, verdict.problem)
+                return
+            if following is not None:
+                segment.seal()
+                self._snapshots.take(self._producers, following)
+                state_at = following
+
+    def _rebuild_producers(self, segments: list[Segment], end_offset: int) -> None:
+        rebuild_producers(segments, self._snapshots, self._producers, end_offset, self._now_ms, self._high_watermark)
+
+    def _replay(self, segment: Segment, position: int, header: BatchHeader) -> None:
+        if header.producer_id >= 0:
+            aborted = replay_batch(self._producers, segment, position, header, self._now_ms)
+            if aborted is not None:
+                segment.transaction_index.add(aborted)
+
+    def _sync_suspects(self) -> None:
+        """What was verified may still be in memory alone; from here on it counts as flushed."""
+        for segment in self._segments:
+            if segment.base_offset in self._suspects:
+                for file in segment.all_files():
+                    file.sync()
+        if self._suspects:
+            self._disk.sync_directory(self._directory)
+
+    def _cut_behind(self, place: int, problem: str) -> None:
+        """A hole cannot be served, so what lies behind it goes too; the newest first."""
+        lost = self._segments[place + 1 :]
+        self.was_cut = True
+        _log.warning("%s; the log is cut there, %d later segments are removed", problem, len(lost))
+        for segment in reversed(lost):
+            for path in segment.mark_deleted():
+                self._disk.remove(path)
+        del self._segments[place + 1 :]
+
+    # ---- what follows from the batches
+
+    def _end_offset(self) -> int:
+        active = self._segments[-1]
+        return active.open_for_append()
+
+    def _start_over(self, log_start_offset: int) -> int:
+        """The log lost more than was deleted from its start: begin anew where readers expect it to begin."""
+        _log.warning("%s ends before its start offset %d and begins anew there", self._directory, log_start_offset)
+        self._cut_behind(-1, f"{self._directory} holds nothing from its start offset {log_start_offset} on")
+        self._segments = [self._create_segment(log_start_offset)]
+        return log_start_offset
+
+    def _load_epochs(self) -> LeaderEpochs:
+        path = os.path.join(self._directory, leader_epochs.FILE_NAME)
+        try:
+            return LeaderEpochs.load(self._disk, path)
+        except CorruptFileError as error:
+            _log.warning("%s; it is made anew from the log", error)
+            return LeaderEpochs(self._disk, path, [])
+
+    def _finish_epochs(self, log_start_offset: int, log_end_offset: int) -> None:
+        if self._epochs:
+            self._epochs.truncate_from_end(log_end_offset)
+        elif log_end_offset > log_start_offset:
+            self._epochs.replace(_epochs_in(self._segments))
+        self._epochs.truncate_from_start(log_start_offset)
+
+
+def _first_dirty_offset(cleaned_before: int | None, log_start_offset: int, log_end_offset: int) -> int:
+    """What the checkpoint says, unless it cannot be true of this log."""
+    if cleaned_before is not None and log_start_offset <= cleaned_before <= log_end_offset:
+        return cleaned_before
+    return log_start_offset
+
+
+def _epochs_in(segments: Iterable[Segment]) -> list[tuple[int, int]]:
+    entries: list[tuple[int, int]] = []
+    latest = NO_EPOCH
+    for segment in segments:
+        for _, header in segment.headers():
+            if header.leader_epoch > latest:
+                latest = header.leader_epoch
+                entries.append((latest, header.base_offset))
+    return entries

@@ -1,0 +1,106 @@
+"""Threads that recover logs after an unclean stop: `num.recovery.threads.per.data.dir` of them for each log directory.
+
+    submit     files of a log are to be recovered, in a thread of its directory
+    take       what came of it, once; waits until it has
+    close      begins nothing more, waits for what is under way, and lets go of what nobody took
+
+A thread reads, cuts and syncs the files of one log and touches nothing else; the log itself is made by who takes them.
+A directory that fails is left alone from then on, while the others go on.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from sskafka.model.ids import TopicPartition
+from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.recovery.opening import RecoveredFiles
+
+_log = logging.getLogger(__name__)
+
+PROGRESS_LINES_MAX = 20
+"""For each directory, about, however many logs it has."""
+
+Work = Callable[[], RecoveredFiles]
+
+
+class _Directory:
+    """The threads of one log directory, and how far they are."""
+
+    def __init__(self, health: LogDirectory, threads: int) -> None:
+        self.executor = ThreadPoolExecutor(threads, thread_name_prefix="sskafka-recovery")
+        self._health = health
+        self._lock = threading.Lock()
+        self._done = 0
+        self._total = 0
+
+    def submit(self, work: Work) -> Future[RecoveredFiles]:
+        with self._lock:
+            self._total += 1
+        return self.executor.submit(self._recover, work)
+
+    def _recover(self, work: Work) -> RecoveredFiles:
+        self._health.check_online()
+        try:
+            recovered = work()
+        except OSError as error:
+            raise self._health.fail(error) from error
+        with self._lock:
+            self._done += 1
+            done, total = self._done, self._total
+        if done == total or done % max(1, total // PROGRESS_LINES_MAX) == 0:
+            _log.info("recovered %d of %d logs in %s", done, total, self._health.path)
+        return recovered
+
+
+class RecoveryPool:
+    def __init__(self) -> None:
+        self._directories: dict[LogDirectory, _Directory] = {}
+        self._recovered: dict[TopicPartition, Future[RecoveredFiles]] = {}
+
+    def __contains__(self, topic_partition: TopicPartition) -> bool:
+        return topic_partition in self._recovered
+
+    def submit_all(
+        self, works: dict[TopicPartition, tuple[LogDirectory, Work]], threads: int, done: Callable[[], None]
+    ) -> None:
+        """Recover logs in `threads` threads for each directory; `done` is called in any thread when all are through."""
+        if not works:
+            done()
+            return
+        countdown = _Countdown(len(works), done)
+        for topic_partition, (health, work) in works.items():
+            if health not in self._directories:
+                self._directories[health] = _Directory(health, threads)
+            future = self._directories[health].submit(work)
+            self._recovered[topic_partition] = future
+            future.add_done_callback(countdown.one_is_done)
+
+    def take(self, topic_partition: TopicPartition) -> RecoveredFiles | None:
+        """None where nothing was submitted; raises what the recovery failed with."""
+        future = self._recovered.pop(topic_partition, None)
+        return future.result() if future is not None else None
+
+    def close(self) -> None:
+        for directory in self._directories.values():
+            directory.executor.shutdown(cancel_futures=True)
+        self._directories.clear()
+        for future in self._recovered.values():
+            if not future.cancelled() and future.exception() is None:
+                future.result().close()
+        self._recovered.clear()
+
+
+class _Countdown:
+    def __init__(self, count: int, done: Callable[[], None]) -> None:
+        self._left = count
+        self._done = done
+        self._lock = threading.Lock()
+
+    def one_is_done(self, _: object) -> None:
+        with self._lock:
+            self._left -= 1
+            is_last = self._left == 0
+        if is_last:
+            self._done()

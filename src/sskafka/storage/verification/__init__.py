@@ -1,0 +1,1 @@
+"""Checks of a log directory without changing it: start at `directory`; `repair` mends what loses nothing."""

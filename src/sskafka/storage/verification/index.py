@@ -1,0 +1,129 @@
+"""Whether the files beside a segment agree with it: offset index and time index, entry by entry.
+
+    offset index   offsets and positions grow; each position is a batch's, each offset that batch's last
+    time index     timestamps grow; each offset is in the segment, each timestamp the largest of its batch
+
+Files that a broker set aside room in, and did not live to cut, end in zeros: those are not entries.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from struct import Struct
+from typing import NamedTuple
+
+from sskafka.storage import offset_index, time_index
+from sskafka.storage.verification.walk import SegmentReader, StoredBatch, base_offset_of
+
+
+class IndexEntry(NamedTuple):
+    key: int
+    """Of an offset index the offset, of a time index the timestamp."""
+    value: int
+    """The position, or the offset."""
+
+
+class BatchPlace(NamedTuple):
+    """What indexes know of a batch."""
+
+    position: int
+    last_offset: int
+    max_timestamp: int
+
+    @classmethod
+    def of(cls, batch: StoredBatch) -> "BatchPlace":
+        return cls(batch.position, batch.last_offset, batch.max_timestamp)
+
+
+class Mismatch(NamedTuple):
+    """`found` is what the segment says, -1 when it has nothing there."""
+
+    indexed: int
+    found: int
+
+
+class TimeIndexProblems(NamedTuple):
+    wrong: list[Mismatch]
+    """Timestamps that are not the largest of their batch."""
+    unordered: list[Mismatch]
+    """Timestamps that do not grow; `found` is the one before."""
+    unfound: list[Mismatch]
+    """Offsets that are not the last of a batch; `found` is that of the batch they are in."""
+
+    def __bool__(self) -> bool:
+        return any(self)
+
+
+def offset_index_entries(path: Path) -> Iterator[IndexEntry]:
+    base_offset = base_offset_of(path)
+    layout = offset_index.OffsetIndex.layout
+    for place, (relative, position) in enumerate(layout.iter_unpack(_whole_entries(path, layout))):
+        if relative == 0 and place > 0:
+            return
+        yield IndexEntry(base_offset + relative, position)
+
+
+def time_index_entries(path: Path) -> Iterator[IndexEntry]:
+    base_offset = base_offset_of(path)
+    layout = time_index.TimeIndex.layout
+    for place, (timestamp, relative) in enumerate(layout.iter_unpack(_whole_entries(path, layout))):
+        if relative == 0 and place > 0:
+            return
+        yield IndexEntry(timestamp, base_offset + relative)
+
+
+def _whole_entries(path: Path, layout: Struct) -> bytes:
+    data = path.read_bytes()
+    return data[: len(data) - len(data) % layout.size]
+
+
+def batch_places(path: Path) -> list[BatchPlace]:
+    with SegmentReader(path) as segment:
+        return [BatchPlace.of(batch) for batch in segment.walk()]
+
+
+def offset_index_mismatches(path: Path, batches: Sequence[BatchPlace]) -> list[Mismatch]:
+    """Entries that do not point at the batch whose last offset they name."""
+    by_position = {batch.position: batch.last_offset for batch in batches}
+    unused = IndexEntry(base_offset_of(path), 0)  # no broker indexes a segment's first batch
+    return [
+        Mismatch(entry.key, by_position.get(entry.value, -1))
+        for entry in offset_index_entries(path)
+        if entry != unused and by_position.get(entry.value, -1) != entry.key
+    ]
+
+
+def time_index_problems(path: Path, batches: Sequence[BatchPlace]) -> TimeIndexProblems:
+    last_offsets = [batch.last_offset for batch in batches]
+    unused = IndexEntry(0, base_offset_of(path))
+    problems, previous = TimeIndexProblems([], [], []), -1
+    for timestamp, offset in (entry for entry in time_index_entries(path) if entry != unused):
+        place = bisect_left(last_offsets, offset)
+        if place == len(batches) or last_offsets[place] != offset:
+            problems.unfound.append(Mismatch(offset, last_offsets[place] if place < len(batches) else -1))
+        else:
+            if batches[place].max_timestamp != timestamp:
+                problems.wrong.append(Mismatch(timestamp, batches[place].max_timestamp))
+            if timestamp <= previous:
+                problems.unordered.append(Mismatch(timestamp, previous))
+        previous = timestamp
+    return problems
+
+
+def sanity_problem(path: Path) -> str | None:
+    """What a broker would find at its start, and then make the index anew; None for an index that it would keep."""
+    is_time_index = path.suffix == time_index.SUFFIX
+    layout = time_index.TimeIndex.layout if is_time_index else offset_index.OffsetIndex.layout
+    size_bytes = path.stat().st_size
+    if size_bytes % layout.size:
+        return f"{path} has {size_bytes} bytes, no multiple of {layout.size}"
+    entries = list(layout.iter_unpack(path.read_bytes()))
+    if not entries:
+        return None
+    first, last = entries[0], entries[-1]
+    offset_place = 1 if is_time_index else 0
+    if last[offset_place] < 0:
+        return f"{path} ends in an entry with the relative offset {last[offset_place]}"
+    if is_time_index and last[0] < first[0]:
+        return f"{path} ends in the timestamp {last[0]}, which is below the first, {first[0]}"
+    return None
