@@ -23,7 +23,7 @@ from standalone_cluster import standalone_cluster
 from waiting import wait_until
 
 from sskafka.client.config import ConnectionConfig
-from sskafka.client.coordinators import CoordinatorType, find_coordinator
+from sskafka.client.coordinators import CoordinatorType, coordinator_of
 from sskafka.pipelines.connector.committing import prefix_of
 from sskafka.pipelines.connector.planning import ClusterSession
 
@@ -109,7 +109,7 @@ def test_the_coordinator_of_the_driver_dies_and_the_query_goes_on(
     program.choose_query_id(query_id)
     driver = f"{prefix_of(sink, query_id)}-driver"
     with ClusterSession(brokers.bootstrap, ConnectionConfig()) as session:
-        victim = session.run(find_coordinator(session.cluster, CoordinatorType.TRANSACTION, driver))
+        victim = session.run(coordinator_of(session.cluster, CoordinatorType.TRANSACTION, driver))
     options = {"broker": str(brokers.pid(victim)), "transactionalIdPrefix": sink}
     try:
         assert program.run_until_death(step, "broker", **options) == 0, program.talk()

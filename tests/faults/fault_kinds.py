@@ -19,7 +19,7 @@ from operating import QUERIES, Operator, output
 from process_session import ProcessSession
 
 from sskafka.client.config import ConnectionConfig
-from sskafka.client.coordinators import CoordinatorType, find_coordinator
+from sskafka.client.coordinators import CoordinatorType, coordinator_of
 from sskafka.client.errors import ClientError
 from sskafka.model.errors import KafkaError
 from sskafka.pipelines.connector.planning import ClusterSession
@@ -116,7 +116,7 @@ class Scene:
         if key is None:
             return None
         with ClusterSession(self.brokers.bootstrap, ConnectionConfig(request_timeout_ms=3_000)) as session:
-            return session.run(find_coordinator(session.cluster, kind, key))
+            return session.run(coordinator_of(session.cluster, kind, key))
 
     def leader(self, topic: str) -> int:
         return self.brokers.partitions(topic)[0].leader

@@ -10,7 +10,7 @@ from cluster_processes import ClusterProcesses
 from pipeline_process import SSKAFKA, Copying
 from test_spark_source import numbers as numbers_between
 
-from sskafka.client.coordinators import CoordinatorType, find_coordinator
+from sskafka.client.coordinators import CoordinatorType, coordinator_of
 from sskafka.pipelines.connector.planning import ClusterSession
 
 NOBODY = "127.0.0.1:9"
@@ -116,8 +116,8 @@ def test_leaders_are_killed_and_the_run_goes_on_until_all_brokers_are_gone_for_l
     copying.wait_for(numbers.count)
 
     def coordinator() -> int:
-        asked = find_coordinator(session.cluster, CoordinatorType.TRANSACTION, copying.driver_id)
-        return session.run(asked)
+        session.cluster.coordinators.clear()  # one that was killed is no coordinator any more
+        return session.run(coordinator_of(session.cluster, CoordinatorType.TRANSACTION, copying.driver_id))
 
     kill_while_copying(copying, numbers, own_brokers, lambda: own_brokers.partitions(copying.topic)[0].leader)
     kill_while_copying(copying, numbers, own_brokers, lambda: own_brokers.partitions(copying.out)[0].leader)
