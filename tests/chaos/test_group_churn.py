@@ -21,6 +21,7 @@ from sskafka.wire.codec import decode
 from sskafka.wire.messages.consumer_protocol import ConsumerProtocolAssignment
 from sskafka.wire.messages.describe_groups import DescribeGroupsRequest
 from sskafka.wire.messages.find_coordinator import FindCoordinatorRequest
+from sskafka.wire.messages.group_records import GroupMetadataValue
 
 TOPIC = "numbers"
 GROUP = "churning"
@@ -100,7 +101,7 @@ def check_log(records: list[Record], promised: dict[int, int]) -> tuple[int, int
             offsets[partition] = offset
             commits += 1
         elif log_records.record_type(record.key) == log_records.GROUP and record.value is not None:
-            value = log_records.read_group_value(record.value)
+            value = log_records.decode_value(GroupMetadataValue, record.value)
             owners: dict[int, str] = {}
             for member in value.members:
                 for partition in assigned(member.assignment):

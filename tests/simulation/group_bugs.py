@@ -41,7 +41,7 @@ def sessions_outlive_their_members(patch: pytest.MonkeyPatch) -> None:
 
 
 def parked_syncs_are_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ClassicRebalance, "_refuse_syncs", lambda *_: None)
+    patch.setattr(ClassicRebalance, "_refuse_syncs", lambda *_: [])
 
 
 def a_new_coordinator_watches_nobody(patch: pytest.MonkeyPatch) -> None:

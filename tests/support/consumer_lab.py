@@ -39,9 +39,7 @@ class ConsumerLab(GroupLab):
     def heartbeat(self, request: ConsumerGroupHeartbeatRequest, version: int = 1) -> Asked:
         client = Client(f"client of {request.member_id}", "/10.0.0.1")
         return self.ask(
-            lambda completion: self.machine.consumer.heartbeat(
-                Heartbeat(request, version, client, completion), self.time.now_ms()
-            )
+            lambda completion: self.machine.consumer.heartbeat(Heartbeat(request, version, client), self.time.now_ms())
         )
 
 

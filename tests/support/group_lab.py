@@ -5,6 +5,7 @@ new machine from the log, as another broker would.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -91,6 +92,7 @@ class GroupLab:
         self.time = VirtualTime()
         self.settings = GroupSettings(**{"initial_rebalance_delay_ms": 0, **settings})
         self.log: list[Logged] = []
+        self.batch_bytes_max = 1 << 20
         self.topics: dict[str, Topic] = {}
         self._uuids = count(1)
         self._make_machine()
@@ -108,10 +110,12 @@ class GroupLab:
     # -- what the runtime does
 
     def take(self, decision: Decision[Any, Any], asked: Completion | None = None) -> None:
+        encoded = [self.machine.encode(record) for record in decision.records]
+        if decision.if_too_large is not None and sum(len(item.value or b"") for item in encoded) > self.batch_bytes_max:
+            decision = decision.if_too_large(self.time.now_ms())
         for record in decision.records:
-            self.log.append((record, decision.producer))
-            if decision.is_replayed:
-                self.machine.replay(record, decision.producer)
+            self.log.append((self.machine.encode(record), decision.producer))
+            self.machine.replay(record, decision.producer)
         if asked is not None and decision.answer is not PARKED:
             asked.answer(decision.answer)
         for completion, response in decision.effects:
@@ -139,7 +143,9 @@ class GroupLab:
         for first, second in self.log:
             if isinstance(first, StateRecord):
                 assert not isinstance(second, bool)
-                self.machine.replay(first, second)
+                record = self.machine.decode(first)
+                if record is not None:
+                    self.machine.replay(record, second)
             else:
                 self.machine.replay_end_of_transaction(first, bool(second))
         self.take(self.machine.start(self.time.now_ms()))
@@ -202,11 +208,11 @@ class GroupLab:
 
     def heartbeat(self, member_id: str, generation: int, instance_id: str | None = None) -> ErrorCode:
         request = HeartbeatRequest(GROUP, generation, member_id, instance_id)
-        return self.ask(lambda completion: self.machine.heartbeat(request, completion, self.time.now_ms())).code
+        return self.ask(lambda completion: self.machine.heartbeat(request, self.time.now_ms())).code
 
     def leave(self, *identities: MemberIdentity) -> Asked:
         request = LeaveGroupRequest(GROUP, members=list(identities))
-        return self.ask(lambda completion: self.machine.leave(request, 5, completion, self.time.now_ms()))
+        return self.ask(lambda completion: self.machine.leave(request, 5, self.time.now_ms()))
 
     # -- offsets
 
@@ -227,9 +233,8 @@ class GroupLab:
 
         def operation(completion: Completion) -> Decision:
             now_ms = self.time.now_ms()
-            decision = self.machine.commit_offsets(group_id, committer, [commit], retention_ms, completion, now_ms)
-            decision.producer = producer
-            return decision
+            decision = self.machine.commit_offsets(group_id, committer, [commit], retention_ms, now_ms)
+            return replace(decision, producer=producer)
 
         asked = self.ask(operation)
         return asked.error if asked.error is not None else asked.response[0]

@@ -55,11 +55,6 @@ class Coordinator(Generic[M]):
         if shard is not None:
             shard.write(operation, completion)
 
-    def change(self, key: str, operation: Operation[M], completion: Completion) -> None:
-        shard = self._shard_of(key, completion)
-        if shard is not None:
-            shard.change(operation, completion)
-
     def read(self, key: str, question: Callable[[M, int], Any], completion: Completion) -> None:
         shard = self._shard_of(key, completion)
         if shard is not None:

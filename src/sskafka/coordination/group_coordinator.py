@@ -11,7 +11,7 @@ from typing import Any
 from sskafka.coordination.completions import NOBODY
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
-from sskafka.coordination.shard import Place, Shard, ShardRuntime
+from sskafka.coordination.shard import Operation, Place, Shard, ShardRuntime
 from sskafka.groups.classic_member import Client
 from sskafka.groups.classic_requests import Joining
 from sskafka.groups.consumer_group import Topic, Topics
@@ -27,7 +27,7 @@ from sskafka.metadata.delta import ConfigResource, MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import RESOURCE_GROUP
-from sskafka.model.coordination import Completion, TransactionalProducer
+from sskafka.model.coordination import Completion, Decision, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition, uuid_text
 from sskafka.model.settings import Settings
@@ -118,37 +118,30 @@ class GroupCoordinator:
 
     def join(self, request: JoinGroupRequest, version: int, client: Client, completion: Completion) -> None:
         joining = Joining(request, version, client, completion)
-        self._change(request.group_id, lambda machine, now_ms: machine.join(joining, now_ms), completion)
+        self._write_named(request.group_id, lambda machine, now_ms: machine.join(joining, now_ms), completion)
 
     def abandon_join(self, group_id: str, completion: Completion) -> None:
         """Whoever asked to join has gone away before there was an answer."""
-        self._write(
-            group_id, lambda machine, now_ms: machine.classic.abandon_join(group_id, completion, now_ms), NOBODY
-        )
+        self._write(group_id, lambda machine, now_ms: machine.abandon_join(group_id, completion, now_ms), NOBODY)
 
     def sync(self, request: SyncGroupRequest, completion: Completion) -> None:
-        self._change(request.group_id, lambda machine, now_ms: machine.sync(request, completion, now_ms), completion)
+        self._write_named(
+            request.group_id, lambda machine, now_ms: machine.sync(request, completion, now_ms), completion
+        )
 
     def heartbeat(self, request: HeartbeatRequest, completion: Completion) -> None:
-        if not request.group_id:
-            completion.refuse(ErrorCode.INVALID_GROUP_ID)
-            return
-        self._write(
-            request.group_id, lambda machine, now_ms: machine.heartbeat(request, completion, now_ms), completion
-        )
+        self._write_named(request.group_id, lambda machine, now_ms: machine.heartbeat(request, now_ms), completion)
 
     def leave(self, request: LeaveGroupRequest, version: int, completion: Completion) -> None:
-        self._change(
-            request.group_id, lambda machine, now_ms: machine.leave(request, version, completion, now_ms), completion
-        )
+        self._write_named(request.group_id, lambda machine, now_ms: machine.leave(request, version, now_ms), completion)
 
     # -- consumer groups
 
-    def consumer_heartbeat(self, heartbeat: Heartbeat) -> None:
+    def consumer_heartbeat(self, heartbeat: Heartbeat, completion: Completion) -> None:
         self._write(
             heartbeat.request.group_id,
             lambda machine, now_ms: machine.consumer.heartbeat(heartbeat, now_ms),
-            heartbeat.completion,
+            completion,
         )
 
     @property
@@ -172,7 +165,7 @@ class GroupCoordinator:
 
     def delete_group(self, group_id: str, completion: Completion) -> None:
         """Answered with NONE."""
-        self._write(group_id, lambda machine, now_ms: machine.delete_group(group_id, completion), completion)
+        self._write(group_id, lambda machine, now_ms: machine.delete_group(group_id), completion)
 
     def describe_timeline(
         self, group_id: str, describe: Callable[[Iterable[GroupEvent]], Any], completion: Completion
@@ -193,9 +186,7 @@ class GroupCoordinator:
         """Answered with the outcomes, in the order of the commits."""
         self._write(
             group_id,
-            lambda machine, now_ms: machine.commit_offsets(
-                group_id, committer, commits, retention_ms, completion, now_ms
-            ),
+            lambda machine, now_ms: machine.commit_offsets(group_id, committer, commits, retention_ms, now_ms),
             completion,
         )
 
@@ -215,7 +206,7 @@ class GroupCoordinator:
                 group_id, committer._replace(is_transactional=True), partitions, now_ms
             )
             records, outcomes = machine.offset_requests.commit(group_id, commits, -1, now_ms)
-            return GroupDecision(records, outcomes, producer=producer if records else None)
+            return Decision(records, outcomes, producer=producer if records else None)
 
         self._write(group_id, operation, completion)
 
@@ -259,26 +250,21 @@ class GroupCoordinator:
             if not group.is_empty and group.protocol_type != CONSUMER_PROTOCOL:
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
             records, outcomes = machine.offset_requests.delete(group, partitions)
-            return GroupDecision(records, outcomes)
+            return Decision(records, outcomes)
 
         self._write(group_id, operation, completion)
 
     # -- the way to the shard
 
-    def _write(
-        self, group_id: str, operation: Callable[[GroupMachine, int], GroupDecision], completion: Completion
-    ) -> None:
+    def _write(self, group_id: str, operation: Operation[GroupMachine], completion: Completion) -> None:
         """The empty name stands for a group too: some have committed offsets under it for ages."""
         self.shards.write(group_id, operation, completion)
 
-    def _change(
-        self, group_id: str, operation: Callable[[GroupMachine, int], GroupDecision], completion: Completion
-    ) -> None:
-        """For what moves a classic group on: its members wait until the outcome can be written."""
+    def _write_named(self, group_id: str, operation: Operation[GroupMachine], completion: Completion) -> None:
         if not group_id:
             completion.refuse(ErrorCode.INVALID_GROUP_ID)
         else:
-            self.shards.change(group_id, operation, completion)
+            self._write(group_id, operation, completion)
 
     def _read(self, group_id: str, question: Callable[[GroupMachine, int], Any], completion: Completion) -> None:
         self.shards.read(group_id, question, completion)

@@ -147,17 +147,10 @@ class Shard(Generic[M]):
             completion.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
             self._roll_back(error)
             return
-        if decision.records and decision.is_replayed and not self.log.is_writable:
+        if decision.records and not self.log.is_writable:
             _refuse(_effects(decision, completion), ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
             self._take(decision, completion)
-
-    def change(self, operation: Operation[M], completion: Completion) -> None:
-        """As `write`, for what changes the machine as it is decided: not tried where it would have to be undone."""
-        if self.state is ShardState.ACTIVE and not self._may_write():
-            completion.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        else:
-            self.write(operation, completion)
 
     def read(self, question: Callable[[M, int], Any], completion: Completion) -> None:
         """As `write`, for what changes nothing."""
@@ -221,37 +214,37 @@ class Shard(Generic[M]):
     def _take(self, decision: Decision[Any, Any], completion: Completion = NOBODY) -> None:
         effects = _effects(decision, completion)
         encoded = [self.machine.encode(record) for record in decision.records]
-        if decision.producer is not None:
+        if decision.is_divisible:
+            self._take_in_parts(decision.records, encoded, effects)
+        elif HEADER_BYTES + _size_of(encoded) > self.log.batch_bytes_max:
+            self._take_too_large(decision, completion)
+        elif decision.producer is not None:
             if self._is_appended_alone(encoded, effects, decision.producer):
                 self._replay(decision.records, decision.producer)
                 self._complete_at(self._end_offset, effects)
-        elif decision.is_divisible:
-            self._take_in_parts(decision, encoded, effects)
         else:
-            self._take_part(decision.records if decision.is_replayed else (), encoded, effects)
+            self._take_part(decision.records, encoded, effects)
 
-    def _take_in_parts(
-        self, decision: Decision[Any, Any], encoded: list[StateRecord], effects: Sequence[object]
-    ) -> None:
+    def _take_too_large(self, decision: Decision[Any, Any], completion: Completion) -> None:
+        if decision.if_too_large is None:
+            _refuse(_effects(decision, completion), ErrorCode.UNKNOWN_SERVER_ERROR)
+        else:
+            self._take(decision.if_too_large(self._runtime.clock.now_ms()), completion)
+
+    def _take_in_parts(self, records: Sequence[Any], encoded: list[StateRecord], effects: Sequence[object]) -> None:
         for part in _parts(encoded, self.log.batch_bytes_max // 2):
             is_last = part.stop >= len(encoded)
-            replayed = decision.records[part] if decision.is_replayed else ()
-            self._take_part(replayed, encoded[part], effects if is_last else ())
+            self._take_part(records[part], encoded[part], effects if is_last else ())
             if not is_last and self.state is not ShardState.ACTIVE:
                 _refuse(effects, ErrorCode.NOT_COORDINATOR)
                 return
 
     def _take_part(self, records: Sequence[Any], encoded: list[StateRecord], effects: Sequence[object]) -> None:
-        """Gather what is to be appended, and replay it; refused where it can never be written."""
+        """Gather what is to be appended, and replay it."""
         if not encoded and not self._gathered.records:
             self._complete_at(self._end_offset, effects)
             return
         size_bytes = _size_of(encoded)
-        if HEADER_BYTES + size_bytes > self.log.batch_bytes_max:
-            _refuse(effects, ErrorCode.UNKNOWN_SERVER_ERROR)
-            if not records:  # the machine has changed already
-                self._roll_back(ValueError(f"a decision of {size_bytes} bytes"))
-            return
         if self._gathered.size_bytes + size_bytes > self.log.batch_bytes_max // 2 and not self._is_flushed():
             _refuse(effects, ErrorCode.NOT_COORDINATOR)  # what the decision rests on could not be written
             return
@@ -302,9 +295,6 @@ class Shard(Generic[M]):
         is_marker: bool = False,
     ) -> bool:
         """Append a batch of a producer's own; False when the log refuses it, of which the requester is told."""
-        if HEADER_BYTES + _size_of(encoded) > self.log.batch_bytes_max:
-            _refuse(effects, ErrorCode.UNKNOWN_SERVER_ERROR)
-            return False
         if not self._is_flushed():
             _refuse(effects, ErrorCode.NOT_COORDINATOR)
             return False

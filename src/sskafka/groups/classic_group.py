@@ -10,18 +10,22 @@
     CompletingRebalance      Stable                the leader has brought the assignment
     any                      Dead                  the group was deleted
 
-This file owns the state; what happens over time (who is waited for, who has died) is in classic_rebalance.
+The log keeps the generation that was completed last: its members, protocol, leader and assignments. `replay` takes that
+over. Everything else is soft state, as in Kafka: who joins or waits, protocols beside the chosen one, a rebalance under
+way and the number of its generation. Decisions change it as they are made; a new coordinator begins without it.
+
+What happens over time (who is waited for, who has died) is in classic_rebalance.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from sskafka.groups.classic_member import ClassicMember, Client, Protocols
 from sskafka.groups.group import CLASSIC, UNKNOWN_MEMBER, Committer
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, subscribed_topics
-from sskafka.groups.timeline import Timeline
+from sskafka.groups.timeline import GroupMemory, Timeline
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import Uuid
@@ -46,8 +50,9 @@ _MAY_COME_FROM = {
 
 
 class ClassicGroup:
-    def __init__(self, group_id: str, now_ms: int = NO_TIMESTAMP) -> None:
+    def __init__(self, group_id: str, now_ms: int = NO_TIMESTAMP, memory: GroupMemory | None = None) -> None:
         self.group_id = group_id
+        self.memory = memory or GroupMemory()
         self.state = State.EMPTY
         self.previous_state = State.EMPTY
         self.state_timestamp_ms = now_ms
@@ -64,12 +69,15 @@ class ClassicGroup:
         """Members that have not asked for their assignment in this generation yet."""
         self.was_joined_lately = False
         """During the first rebalance: somebody came since it was last put off."""
-        self.timeline = Timeline()
         self._protocol_counts: Counter[str] = Counter()
         self._topics: frozenset[str] | None = None
 
     def __repr__(self) -> str:
         return f"ClassicGroup({self.group_id!r}, {self.state}, {len(self.members)} members)"
+
+    @property
+    def timeline(self) -> Timeline:
+        return self.memory.timeline
 
     # -- what kinds of groups have in common
 
@@ -238,15 +246,16 @@ class ClassicGroup:
             self.leader_id = joined.member_id
         return joined is not None
 
+    @property
+    def next_generation(self) -> int:
+        return self.generation % (2**31 - 1) + 1
+
     def begin_generation(self, now_ms: int) -> None:
-        self.generation = self.generation % (2**31 - 1) + 1
+        """Of those who have joined; it is written when the leader has assigned."""
+        self.generation = self.next_generation
         self.pending_sync = set()
-        if self.members:
-            self.protocol_name = self.select_protocol()
-            self.transition_to(State.COMPLETING, now_ms)
-        else:
-            self.protocol_name = None
-            self.transition_to(State.EMPTY, now_ms)
+        self.protocol_name = self.select_protocol()
+        self.transition_to(State.COMPLETING, now_ms)
         self._note_topics()
 
     def select_protocol(self) -> str:
@@ -265,7 +274,7 @@ class ClassicGroup:
     def _subscriptions(self) -> Iterable[bytes]:
         return (member.metadata(self.protocol_name) for member in self.members.values())
 
-    # -- what is written down
+    # -- the log
 
     def to_value(self) -> GroupMetadataValue:
         return GroupMetadataValue(
@@ -275,6 +284,25 @@ class ClassicGroup:
             leader=self.leader_id,
             current_state_timestamp=self.state_timestamp_ms,
             members=[self._described(member) for member in self.members.values()],
+        )
+
+    def assigned_value(self, assignments: Mapping[str, bytes], now_ms: int) -> GroupMetadataValue:
+        """The group once its leader has assigned; members that it left out get nothing to do."""
+        value = self.to_value()
+        value.current_state_timestamp = now_ms
+        for member in value.members:
+            member.assignment = assignments.get(member.member_id, b"")
+        return value
+
+    def emptied_value(self, now_ms: int) -> GroupMetadataValue:
+        """The generation without members that follows when the last one is gone."""
+        return GroupMetadataValue(
+            protocol_type=self.protocol_type,
+            generation=self.next_generation,
+            protocol=None,
+            leader=None,
+            current_state_timestamp=now_ms,
+            members=[],
         )
 
     def _described(self, member: ClassicMember) -> MemberMetadata:
@@ -290,24 +318,35 @@ class ClassicGroup:
         )
 
     @classmethod
-    def from_value(cls, group_id: str, value: GroupMetadataValue) -> "ClassicGroup":
-        group = cls(group_id, value.current_state_timestamp)
-        group.generation = value.generation
-        group.protocol_type = value.protocol_type
-        group.protocol_name = value.protocol
-        for stored in value.members:
-            rebalance_timeout_ms = stored.rebalance_timeout if stored.rebalance_timeout >= 0 else stored.session_timeout
-            member = ClassicMember(
-                stored.member_id,
-                stored.group_instance_id,
-                Client(stored.client_id, stored.client_host),
-                stored.session_timeout,
-                rebalance_timeout_ms,
-                ((value.protocol or "", stored.subscription),),
-                stored.assignment,
-            )
-            group.add_member(member, value.protocol_type)
-        group.leader_id = value.leader if value.leader in group.members else group.leader_id
-        group.state = State.STABLE if group.members else State.EMPTY
-        group._note_topics()
+    def from_value(cls, group_id: str, value: GroupMetadataValue, memory: GroupMemory | None = None) -> "ClassicGroup":
+        group = cls(group_id, value.current_state_timestamp, memory)
+        group.replay(value)
         return group
+
+    def replay(self, value: GroupMetadataValue) -> None:
+        """Take over a generation that was completed. Soft state of members that are in it stays."""
+        known, self.members = self.members, {}
+        self.static_members, self._protocol_counts, self.leader_id = {}, Counter(), None
+        self.generation, self.protocol_type, self.protocol_name = value.generation, value.protocol_type, value.protocol
+        for stored in value.members:
+            member = known.get(stored.member_id)
+            if member is None or (value.protocol, stored.subscription) not in member.protocols:
+                member = _stored_member(stored, value.protocol)
+            member.assignment = stored.assignment
+            self.add_member(member, value.protocol_type)
+        if value.leader in self.members:
+            self.leader_id = value.leader
+        self.previous_state, self.state = self.state, State.STABLE if self.members else State.EMPTY
+        self.state_timestamp_ms = value.current_state_timestamp
+        self._note_topics()
+
+
+def _stored_member(stored: MemberMetadata, protocol: str | None) -> ClassicMember:
+    return ClassicMember(
+        stored.member_id,
+        stored.group_instance_id,
+        Client(stored.client_id, stored.client_host),
+        stored.session_timeout,
+        stored.rebalance_timeout if stored.rebalance_timeout >= 0 else stored.session_timeout,
+        ((protocol or "", stored.subscription),),
+    )

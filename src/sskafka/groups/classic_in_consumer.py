@@ -13,24 +13,24 @@ from struct import Struct
 from typing import Protocol
 
 from sskafka.groups.assignors import NOTHING, Partitions
-from sskafka.groups.classic_requests import Joining, check_session_timeout, join_refusal
+from sskafka.groups.classic_requests import Joining, check_session_timeout, join_refusal, leave_response
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_member import ClassicSide, ConsumerMember, MemberState
-from sskafka.groups.consumer_records import by_topic
+from sskafka.groups.consumer_records import Draft, by_topic
 from sskafka.groups.consumer_requests import CLASSIC_JOIN, CLASSIC_SYNC, ConsumerRequests, check_instance, timer_key
 from sskafka.groups.group import UNKNOWN_MEMBER
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.log_records import GroupDecision
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, read_subscription
 from sskafka.groups.timeline import EventKind
-from sskafka.model.coordination import Completion, Respond, Timers
+from sskafka.model.coordination import Decision, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.codec import encode
 from sskafka.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from sskafka.wire.messages.consumer_protocol import TopicPartition as NamedPartitions
 from sskafka.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from sskafka.wire.messages.join_group import JoinGroupResponse
-from sskafka.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
+from sskafka.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity, MemberResponse
 from sskafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 _INT16 = Struct(">h")
@@ -43,7 +43,7 @@ class Downgrades(Protocol):
         """Whether all of its members speak the classic protocol, and the settings allow it."""
         ...
 
-    def last_member_replaced(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> None:
+    def last_member_replaced(self, draft: Draft, now_ms: int) -> None:
         """The last member of the newer protocol has come back with the classic one."""
         ...
 
@@ -79,8 +79,7 @@ class ClassicInConsumer:
             text = f"Member {member_id}'s protocols are not supported."
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
         if joining.must_know_its_id:
-            refusal = join_refusal(ErrorCode.MEMBER_ID_REQUIRED, member_id)
-            return GroupDecision(effects=[Respond(joining.completion, refusal)])
+            return Decision(answer=join_refusal(ErrorCode.MEMBER_ID_REQUIRED, member_id))
         if request.group_instance_id is not None and request.member_id != UNKNOWN_MEMBER:
             check_instance(group, request.group_instance_id, request.member_id)
         return self._joined(group, joining, member_id, now_ms)
@@ -98,14 +97,13 @@ class ClassicInConsumer:
         subscription = read_subscription(metadata)
         if subscription is None:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "Malformed embedded consumer protocol.")
-        request = joining.request
-        decision = GroupDecision(is_replayed=False)
+        request, draft = joining.request, Draft(group)
         before = group.static_members.get(request.group_instance_id or "", member_id)
         is_replaced = request.group_instance_id is not None and before in group.members
         is_change_of_protocol = is_replaced and group.members[before].classic is None
         if before != member_id:
-            self._consumer.replace_static(group, group.members[before], member_id, decision, now_ms)
-        member = group.members.get(member_id, ConsumerMember(member_id))
+            self._consumer.replace_static(draft, group.members[before], member_id, now_ms)
+        member = draft.group.members.get(member_id, ConsumerMember(member_id))
         said = member._replace(
             instance_id=request.group_instance_id,
             rack_id=subscription.rack_id or member.rack_id,
@@ -115,16 +113,16 @@ class ClassicInConsumer:
             rebalance_timeout_ms=joining.rebalance_timeout_ms,
             classic=ClassicSide(request.session_timeout_ms, joining.protocols),
         )
-        updated = self._consumer.changed(group, member, said, decision, now_ms)
-        is_last_change = is_change_of_protocol and self._downgrades.may_downgrade(group)
+        updated = self._consumer.changed(draft, member, said, now_ms)
+        is_last_change = is_change_of_protocol and self._downgrades.may_downgrade(draft.group)
         if not is_last_change:
-            self._consumer.maybe_assign(group, decision, now_ms)
+            self._consumer.maybe_assign(draft, now_ms)
         owned = _partitions(subscription, self._topics())
         is_resubscribed = said.subscription != member.subscription
-        updated = self._consumer.reconcile(group, updated, owned, is_resubscribed, decision, now_ms)
+        updated = self._consumer.reconcile(draft, updated, owned, is_resubscribed, now_ms)
         self._told_to_join.pop((group.group_id, member_id), None)
         if is_last_change:
-            self._downgrades.last_member_replaced(group, decision, now_ms)
+            self._downgrades.last_member_replaced(draft, now_ms)
         else:
             self._timers.cancel(timer_key(CLASSIC_JOIN, group, updated))
             self._consumer.watch(group, updated)
@@ -136,12 +134,11 @@ class ClassicInConsumer:
             leader="",
             member_id=member_id,
         )
-        decision.effects.append(Respond(joining.completion, response))
-        return decision
+        return draft.decided(response)
 
     # -- SyncGroup, Heartbeat
 
-    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, completion: Completion) -> GroupDecision:
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequest) -> GroupDecision:
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
         _check_protocol(member, request)
         if group.target_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
@@ -158,23 +155,20 @@ class ClassicInConsumer:
             protocol_name=request.protocol_name,
             assignment=classic_assignment(member, self._topics()),
         )
-        return GroupDecision(answer=response)
+        return Decision(answer=response)
 
-    def heartbeat(
-        self, group: ConsumerGroup, request: HeartbeatRequest, completion: Completion, now_ms: int
-    ) -> GroupDecision:
+    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest, now_ms: int) -> GroupDecision:
         """Unlike in Apache Kafka, it also lets the target follow: members of the classic protocol may be alone."""
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
         self._consumer.watch(group, member)
-        decision = GroupDecision(is_replayed=False)
-        self._consumer.topics_may_have_changed(group, decision, now_ms)
-        self._consumer.maybe_assign(group, decision, now_ms)
+        draft = Draft(group)
+        self._consumer.topics_may_have_changed(draft, now_ms)
+        self._consumer.maybe_assign(draft, now_ms)
         code = ErrorCode.NONE
-        if _must_join_again(group, member):
+        if _must_join_again(draft.group, member):
             self._expect_join(group, member)
             code = ErrorCode.REBALANCE_IN_PROGRESS
-        decision.effects.append(Respond(completion, HeartbeatResponse(error_code=code)))
-        return decision
+        return draft.decided(HeartbeatResponse(error_code=code))
 
     def _member(self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
         if instance_id is not None:
@@ -202,28 +196,22 @@ class ClassicInConsumer:
         self._expect(group, member, timer_key(CLASSIC_SYNC, group, member), "did not ask for its assignment")
 
     def _expect(self, group: ConsumerGroup, member: ConsumerMember, key: Hashable, reason: str) -> None:
+        group_id, member_id, epoch = group.group_id, member.member_id, member.epoch
         self._timers.schedule(
             key,
             max(member.rebalance_timeout_ms, 0),
-            lambda now_ms: self._consumer.expire(group, member.member_id, reason, now_ms, member.epoch),
+            lambda now_ms: self._consumer.expire(group_id, member_id, reason, now_ms, epoch),
         )
 
     # -- LeaveGroup
 
-    def leave(
-        self, group: ConsumerGroup, request: LeaveGroupRequest, version: int, completion: Completion, now_ms: int
-    ) -> GroupDecision:
+    def leave(self, group: ConsumerGroup, request: LeaveGroupRequest, version: int, now_ms: int) -> GroupDecision:
         identities = request.members if version >= 3 else [MemberIdentity(request.member_id)]
-        decision = GroupDecision(is_replayed=False)
-        leaving: list[ConsumerMember] = []
+        draft, leaving = Draft(group), list[ConsumerMember]()
         results = [self._leave_one(group, identity, leaving) for identity in identities]
         if leaving:
-            self._consumer.remove(group, leaving, EventKind.LEFT, "", decision, now_ms)
-        response = LeaveGroupResponse(members=results)
-        if version < 3:
-            response = LeaveGroupResponse(error_code=results[0].error_code)
-        decision.effects.append(Respond(completion, response))
-        return decision
+            self._consumer.remove(draft, leaving, EventKind.LEFT, "", now_ms)
+        return draft.decided(leave_response(results, version))
 
     def _leave_one(
         self, group: ConsumerGroup, identity: MemberIdentity, leaving: list[ConsumerMember]

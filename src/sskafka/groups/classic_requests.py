@@ -1,7 +1,8 @@
 """What clients ask of classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
 A JoinGroup or SyncGroup that has to wait for others is parked with its member and answered by a later decision. Errors
-that concern one member are raised as KafkaError; the completion is refused with their code.
+that concern one member are raised as KafkaError; the request is refused with their code. What members say of themselves
+is soft state, see classic_group.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from sskafka.groups.classic_member import ClassicMember, Client, Protocols
 from sskafka.groups.classic_rebalance import (
     ClassicRebalance,
     answer_join,
+    answer_sync,
     joined_members,
     joined_response,
     note_member,
@@ -22,7 +24,7 @@ from sskafka.groups.group import UNKNOWN_MEMBER
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.log_records import GroupDecision, group_record
 from sskafka.groups.timeline import EventKind
-from sskafka.model.coordination import Completion, Respond
+from sskafka.model.coordination import Completion, Decision, Respond
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -61,7 +63,7 @@ class Joining(NamedTuple):
         return timeout_ms if timeout_ms >= 0 else self.request.session_timeout_ms
 
     def refused(self, error: ErrorCode) -> GroupDecision:
-        return GroupDecision(effects=[Respond(self.completion, join_refusal(error, self.request.member_id))])
+        return Decision(answer=join_refusal(error, self.request.member_id))
 
     @property
     def must_know_its_id(self) -> bool:
@@ -102,80 +104,69 @@ class ClassicRequests:
     def join(self, joining: Joining, now_ms: int) -> GroupDecision:
         """Whoever is refused hears the member id that it said itself."""
         try:
-            return self.join_or_raise(joining, now_ms)
+            check_session_timeout(joining.request, self._settings)
+            return self.join_group(self._group_to_join(joining.request, now_ms), joining, now_ms)
         except KafkaError as error:
             return joining.refused(error.code)
 
-    def join_or_raise(self, joining: Joining, now_ms: int) -> GroupDecision:
-        request, settings = joining.request, self._settings
-        check_session_timeout(request, settings)
+    def _group_to_join(self, request: JoinGroupRequest, now_ms: int) -> ClassicGroup:
+        """A new group is in memory alone until its first generation is complete."""
         group = self._find(request.group_id)
         if group is None:
             if request.member_id != UNKNOWN_MEMBER:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
             group = self._create(request.group_id, now_ms)
-        if not group.accepts(request.member_id, settings.group_size_max):
+        return group
+
+    def join_group(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupDecision:
+        request = joining.request
+        if not group.accepts(request.member_id, self._settings.group_size_max):
             return self._turn_away(group, joining, now_ms)
         if not group.supports(request.protocol_type, joining.protocols):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        decision = GroupDecision(is_replayed=False)
         if request.member_id == UNKNOWN_MEMBER:
-            self._join_new(group, joining, decision, now_ms)
-        else:
-            self._join_known(group, joining, decision, now_ms)
-        return decision
+            return self._join_new(group, joining, now_ms)
+        return self._join_known(group, joining, now_ms)
 
     def _turn_away(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupDecision:
         """The group is full. One of too many members, as a lowered limit leaves them, is no longer waited for."""
-        decision = GroupDecision(is_replayed=False)
-        refusal = join_refusal(ErrorCode.GROUP_MAX_SIZE_REACHED)
-        decision.effects.append(Respond(joining.completion, refusal))
+        decision: GroupDecision = Decision(answer=join_refusal(ErrorCode.GROUP_MAX_SIZE_REACHED))
         member = group.members.get(joining.request.member_id)
         if member is not None:
-            self._rebalance.remove(group, member, EventKind.LEFT, "the group is full", decision, now_ms)
-            self._rebalance.after_removal(group, "the group is full", decision, now_ms)
+            reason = "the group is full"
+            decision += self._rebalance.remove(group, member, EventKind.LEFT, reason, now_ms)
+            decision += self._rebalance.after_removal(group, reason, now_ms)
         return decision
 
-    def _join_new(self, group: ClassicGroup, joining: Joining, decision: GroupDecision, now_ms: int) -> None:
+    def _join_new(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupDecision:
         instance_id = joining.request.group_instance_id
         member_id = joining.new_member_id(self._new_uuid())
-        if instance_id is not None:
-            if instance_id in group.static_members:
-                self._replace_static(group, joining, member_id, decision, now_ms)
-            else:
-                self._add(group, joining, member_id, decision, now_ms)
-        elif joining.version >= MEMBER_ID_REQUIRED_FROM:
+        if instance_id is not None and instance_id in group.static_members:
+            return self._replace_static(group, joining, member_id, now_ms)
+        if instance_id is None and joining.version >= MEMBER_ID_REQUIRED_FROM:
             self._rebalance.expect_pending(group, member_id, joining.request.session_timeout_ms)
-            refusal = join_refusal(ErrorCode.MEMBER_ID_REQUIRED, member_id)
-            decision.effects.append(Respond(joining.completion, refusal))
-        else:
-            self._add(group, joining, member_id, decision, now_ms)
+            return Decision(answer=join_refusal(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+        return self._add(group, joining, member_id, now_ms)
 
-    def _join_known(self, group: ClassicGroup, joining: Joining, decision: GroupDecision, now_ms: int) -> None:
+    def _join_known(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupDecision:
         member_id = joining.request.member_id
         if member_id in group.pending_members and joining.request.group_instance_id is None:
-            self._add(group, joining, member_id, decision, now_ms)
-            return
+            return self._add(group, joining, member_id, now_ms)
         group.check_member(member_id, joining.request.group_instance_id)
         member = group.members[member_id]
         is_unchanged = member.protocols == joining.protocols
-        if group.state is State.COMPLETING and is_unchanged:
-            self._repeat_joined(group, member, joining, decision)  # the first answer did not reach it
-        elif group.state is State.STABLE and is_unchanged and not group.is_leader(member_id):
-            self._repeat_joined(group, member, joining, decision)
-        else:
-            self._update(group, member, joining, decision)
-            note_member(group, member, EventKind.REJOINED, joining.reason, now_ms)
-            reason = f"{member.client.client_id} joined again: {joining.reason}"
-            self._rebalance.prepare_or_complete(group, reason, decision, now_ms)
+        is_repeated = group.state is State.COMPLETING  # the first answer did not reach it
+        is_settled = group.state is State.STABLE and not group.is_leader(member_id)
+        if is_unchanged and (is_repeated or is_settled):
+            self._rebalance.renew_session(group, member)
+            return Decision(answer=joined_response(group, member))
+        effects = self._update(group, member, joining)
+        note_member(group, member, EventKind.REJOINED, joining.reason, now_ms)
+        reason = f"{member.client.client_id} joined again: {joining.reason}"
+        decision: GroupDecision = Decision(effects=effects)
+        return decision + self._rebalance.prepare_or_complete(group, reason, now_ms)
 
-    def _repeat_joined(
-        self, group: ClassicGroup, member: ClassicMember, joining: Joining, decision: GroupDecision
-    ) -> None:
-        decision.effects.append(Respond(joining.completion, joined_response(group, member)))
-        self._rebalance.renew_session(group, member)
-
-    def _add(self, group: ClassicGroup, joining: Joining, member_id: str, decision: GroupDecision, now_ms: int) -> None:
+    def _add(self, group: ClassicGroup, joining: Joining, member_id: str, now_ms: int) -> GroupDecision:
         request = joining.request
         member = ClassicMember(
             member_id,
@@ -193,21 +184,20 @@ class ClassicRequests:
         self._rebalance.renew_session(group, member)
         note_member(group, member, EventKind.JOINED, joining.reason, now_ms)
         reason = f"{member.client.client_id} joined: {joining.reason}"
-        self._rebalance.prepare_or_complete(group, reason, decision, now_ms)
+        return self._rebalance.prepare_or_complete(group, reason, now_ms)
 
-    def _update(self, group: ClassicGroup, member: ClassicMember, joining: Joining, decision: GroupDecision) -> None:
+    def _update(self, group: ClassicGroup, member: ClassicMember, joining: Joining) -> list[Respond]:
         """A repeated request takes the place of the one that is parked already."""
-        answer_join(member, JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS), decision)
+        effects = answer_join(member, JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         group.change_protocols(member, joining.protocols)
         member.session_timeout_ms = joining.request.session_timeout_ms
         member.rebalance_timeout_ms = joining.rebalance_timeout_ms
         member.client = joining.client
         member.awaiting_join = joining.completion
         self._rebalance.renew_session(group, member)
+        return effects
 
-    def _replace_static(
-        self, group: ClassicGroup, joining: Joining, new_id: str, decision: GroupDecision, now_ms: int
-    ) -> None:
+    def _replace_static(self, group: ClassicGroup, joining: Joining, new_id: str, now_ms: int) -> GroupDecision:
         """The instance was restarted, or there are two of it: the newest counts, the other is fenced."""
         instance_id = joining.request.group_instance_id
         assert instance_id is not None
@@ -215,26 +205,21 @@ class ClassicRequests:
         old_id = group.static_members[instance_id]
         replaced = group.members[old_id]
         note_member(group, replaced, EventKind.FENCED, "its instance id was taken over", now_ms)
-        refuse_parked(replaced, ErrorCode.FENCED_INSTANCE_ID, decision)
+        effects = refuse_parked(replaced, ErrorCode.FENCED_INSTANCE_ID)
         protocol_before = group.protocol_name
         member = group.replace_static_member(instance_id, new_id)
         self._rebalance.end_session(group, old_id)
-        self._update(group, member, joining, decision)
+        effects += self._update(group, member, joining)
+        decision: GroupDecision = Decision(effects=effects)
         note_member(group, member, EventKind.JOINED, f"static member is back: {joining.reason}", now_ms)
         if group.state is State.STABLE and group.select_protocol() == protocol_before:
-            self._answer_replaced(group, member, joining, old_leader_id, decision)
-        else:
-            reason = f"static member {instance_id} is back: {joining.reason}"
-            self._rebalance.prepare_or_complete(group, reason, decision, now_ms)
+            return decision + self._answer_replaced(group, member, joining, old_leader_id)
+        reason = f"static member {instance_id} is back: {joining.reason}"
+        return decision + self._rebalance.prepare_or_complete(group, reason, now_ms)
 
     def _answer_replaced(
-        self,
-        group: ClassicGroup,
-        member: ClassicMember,
-        joining: Joining,
-        old_leader_id: str | None,
-        decision: GroupDecision,
-    ) -> None:
+        self, group: ClassicGroup, member: ClassicMember, joining: Joining, old_leader_id: str | None
+    ) -> GroupDecision:
         """No rebalance: it goes on with the assignment it had. Told that it leads, an old client would assign anew."""
         response = joined_response(group, member)
         if joining.version >= SKIPS_ASSIGNMENT_FROM:
@@ -243,22 +228,20 @@ class ClassicRequests:
         else:
             response.leader = old_leader_id or ""
             response.members = []
-        decision.records.append(group_record(group.group_id, group.to_value()))
-        answer_join(member, response, decision)
+        return Decision([group_record(group.group_id, group.to_value())], effects=answer_join(member, response))
 
     def abandon_join(self, group_id: str, completion: Completion, now_ms: int) -> GroupDecision:
         """A new member whose connection was lost never learned its id: nobody will come back for its place.
 
         Others are left to their sessions, which they may renew over another connection."""
-        decision = GroupDecision(is_replayed=False)
         group = self._find(group_id)
         waiting = group.members.values() if group is not None else ()
         member = next((member for member in waiting if member.awaiting_join is completion), None)
-        if group is not None and member is not None and member.is_new:
-            reason = "its connection was lost while it waited to join"
-            self._rebalance.remove(group, member, EventKind.LEFT, reason, decision, now_ms)
-            self._rebalance.after_removal(group, f"{member.client.client_id}: {reason}", decision, now_ms)
-        return decision
+        if group is None or member is None or not member.is_new:
+            return Decision()
+        reason = "its connection was lost while it waited to join"
+        removed = self._rebalance.remove(group, member, EventKind.LEFT, reason, now_ms)
+        return removed + self._rebalance.after_removal(group, f"{member.client.client_id}: {reason}", now_ms)
 
     # -- SyncGroup
 
@@ -269,41 +252,33 @@ class ClassicRequests:
         _check_same(request.protocol_type, group.protocol_type)
         _check_same(request.protocol_name, group.protocol_name)
         member = group.members[request.member_id]
-        decision = GroupDecision(is_replayed=False)
         match group.state:
             case State.PREPARING:
                 raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
             case State.COMPLETING:
-                self._sync_generation(group, member, request, completion, decision, now_ms)
+                return self._sync_generation(group, member, request, completion, now_ms)
             case State.STABLE:
                 self._rebalance.synced(group, member)
                 self._rebalance.renew_session(group, member)
-                decision.effects.append(Respond(completion, synced_response(group, member)))
+                return Decision(answer=synced_response(group, member.assignment))
             case _:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-        return decision
 
     def _sync_generation(
-        self,
-        group: ClassicGroup,
-        member: ClassicMember,
-        request: SyncGroupRequest,
-        completion: Completion,
-        decision: GroupDecision,
-        now_ms: int,
-    ) -> None:
-        if member.awaiting_sync is not None:
-            repeated = SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
-            decision.effects.append(Respond(member.awaiting_sync, repeated))
+        self, group: ClassicGroup, member: ClassicMember, request: SyncGroupRequest, completion: Completion, now_ms: int
+    ) -> GroupDecision:
+        repeated = answer_sync(member, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+        decision: GroupDecision = Decision(effects=repeated)
         member.awaiting_sync = completion
         self._rebalance.synced(group, member)
         if group.is_leader(member.member_id):
             assignments = {item.member_id: bytes(item.assignment) for item in request.assignments}
-            self._rebalance.complete_sync(group, assignments, decision, now_ms)
+            decision += self._rebalance.complete_sync(group, assignments, now_ms)
+        return decision
 
     # -- Heartbeat
 
-    def heartbeat(self, request: HeartbeatRequest, completion: Completion) -> GroupDecision:
+    def heartbeat(self, request: HeartbeatRequest) -> GroupDecision:
         group = self._known_group(request.group_id)
         group.check_member(request.member_id, request.group_instance_id)
         group.check_generation(request.generation_id)
@@ -311,7 +286,7 @@ class ClassicRequests:
         self._rebalance.renew_session(group, member)
         is_rebalancing = group.state is State.PREPARING
         code = ErrorCode.REBALANCE_IN_PROGRESS if is_rebalancing else ErrorCode.NONE
-        return GroupDecision(answer=HeartbeatResponse(error_code=code))
+        return Decision(answer=HeartbeatResponse(error_code=code))
 
     def renew_session_of(self, group: ClassicGroup, member_id: str) -> None:
         """Committing offsets is a sign of life too."""
@@ -321,34 +296,25 @@ class ClassicRequests:
 
     # -- LeaveGroup
 
-    def leave(self, request: LeaveGroupRequest, version: int, completion: Completion, now_ms: int) -> GroupDecision:
+    def leave(self, request: LeaveGroupRequest, version: int, now_ms: int) -> GroupDecision:
         identities = request.members if version >= 3 else [MemberIdentity(request.member_id)]
         group = self._find(request.group_id)
-        decision = GroupDecision(is_replayed=False)
-        results = [self._leave_one(group, identity, decision, now_ms) for identity in identities]
+        decision: GroupDecision = Decision()
+        results: list[MemberResponse] = []
+        for identity in identities:
+            code = ErrorCode.NONE
+            try:
+                decision += self._end_membership(group, identity, now_ms)
+            except KafkaError as error:
+                code = error.code
+            results.append(MemberResponse(identity.member_id, identity.group_instance_id, code))
         left = [identity for identity, result in zip(identities, results, strict=True) if not result.error_code]
         if group is not None and left:
             reason = f"{left[0].member_id or left[0].group_instance_id} left: {_reason_of(left[0])}"
-            self._rebalance.after_removal(group, reason, decision, now_ms)
-        response = LeaveGroupResponse(members=results)
-        if version < 3:
-            response = LeaveGroupResponse(error_code=results[0].error_code)
-        decision.effects.append(Respond(completion, response))
-        return decision
+            decision += self._rebalance.after_removal(group, reason, now_ms)
+        return decision + Decision(answer=leave_response(results, version))
 
-    def _leave_one(
-        self, group: ClassicGroup | None, identity: MemberIdentity, decision: GroupDecision, now_ms: int
-    ) -> MemberResponse:
-        code = ErrorCode.NONE
-        try:
-            self._end_membership(group, identity, decision, now_ms)
-        except KafkaError as error:
-            code = error.code
-        return MemberResponse(identity.member_id, identity.group_instance_id, code)
-
-    def _end_membership(
-        self, group: ClassicGroup | None, identity: MemberIdentity, decision: GroupDecision, now_ms: int
-    ) -> None:
+    def _end_membership(self, group: ClassicGroup | None, identity: MemberIdentity, now_ms: int) -> GroupDecision:
         if group is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         member_id, instance_id = identity.member_id, identity.group_instance_id
@@ -356,16 +322,20 @@ class ClassicRequests:
             member_id = group.static_members.get(instance_id, UNKNOWN_MEMBER)  # an administrator knows no more
         if member_id in group.pending_members:
             self._rebalance.forget_pending(group, member_id)
-            return
+            return Decision()
         group.check_member(member_id, instance_id)
-        reason = _reason_of(identity)
-        self._rebalance.remove(group, group.members[member_id], EventKind.LEFT, reason, decision, now_ms)
+        return self._rebalance.remove(group, group.members[member_id], EventKind.LEFT, _reason_of(identity), now_ms)
 
     def _known_group(self, group_id: str) -> ClassicGroup:
         group = self._find(group_id)
         if group is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         return group
+
+
+def leave_response(results: list[MemberResponse], version: int) -> LeaveGroupResponse:
+    """The first versions let one member leave."""
+    return LeaveGroupResponse(members=results) if version >= 3 else LeaveGroupResponse(error_code=results[0].error_code)
 
 
 def join_refusal(error: ErrorCode, member_id: str = UNKNOWN_MEMBER) -> JoinGroupResponse:

@@ -20,7 +20,7 @@ from sskafka.groups.consumer_member import ConsumerMember
 from sskafka.groups.group import CONSUMER, UNKNOWN_MEMBER, Committer
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
-from sskafka.groups.timeline import Timeline
+from sskafka.groups.timeline import GroupMemory, Timeline
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import Uuid
@@ -36,8 +36,9 @@ Topics = Mapping[str, Topic]
 
 
 class ConsumerGroup:
-    def __init__(self, group_id: str) -> None:
+    def __init__(self, group_id: str, memory: GroupMemory | None = None) -> None:
         self.group_id = group_id
+        self.memory = memory or GroupMemory()
         self.epoch = 1
         self.metadata_hash = 0
         """Of the subscribed topics as they were when the epoch began."""
@@ -49,11 +50,22 @@ class ConsumerGroup:
         self.static_members: dict[str, str] = {}
         self.regex_topics: dict[str, frozenset[str]] = {}
         """What the members' regular expressions stood for when they were last looked at."""
-        self.seen_topics: Topics | None = None
-        """The cluster's topics as they were when the target was last compared with them."""
-        self.timeline = Timeline()
         self._owners: dict[tuple[Uuid, int], str] = {}
         self._subscribed: frozenset[str] | None = None
+
+    def copy(self) -> "ConsumerGroup":
+        """For a decision to work on; the memory is shared."""
+        made = ConsumerGroup(self.group_id, self.memory)
+        made.epoch, made.metadata_hash = self.epoch, self.metadata_hash
+        made.target_epoch, made.assigned_at_ms = self.target_epoch, self.assigned_at_ms
+        made.target, made.members = self.target.copy(), self.members.copy()
+        made.static_members, made.regex_topics = self.static_members.copy(), self.regex_topics.copy()
+        made._owners, made._subscribed = self._owners.copy(), self._subscribed
+        return made
+
+    @property
+    def timeline(self) -> Timeline:
+        return self.memory.timeline
 
     def __repr__(self) -> str:
         return f"ConsumerGroup({self.group_id!r}, {self.state_name}, {len(self.members)} members)"

@@ -1,47 +1,31 @@
-"""Records of consumer groups (KIP-848) in __consumer_offsets, byte for byte as Apache Kafka writes them.
+"""Records of consumer groups (KIP-848): what they say of a group, and what a group makes of them.
 
     3 group epoch · 5 member · 6 target epoch · 7 target of a member · 8 assignment of a member · 16 regular expression
 
-A record without a value forgets its key. The older record 4 (topics as the group saw them) is read and skipped: the
-hash in record 3 has taken its place.
+A record without a value forgets its key.
 """
 
 from collections.abc import Iterable
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from sskafka.groups.assignors import Partitions
 from sskafka.groups.classic_member import Client
 from sskafka.groups.consumer_group import ConsumerGroup
 from sskafka.groups.consumer_member import ClassicSide, ConsumerMember, MemberState
-from sskafka.groups.log_records import decode_key, decode_value, encode_key, encode_value, record_type
-from sskafka.model.coordination import StateRecord
+from sskafka.groups.log_records import GroupDecision, GroupRecord, Record
+from sskafka.model.coordination import PARKED, Decision
 from sskafka.model.ids import Uuid
 from sskafka.wire.messages import group_records as wire
-
-EPOCH, PARTITION_METADATA, MEMBER, TARGET_EPOCH, TARGET, CURRENT, REGEX = 3, 4, 5, 6, 7, 8, 16
-TYPES = {EPOCH, PARTITION_METADATA, MEMBER, TARGET_EPOCH, TARGET, CURRENT, REGEX}
-_VERSION = 0
-
-_KEYS = {
-    EPOCH: wire.ConsumerGroupMetadataKey,
-    PARTITION_METADATA: wire.ConsumerGroupPartitionMetadataKey,
-    MEMBER: wire.ConsumerGroupMemberMetadataKey,
-    TARGET_EPOCH: wire.ConsumerGroupTargetAssignmentMetadataKey,
-    TARGET: wire.ConsumerGroupTargetAssignmentMemberKey,
-    CURRENT: wire.ConsumerGroupCurrentMemberAssignmentKey,
-    REGEX: wire.ConsumerGroupRegularExpressionKey,
-}
-
 
 # -- writing
 
 
-def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> StateRecord:
+def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> GroupRecord:
     return _record(wire.ConsumerGroupMetadataKey(group_id), wire.ConsumerGroupMetadataValue(epoch, metadata_hash))
 
 
-def member_record(group_id: str, member: ConsumerMember) -> StateRecord:
+def member_record(group_id: str, member: ConsumerMember) -> GroupRecord:
     classic = member.classic
     value = wire.ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
@@ -61,7 +45,7 @@ def member_record(group_id: str, member: ConsumerMember) -> StateRecord:
     return _record(wire.ConsumerGroupMemberMetadataKey(group_id, member.member_id), value)
 
 
-def current_record(group_id: str, member: ConsumerMember) -> StateRecord:
+def current_record(group_id: str, member: ConsumerMember) -> GroupRecord:
     value = wire.ConsumerGroupCurrentMemberAssignmentValue(
         member.epoch,
         member.previous_epoch,
@@ -80,28 +64,28 @@ def _with_epochs(member: ConsumerMember, partitions: Partitions) -> list[wire.To
     ]
 
 
-def target_record(group_id: str, member_id: str, target: Partitions) -> StateRecord:
+def target_record(group_id: str, member_id: str, target: Partitions) -> GroupRecord:
     value = wire.ConsumerGroupTargetAssignmentMemberValue(
         [wire.TopicPartition(topic, indexes) for topic, indexes in by_topic(target)]
     )
     return _record(wire.ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), value)
 
 
-def target_epoch_record(group_id: str, epoch: int, now_ms: int) -> StateRecord:
+def target_epoch_record(group_id: str, epoch: int, now_ms: int) -> GroupRecord:
     value = wire.ConsumerGroupTargetAssignmentMetadataValue(epoch, now_ms)
     return _record(wire.ConsumerGroupTargetAssignmentMetadataKey(group_id), value)
 
 
-def regex_record(group_id: str, regex: str, topics: Iterable[str], now_ms: int) -> StateRecord:
+def regex_record(group_id: str, regex: str, topics: Iterable[str], now_ms: int) -> GroupRecord:
     value = wire.ConsumerGroupRegularExpressionValue(sorted(topics), 0, now_ms)
     return _record(wire.ConsumerGroupRegularExpressionKey(group_id, regex), value)
 
 
-def regex_tombstone(group_id: str, regex: str) -> StateRecord:
+def regex_tombstone(group_id: str, regex: str) -> GroupRecord:
     return _tombstone(wire.ConsumerGroupRegularExpressionKey(group_id, regex))
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[StateRecord]:
+def member_tombstones(group_id: str, member_id: str) -> list[GroupRecord]:
     return [
         _tombstone(wire.ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id)),
         _tombstone(wire.ConsumerGroupTargetAssignmentMemberKey(group_id, member_id)),
@@ -109,14 +93,14 @@ def member_tombstones(group_id: str, member_id: str) -> list[StateRecord]:
     ]
 
 
-def group_tombstones(group: ConsumerGroup) -> list[StateRecord]:
+def group_tombstones(group: ConsumerGroup, successor: object = None) -> list[GroupRecord]:
     """Members first: what is left of a group that is cut off in the middle is still a group."""
     group_id = group.group_id
     return [
         *(record for member_id in group.members for record in member_tombstones(group_id, member_id)),
         *(regex_tombstone(group_id, regex) for regex in group.regex_topics),
         _tombstone(wire.ConsumerGroupTargetAssignmentMetadataKey(group_id)),
-        _tombstone(wire.ConsumerGroupMetadataKey(group_id)),
+        GroupRecord(wire.ConsumerGroupMetadataKey(group_id), None, successor),
     ]
 
 
@@ -127,61 +111,51 @@ def by_topic(partitions: Partitions) -> list[tuple[Uuid, list[int]]]:
     return list(topics.items())
 
 
-def _record(key: object, value: object) -> StateRecord:
-    return StateRecord(encode_key(key), encode_value(value, _VERSION))
-
-
-def _tombstone(key: object) -> StateRecord:
-    return StateRecord(encode_key(key), None)
+_record = GroupRecord
+_tombstone = GroupRecord
 
 
 # -- reading
 
 
-def group_of(record: StateRecord) -> str:
-    return str(decode_key(_KEYS[record_type(record.key)], record.key).group_id)
+def replay(group: ConsumerGroup, record: GroupRecord) -> None:
+    """Change the group as the record says; what forgets the whole group is for who keeps groups."""
+    key, value = record.key, record.value
+    match key:
+        case wire.ConsumerGroupMetadataKey():
+            _replay_epoch(group, value)
+        case wire.ConsumerGroupMemberMetadataKey():
+            _replay_member(group, key.member_id, value)
+        case wire.ConsumerGroupTargetAssignmentMetadataKey():
+            _replay_target_epoch(group, value)
+        case wire.ConsumerGroupTargetAssignmentMemberKey():
+            _replay_target(group, key.member_id, value)
+        case wire.ConsumerGroupCurrentMemberAssignmentKey():
+            _replay_current(group, key.member_id, value)
+        case wire.ConsumerGroupRegularExpressionKey():
+            group.replay_regex(key.regular_expression, None if value is None else value.topics)
 
 
-def replay(group: ConsumerGroup, record: StateRecord) -> None:
-    kind = record_type(record.key)
-    key = decode_key(_KEYS[kind], record.key)
-    match kind:
-        case 3:
-            _replay_epoch(group, record.value)
-        case 5:
-            _replay_member(group, key.member_id, record.value)
-        case 6:
-            _replay_target_epoch(group, record.value)
-        case 7:
-            _replay_target(group, key.member_id, record.value)
-        case 8:
-            _replay_current(group, key.member_id, record.value)
-        case 16:
-            _replay_regex(group, key.regular_expression, record.value)
-
-
-def _replay_epoch(group: ConsumerGroup, value: bytes | None) -> None:
+def _replay_epoch(group: ConsumerGroup, value: wire.ConsumerGroupMetadataValue | None) -> None:
     if value is not None:
-        decoded = decode_value(wire.ConsumerGroupMetadataValue, value)
-        group.epoch, group.metadata_hash = decoded.epoch, decoded.metadata_hash
+        group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
 
 
-def _replay_member(group: ConsumerGroup, member_id: str, value: bytes | None) -> None:
+def _replay_member(group: ConsumerGroup, member_id: str, value: wire.ConsumerGroupMemberMetadataValue | None) -> None:
     if value is None:
         group.replay_member_gone(member_id)
         return
-    decoded = decode_value(wire.ConsumerGroupMemberMetadataValue, value)
-    classic = decoded.classic_member_metadata
+    classic = value.classic_member_metadata
     known = group.members.get(member_id, ConsumerMember(member_id))
     group.replay_member(
         known._replace(
-            instance_id=decoded.instance_id,
-            rack_id=decoded.rack_id,
-            client=Client(decoded.client_id, decoded.client_host),
-            topic_names=frozenset(decoded.subscribed_topic_names),
-            topic_regex=decoded.subscribed_topic_regex or "",
-            rebalance_timeout_ms=decoded.rebalance_timeout_ms,
-            server_assignor=decoded.server_assignor,
+            instance_id=value.instance_id,
+            rack_id=value.rack_id,
+            client=Client(value.client_id, value.client_host),
+            topic_names=frozenset(value.subscribed_topic_names),
+            topic_regex=value.subscribed_topic_regex or "",
+            rebalance_timeout_ms=value.rebalance_timeout_ms,
+            server_assignor=value.server_assignor,
             classic=None
             if classic is None
             else ClassicSide(
@@ -191,38 +165,38 @@ def _replay_member(group: ConsumerGroup, member_id: str, value: bytes | None) ->
     )
 
 
-def _replay_target_epoch(group: ConsumerGroup, value: bytes | None) -> None:
+def _replay_target_epoch(group: ConsumerGroup, value: wire.ConsumerGroupTargetAssignmentMetadataValue | None) -> None:
     if value is not None:
-        decoded = decode_value(wire.ConsumerGroupTargetAssignmentMetadataValue, value)
-        group.target_epoch, group.assigned_at_ms = decoded.assignment_epoch, decoded.assignment_timestamp
+        group.target_epoch, group.assigned_at_ms = value.assignment_epoch, value.assignment_timestamp
 
 
-def _replay_target(group: ConsumerGroup, member_id: str, value: bytes | None) -> None:
+def _replay_target(
+    group: ConsumerGroup, member_id: str, value: wire.ConsumerGroupTargetAssignmentMemberValue | None
+) -> None:
     if value is None:
         group.target.pop(member_id, None)
-        return
-    decoded = decode_value(wire.ConsumerGroupTargetAssignmentMemberValue, value)
-    group.target[member_id] = partitions_of(decoded.topic_partitions)
+    else:
+        group.target[member_id] = partitions_of(value.topic_partitions)
 
 
-def _replay_current(group: ConsumerGroup, member_id: str, value: bytes | None) -> None:
+def _replay_current(
+    group: ConsumerGroup, member_id: str, value: wire.ConsumerGroupCurrentMemberAssignmentValue | None
+) -> None:
     """Forgetting the assignment of a member that stays makes it one that has just joined."""
     known = group.members.get(member_id)
     if value is None:
         if known is not None:
             group.replay_member(ConsumerMember(*known[:9]))
         return
-    decoded = decode_value(wire.ConsumerGroupCurrentMemberAssignmentValue, value)
+    owned = [*value.assigned_partitions, *value.partitions_pending_revocation]
     group.replay_member(
         (known or ConsumerMember(member_id))._replace(
-            epoch=decoded.member_epoch,
-            previous_epoch=decoded.previous_member_epoch,
-            state=MemberState(decoded.state),
-            assigned=partitions_of(decoded.assigned_partitions),
-            pending_revocation=partitions_of(decoded.partitions_pending_revocation),
-            assignment_epochs=MappingProxyType(
-                _epochs_of([*decoded.assigned_partitions, *decoded.partitions_pending_revocation], decoded.member_epoch)
-            ),
+            epoch=value.member_epoch,
+            previous_epoch=value.previous_member_epoch,
+            state=MemberState(value.state),
+            assigned=partitions_of(value.assigned_partitions),
+            pending_revocation=partitions_of(value.partitions_pending_revocation),
+            assignment_epochs=MappingProxyType(_epochs_of(owned, value.member_epoch)),
         )
     )
 
@@ -238,9 +212,35 @@ def _epochs_of(topics: Iterable[wire.TopicPartitions], member_epoch: int) -> dic
     return epochs
 
 
-def _replay_regex(group: ConsumerGroup, regex: str, value: bytes | None) -> None:
-    topics = None if value is None else decode_value(wire.ConsumerGroupRegularExpressionValue, value).topics
-    group.replay_regex(regex, topics)
+class Draft:
+    """A consumer group as a decision leaves it, and the records that say so.
+
+    The group itself stays as it is: the first record makes a copy, on which the decision goes on. The runtime replays
+    the same records on the group."""
+
+    __slots__ = ("_is_copy", "effects", "group", "records")
+
+    def __init__(self, group: ConsumerGroup, is_copy: bool = False) -> None:
+        """`is_copy`: nobody else has the group."""
+        self.group = group
+        self.records: list[Record] = []
+        self.effects: list[object] = []
+        self._is_copy = is_copy
+
+    def add(self, *records: GroupRecord) -> None:
+        if not self._is_copy:
+            self.group, self._is_copy = self.group.copy(), True
+        for record in records:
+            self.records.append(record)
+            replay(self.group, record)
+
+    def include(self, decision: GroupDecision) -> None:
+        """Add what was decided about the group that takes the place of this one."""
+        self.records += decision.records
+        self.effects += decision.effects
+
+    def decided(self, answer: Any = PARKED) -> GroupDecision:
+        return Decision(self.records, answer, self.effects)
 
 
 class OfTopic(Protocol):

@@ -7,8 +7,11 @@
 Nothing waits: a member learns of a new target with its next heartbeat. Who does not heartbeat within the session
 timeout, or does not give up partitions within the rebalance timeout, is put out, and its partitions are free.
 
-While nothing can be written, a heartbeat that would change something is refused before it has changed anything, and
-the member tries again; its session goes on. Heartbeats that change nothing are answered as ever.
+A decision works on a draft of the group (consumer_records.Draft); the group changes when its records are replayed.
+Timers, and what `GroupMemory` holds, are soft state.
+
+While nothing can be written, a heartbeat that would change something is refused and the member tries again; its session
+goes on. Heartbeats that change nothing are answered as ever.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,13 +29,14 @@ from sskafka.groups.consumer_member import (
     ConsumerMember,
     MemberState,
 )
+from sskafka.groups.consumer_records import Draft
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
-from sskafka.groups.log_records import GroupDecision
+from sskafka.groups.log_records import GroupDecision, GroupRecord
 from sskafka.groups.reconciliation import Target, reconciled
 from sskafka.groups.timeline import EventKind, GroupEvent
 from sskafka.groups.topic_news import TopicNews, patterns_of, topics_hash
 from sskafka.groups.topic_patterns import check_pattern
-from sskafka.model.coordination import Completion, Respond, StateRecord, Timers
+from sskafka.model.coordination import Decision, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.consumer_group_heartbeat import (
     Assignment as HeartbeatAssignment,
@@ -56,7 +60,6 @@ class Heartbeat(NamedTuple):
     request: ConsumerGroupHeartbeatRequest
     version: int
     client: Client
-    completion: Completion
 
     @property
     def reported(self) -> Partitions | None:
@@ -80,12 +83,12 @@ class ConsumerGroups(Protocol):
         """Say why the group of that name is no consumer group; empty when there is none."""
         ...
 
-    def create_consumer(self, group_id: str, decision: GroupDecision, now_ms: int) -> ConsumerGroup:
-        """What the new group consists of, when it was one of another kind, is added to the decision."""
+    def create_consumer(self, group_id: str) -> Draft:
+        """Of nothing, or of a group of another kind; raises KafkaError where that cannot become a consumer group."""
         ...
 
-    def members_left(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> bool:
-        """Members are gone by this decision; True when the group has become one of another kind by that."""
+    def members_left(self, draft: Draft, now_ms: int) -> bool:
+        """Members are gone by this decision; True when the group becomes one of another kind by that."""
         ...
 
 
@@ -118,21 +121,19 @@ class ConsumerRequests:
         self._check(heartbeat)
         if request.member_epoch in {LEAVING_EPOCH, STATIC_LEAVING_EPOCH}:
             return self._leave(heartbeat, now_ms)
-        decision = GroupDecision(is_replayed=False)
-        group = self._group_of(request, decision, now_ms)
-        self.require_room(group, request.member_id)
-        member = self._member_of(group, heartbeat, decision, now_ms)
-        if member.member_id in group.members:
-            self.watch(group, member)  # whatever becomes of what it says, it is alive
+        draft = self._draft_of(request)
+        self.require_room(draft.group, request.member_id)
+        member = self._member_of(draft, heartbeat, now_ms)
+        if member.member_id in draft.group.members:
+            self.watch(draft.group, member)  # whatever becomes of what it says, it is alive
         said = _as_said(member, heartbeat)
-        updated = self.changed(group, member, said, decision, now_ms)
-        self.maybe_assign(group, decision, now_ms)
+        updated = self.changed(draft, member, said, now_ms)
+        self.maybe_assign(draft, now_ms)
         is_resubscribed = said.subscription != member.subscription
-        updated = self.reconcile(group, updated, heartbeat.reported, is_resubscribed, decision, now_ms)
-        self.watch(group, updated)
+        updated = self.reconcile(draft, updated, heartbeat.reported, is_resubscribed, now_ms)
+        self.watch(draft.group, updated)
         must_tell = heartbeat.is_full or request.member_epoch == JOINING_EPOCH or updated.assigned != member.assigned
-        decision.effects.append(Respond(heartbeat.completion, self._response(group, updated, must_tell)))
-        return decision
+        return draft.decided(self._response(draft.group, updated, must_tell))
 
     def _check(self, heartbeat: Heartbeat) -> None:
         request, epoch = heartbeat.request, heartbeat.request.member_epoch
@@ -156,15 +157,15 @@ class ConsumerRequests:
         if request.subscribed_topic_regex:
             check_pattern(request.subscribed_topic_regex)
 
-    def _group_of(self, request: ConsumerGroupHeartbeatRequest, decision: GroupDecision, now_ms: int) -> ConsumerGroup:
+    def _draft_of(self, request: ConsumerGroupHeartbeatRequest) -> Draft:
         group = self._groups.find_consumer(request.group_id)
-        if group is None and request.member_epoch == JOINING_EPOCH:
+        if group is not None:
+            return Draft(group)
+        if request.member_epoch == JOINING_EPOCH:
             self._require_writable()
-            group = self._groups.create_consumer(request.group_id, decision, now_ms)
-        if group is None:
-            problem = self._groups.why_not_consumer(request.group_id) or f"Consumer group {request.group_id} not found."
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, problem)
-        return group
+            return self._groups.create_consumer(request.group_id)
+        problem = self._groups.why_not_consumer(request.group_id) or f"Consumer group {request.group_id} not found."
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, problem)
 
     def require_room(self, group: ConsumerGroup, member_id: str) -> None:
         size_max = self._settings.consumer_group_size_max
@@ -172,131 +173,123 @@ class ConsumerRequests:
             text = f"The consumer group has reached its maximum capacity of {size_max} members."
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
 
-    def _member_of(
-        self, group: ConsumerGroup, heartbeat: Heartbeat, decision: GroupDecision, now_ms: int
-    ) -> ConsumerMember:
+    def _member_of(self, draft: Draft, heartbeat: Heartbeat, now_ms: int) -> ConsumerMember:
         request = heartbeat.request
         if request.member_epoch == JOINING_EPOCH:
-            return self._joining(group, heartbeat, decision, now_ms)
+            return self._joining(draft, heartbeat, now_ms)
         if request.instance_id is not None:
-            check_instance(group, request.instance_id, request.member_id)
-        member = group.member(request.member_id)
+            check_instance(draft.group, request.instance_id, request.member_id)
+        member = draft.group.member(request.member_id)
         _check_epoch(member, request.member_epoch, heartbeat.reported)
         return member
 
-    def _joining(
-        self, group: ConsumerGroup, heartbeat: Heartbeat, decision: GroupDecision, now_ms: int
-    ) -> ConsumerMember:
+    def _joining(self, draft: Draft, heartbeat: Heartbeat, now_ms: int) -> ConsumerMember:
         """Return who joins; a static member takes the place that waits for it."""
         self._require_writable()
-        request = heartbeat.request
+        request, group = heartbeat.request, draft.group
         member_id = request.member_id or self._new_member_id()
         instance_id = request.instance_id
         before = group.static_members.get(instance_id) if instance_id is not None else None
         if before is not None:
             _check_released(group.members[before], member_id)
-            return self.replace_static(group, group.members[before], member_id, decision, now_ms)
+            return self.replace_static(draft, group.members[before], member_id, now_ms)
         known = group.members.get(member_id)
         if known is None:
             known = ConsumerMember(member_id, instance_id=instance_id)
             _note(group, known, heartbeat.client, EventKind.JOINED, "", now_ms)
         return known
 
-    def replace_static(
-        self, group: ConsumerGroup, before: ConsumerMember, member_id: str, decision: GroupDecision, now_ms: int
-    ) -> ConsumerMember:
+    def replace_static(self, draft: Draft, before: ConsumerMember, member_id: str, now_ms: int) -> ConsumerMember:
         """The instance is back under another id: it takes over what it had, and the id before is nobody's."""
-        self.forget_timers(group, before)
+        group_id, target = draft.group.group_id, draft.group.target_of(before)
+        self.forget_timers(draft.group, before)
         member = before._replace(member_id=member_id, epoch=JOINING_EPOCH, previous_epoch=JOINING_EPOCH)
-        target = group.target_of(before)
-        decision.records += records.member_tombstones(group.group_id, before.member_id)
-        decision.records.append(records.member_record(group.group_id, member))
-        decision.records.append(records.target_record(group.group_id, member_id, target))
-        decision.records.append(records.current_record(group.group_id, member))
-        self._replay(group, decision.records[-6:])
-        _note(group, member, member.client, EventKind.REJOINED, "the static member is back", now_ms)
+        draft.add(
+            *records.member_tombstones(group_id, before.member_id),
+            records.member_record(group_id, member),
+            records.target_record(group_id, member_id, target),
+            records.current_record(group_id, member),
+        )
+        _note(draft.group, member, member.client, EventKind.REJOINED, "the static member is back", now_ms)
         return member
 
     # -- what changes
 
-    def changed(
-        self, group: ConsumerGroup, member: ConsumerMember, said: ConsumerMember, decision: GroupDecision, now_ms: int
-    ) -> ConsumerMember:
+    def changed(self, draft: Draft, member: ConsumerMember, said: ConsumerMember, now_ms: int) -> ConsumerMember:
         """Write down the member as it says it is, and begin an epoch where that, or the topics, make a difference."""
-        is_new = member.member_id not in group.members
+        group_id, is_new = draft.group.group_id, member.member_id not in draft.group.members
         is_bumped = said.topic_names != member.topic_names
         if said.topic_regex != member.topic_regex:
-            is_bumped = is_bumped or not said.topic_regex or said.topic_regex in group.regex_topics
+            is_bumped = is_bumped or not said.topic_regex or said.topic_regex in draft.group.regex_topics
         if is_new or said != member:
-            self._add(group, decision, records.member_record(group.group_id, said))
+            self._add(draft, records.member_record(group_id, said))
         if said.topic_regex != member.topic_regex:
-            self._forget_unused_patterns(group, decision)
+            self._forget_unused_patterns(draft)
         reason = "a member joined" if is_new else "the subscription of a member changed"
         is_moved = is_bumped or said.topic_regex != member.topic_regex
-        self._maybe_begin_epoch(group, is_bumped, is_moved, reason, decision, now_ms)
-        return group.members[said.member_id]
+        self._maybe_begin_epoch(draft, is_bumped, is_moved, reason, now_ms)
+        return draft.group.members[said.member_id]
 
-    def topics_may_have_changed(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> None:
-        self._maybe_begin_epoch(group, False, False, "", decision, now_ms)
+    def topics_may_have_changed(self, draft: Draft, now_ms: int) -> None:
+        self._maybe_begin_epoch(draft, False, False, "", now_ms)
 
-    def _maybe_begin_epoch(
-        self, group: ConsumerGroup, is_bumped: bool, is_moved: bool, reason: str, decision: GroupDecision, now_ms: int
-    ) -> None:
+    def _maybe_begin_epoch(self, draft: Draft, is_bumped: bool, is_moved: bool, reason: str, now_ms: int) -> None:
         """Begin an epoch when `is_bumped`, or when subscribed topics, or topics of patterns, are not as they were.
 
         `is_moved`: what the members subscribe to has changed."""
-        topics = self._topics()
-        if not is_moved and group.seen_topics is topics:
+        topics, memory = self._topics(), draft.group.memory
+        if not is_moved and memory.seen_topics is topics:
             return  # as nearly always: what follows looks at every member
         self._news.look_at(topics)
-        is_concerned = is_moved or self._news.concerns(group)
+        is_concerned = is_moved or self._news.concerns(draft.group)
         if is_concerned:
             self._require_writable()
-        group.seen_topics = topics
+        memory.seen_topics = topics
         if not is_concerned:
             return
-        is_resolved_anew = self._resolve_patterns(group, decision, now_ms)
-        metadata_hash = topics_hash(topics, group.subscribed_topics)
-        if not is_bumped and not is_resolved_anew and metadata_hash == group.metadata_hash:
+        is_resolved_anew = self._resolve_patterns(draft, now_ms)
+        metadata_hash = topics_hash(topics, draft.group.subscribed_topics)
+        if not is_bumped and not is_resolved_anew and metadata_hash == draft.group.metadata_hash:
             return
-        self._begin_epoch(group, metadata_hash, reason or "subscribed topics changed", decision, now_ms)
+        self._begin_epoch(draft, metadata_hash, reason or "subscribed topics changed", now_ms)
 
-    def _begin_epoch(
-        self, group: ConsumerGroup, metadata_hash: int, reason: str, decision: GroupDecision, now_ms: int
-    ) -> None:
+    def _begin_epoch(self, draft: Draft, metadata_hash: int, reason: str, now_ms: int) -> None:
+        group = draft.group
         group.timeline.rebalance_started(now_ms, group.epoch + 1, reason, len(group.members))
-        self._add(group, decision, records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
+        self._add(draft, records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
 
-    def maybe_assign(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> None:
+    def maybe_assign(self, draft: Draft, now_ms: int) -> None:
         """Make the target of the group's epoch, unless there is one or the last one was made too short a time ago."""
+        group = draft.group
         interval_ms = self._timings(group.group_id).assignment_interval_ms
         is_too_soon = group.assigned_at_ms and interval_ms and now_ms < group.assigned_at_ms + interval_ms
         if group.target_epoch < group.epoch and not is_too_soon:
-            self._assign(group, self._topics(), decision, now_ms)
+            self._assign(draft, self._topics(), now_ms)
 
-    def _resolve_patterns(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> bool:
+    def _resolve_patterns(self, draft: Draft, now_ms: int) -> bool:
         """Whether patterns stand for other topics than before."""
-        is_resolved_anew = False
-        for pattern in patterns_of(group):
-            found, before = self._news.matching(pattern), group.regex_topics.get(pattern)
+        group_id, is_resolved_anew = draft.group.group_id, False
+        for pattern in patterns_of(draft.group):
+            found, before = self._news.matching(pattern), draft.group.regex_topics.get(pattern)
             if before != found:
                 is_resolved_anew = is_resolved_anew or (before or frozenset()) != found
-                self._add(group, decision, records.regex_record(group.group_id, pattern, found, now_ms))
+                self._add(draft, records.regex_record(group_id, pattern, found, now_ms))
         return is_resolved_anew
 
-    def _forget_unused_patterns(self, group: ConsumerGroup, decision: GroupDecision) -> None:
+    def _forget_unused_patterns(self, draft: Draft) -> None:
+        group = draft.group
         used = {member.topic_regex for member in group.members.values()}
         for pattern in [pattern for pattern in group.regex_topics if pattern not in used]:
-            self._add(group, decision, records.regex_tombstone(group.group_id, pattern))
+            self._add(draft, records.regex_tombstone(group.group_id, pattern))
 
-    def _assign(self, group: ConsumerGroup, topics: Topics, decision: GroupDecision, now_ms: int) -> None:
-        members = group.members.values()
-        name = group.preferred_assignor(members, self._settings.assignors[0])
+    def _assign(self, draft: Draft, topics: Topics, now_ms: int) -> None:
+        group = draft.group
+        name = group.preferred_assignor(group.members.values(), self._settings.assignors[0])
         target = self._new_target(group, name, topics)
         for member_id, partitions in target.items():
             if group.target.get(member_id) != partitions:
-                self._add(group, decision, records.target_record(group.group_id, member_id, partitions))
-        self._add(group, decision, records.target_epoch_record(group.group_id, group.epoch, now_ms))
+                self._add(draft, records.target_record(group.group_id, member_id, partitions))
+        self._add(draft, records.target_epoch_record(group.group_id, group.epoch, now_ms))
 
     def _new_target(self, group: ConsumerGroup, assignor: str, topics: Topics) -> Assignment:
         ids = {name: topic.topic_id for name, topic in topics.items()}
@@ -314,14 +307,9 @@ class ConsumerRequests:
         return ASSIGNORS[assignor](subscribers, counts)
 
     def reconcile(
-        self,
-        group: ConsumerGroup,
-        member: ConsumerMember,
-        reported: Partitions | None,
-        is_resubscribed: bool,
-        decision: GroupDecision,
-        now_ms: int,
+        self, draft: Draft, member: ConsumerMember, reported: Partitions | None, is_resubscribed: bool, now_ms: int
     ) -> ConsumerMember:
+        group = draft.group
         if not is_resubscribed and member.is_reconciled_to(group.target_epoch):
             return member
         topics = self._topics()
@@ -334,9 +322,9 @@ class ConsumerRequests:
             is_resubscribed,
         )
         if updated != member:
-            self._add(group, decision, records.current_record(group.group_id, updated))
-            self.expect_revocation(group, updated)
-            if group.is_stable:
+            self._add(draft, records.current_record(group.group_id, updated))
+            self.expect_revocation(draft.group, updated)
+            if draft.group.is_stable:
                 group.timeline.rebalance_completed(now_ms, group.epoch, len(group.members))
         return updated
 
@@ -352,48 +340,42 @@ class ConsumerRequests:
             check_instance(group, request.instance_id, request.member_id)
         member = group.member(request.member_id)
         self._require_writable()
-        decision = GroupDecision(is_replayed=False)
+        draft = Draft(group)
         if request.member_epoch == STATIC_LEAVING_EPOCH:
             kept = member._replace(epoch=STATIC_LEAVING_EPOCH, assignment_epochs=MappingProxyType({}))
-            self._add(group, decision, records.current_record(group.group_id, kept.owning(kept.assigned, NOTHING)))
+            self._add(draft, records.current_record(group.group_id, kept.owning(kept.assigned, NOTHING)))
             _note(group, member, member.client, EventKind.LEFT, "a static member, expected back", now_ms)
         else:
-            self.remove(group, [member], EventKind.LEFT, "", decision, now_ms)
+            self.remove(draft, [member], EventKind.LEFT, "", now_ms)
         response = ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
-        decision.effects.append(Respond(heartbeat.completion, response))
-        return decision
+        return draft.decided(response)
 
     def remove(
-        self,
-        group: ConsumerGroup,
-        members: Iterable[ConsumerMember],
-        kind: EventKind,
-        reason: str,
-        decision: GroupDecision,
-        now_ms: int,
+        self, draft: Draft, members: Iterable[ConsumerMember], kind: EventKind, reason: str, now_ms: int
     ) -> None:
         """Those who stay get a new target with the next heartbeat of one of them."""
         for member in members:
-            self.forget_timers(group, member)
-            _note(group, member, member.client, kind, reason, now_ms)
-            for record in records.member_tombstones(group.group_id, member.member_id):
-                self._add(group, decision, record)
-        self._forget_unused_patterns(group, decision)
-        if self._groups.members_left(group, decision, now_ms):
+            self.forget_timers(draft.group, member)
+            _note(draft.group, member, member.client, kind, reason, now_ms)
+            for record in records.member_tombstones(draft.group.group_id, member.member_id):
+                self._add(draft, record)
+        self._forget_unused_patterns(draft)
+        if self._groups.members_left(draft, now_ms):
             return
-        metadata_hash = topics_hash(self._topics(), group.subscribed_topics)
-        self._begin_epoch(group, metadata_hash, reason or "a member left", decision, now_ms)
-        if not group.members:
-            group.timeline.rebalance_completed(now_ms, group.epoch, 0)
+        metadata_hash = topics_hash(self._topics(), draft.group.subscribed_topics)
+        self._begin_epoch(draft, metadata_hash, reason or "a member left", now_ms)
+        if not draft.group.members:
+            draft.group.timeline.rebalance_completed(now_ms, draft.group.epoch, 0)
 
     # -- over time
 
     def watch(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """It has to heartbeat again."""
+        group_id, member_id = group.group_id, member.member_id
         self._timers.schedule(
             timer_key(SESSION, group, member),
             self.session_timeout_ms(group, member),
-            lambda now_ms: self.expire(group, member.member_id, "did not heartbeat within its session", now_ms),
+            lambda now_ms: self.expire(group_id, member_id, "did not heartbeat within its session", now_ms),
         )
 
     def expect_revocation(self, group: ConsumerGroup, member: ConsumerMember) -> None:
@@ -403,10 +385,11 @@ class ConsumerRequests:
         if member.state is not MemberState.UNREVOKED_PARTITIONS or member.classic is not None:
             self._timers.cancel(timer_key(REBALANCE, group, member))
             return
+        group_id, member_id, epoch = group.group_id, member.member_id, member.epoch
         self._timers.schedule(
             timer_key(REBALANCE, group, member),
             max(member.rebalance_timeout_ms, 0),
-            lambda now_ms: self.expire(group, member.member_id, "kept what it had to give up", now_ms, member.epoch),
+            lambda now_ms: self.expire(group_id, member_id, "kept what it had to give up", now_ms, epoch),
         )
 
     def session_timeout_ms(self, group: ConsumerGroup, member: ConsumerMember) -> int:
@@ -414,16 +397,16 @@ class ConsumerRequests:
         return self._timings(group.group_id).session_timeout_ms if classic is None else classic.session_timeout_ms
 
     def expire(
-        self, group: ConsumerGroup, member_id: str, reason: str, now_ms: int, epoch: int | None = None
+        self, group_id: str, member_id: str, reason: str, now_ms: int, epoch: int | None = None
     ) -> GroupDecision:
         """Put the member out, unless it is gone already or, where `epoch` is given, has moved on from that epoch."""
-        decision = GroupDecision(is_replayed=False)
-        member = group.members.get(member_id)
-        if self._groups.find_consumer(group.group_id) is not group or member is None:
-            return decision
-        if epoch is None or member.epoch == epoch:
-            self.remove(group, [member], EventKind.TIMED_OUT, reason, decision, now_ms)
-        return decision
+        group = self._groups.find_consumer(group_id)
+        member = None if group is None else group.members.get(member_id)
+        if group is None or member is None or (epoch is not None and member.epoch != epoch):
+            return Decision()
+        draft = Draft(group)
+        self.remove(draft, [member], EventKind.TIMED_OUT, reason, now_ms)
+        return draft.decided()
 
     def forget_timers(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         for kind in (SESSION, REBALANCE, CLASSIC_JOIN, CLASSIC_SYNC):
@@ -431,23 +414,15 @@ class ConsumerRequests:
 
     # -- records
 
-    def _add(self, group: ConsumerGroup, decision: GroupDecision, record: StateRecord) -> None:
-        """Decided and in effect at once, so that what follows in the same decision sees it.
-
-        Raises KafkaError while nothing can be written: at the first record of a decision, so nothing has changed."""
+    def _add(self, draft: Draft, record: GroupRecord) -> None:
+        """Raises KafkaError while nothing can be written: nothing has changed then."""
         self._require_writable()
-        decision.records.append(record)
-        self._replay(group, [record])
+        draft.add(record)
 
     def _require_writable(self) -> None:
         if not self._is_writable():
             text = "Too few replicas of the group's partition are in sync."
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, text)
-
-    @staticmethod
-    def _replay(group: ConsumerGroup, added: Iterable[StateRecord]) -> None:
-        for record in added:
-            records.replay(group, record)
 
     def _response(
         self, group: ConsumerGroup, member: ConsumerMember, with_assignment: bool

@@ -37,7 +37,9 @@ class Committer(NamedTuple):
 
 class Group(Protocol):
     group_id: str
-    timeline: Timeline
+
+    @property
+    def timeline(self) -> Timeline: ...
 
     @property
     def type_name(self) -> str:

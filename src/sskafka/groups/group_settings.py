@@ -10,8 +10,6 @@ from sskafka.model.settings_table.coordination import ASSIGNOR_CLASSES
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a new member may be held in a rebalance: it cannot heartbeat before it knows its id."""
 
-RECORD_ROOM_BYTES = 1024  # for the header of the batch, and the record's key
-
 
 class ConsumerTimings(NamedTuple):
     """What a single consumer group may set for itself (config resource type 32)."""
@@ -38,8 +36,6 @@ class GroupSettings(NamedTuple):
     offset_metadata_bytes_max: int = 4096
     offsets_retention_ms: int = 7 * 24 * 3_600_000
     retention_check_interval_ms: int = 600_000
-    record_bytes_max: int = 1_048_588 - RECORD_ROOM_BYTES
-    """What a group writes down of itself; one that is larger must not disturb the others of its shard."""
     consumer_timings: ConsumerTimings = ConsumerTimings()
     """Of groups that set none of their own."""
     consumer_group_size_max: int = 2**31 - 1
@@ -57,7 +53,6 @@ class GroupSettings(NamedTuple):
             offset_metadata_bytes_max=settings["offset.metadata.max.bytes"],
             offsets_retention_ms=settings["offsets.retention.minutes"] * 60_000,
             retention_check_interval_ms=settings["offsets.retention.check.interval.ms"],
-            record_bytes_max=settings["message.max.bytes"] - RECORD_ROOM_BYTES,
             consumer_timings=ConsumerTimings.of(settings, {}),
             consumer_group_size_max=settings["group.consumer.max.size"],
             assignors=tuple(ASSIGNOR_CLASSES.get(name, name) for name in settings["group.consumer.assignors"]),

@@ -1,31 +1,33 @@
-"""Records of groups as they stand in __consumer_offsets, byte for byte as Apache Kafka writes them.
+"""Records of groups: as coordinators know them, and as they stand in __consumer_offsets.
+
+    OffsetRecord    the committed offset of a partition; None: it is forgotten
+    GroupRecord     a key and a value of Kafka's messages for groups, classic ones and consumer groups (KIP-848)
+
+The bytes are those that Apache Kafka writes:
 
     key     int16 type of the record, then the key
     value   int16 version of the value, then the value; none at all where the key is forgotten
 
-Written are the newest versions without tagged fields, so that older brokers read them too: 3 of both values, but 1 of
-an offset with a time of expiry, which later versions have no place for.
+Written are the newest versions without tagged fields, so that older brokers read them too: 3 of the values of offsets
+and classic groups, but 1 of an offset with a time of expiry, which later versions have no place for.
 
 Offsets are committed all the time, so their newest form is packed by hand; tests compare it with the codec.
 """
 
-from dataclasses import dataclass, field
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from sskafka.model.coordination import Decision, StateRecord
 from sskafka.model.ids import TopicPartition
 from sskafka.wire.codec import decode, encode
-from sskafka.wire.messages.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    OffsetCommitValue,
-)
+from sskafka.wire.messages import group_records as wire
+from sskafka.wire.messages.group_records import GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
 
 OFFSET_VALUE_VERSION = 3
 OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
 GROUP_VALUE_VERSION = 3
+CONSUMER_VALUE_VERSION = 0
 
 LEGACY_OFFSET, OFFSET, GROUP = 0, 1, 2
 
@@ -36,12 +38,62 @@ _NEWEST = _INT16.pack(OFFSET_VALUE_VERSION)
 _KEY_VERSION = 0
 
 
-@dataclass(slots=True)
-class GroupDecision(Decision[StateRecord, Any]):
-    """A decision about groups, which grows while it is made."""
+class OffsetRecord(NamedTuple):
+    group_id: str
+    partition: TopicPartition
+    offset: CommittedOffset | None = None
 
-    records: list[StateRecord] = field(default_factory=list)
-    effects: list[object] = field(default_factory=list)
+
+class GroupRecord(NamedTuple):
+    key: Any
+    """One of the key messages in `_MESSAGES`."""
+    value: Any = None
+    """The value message that belongs to the key; None: the key is forgotten."""
+    successor: Any = None
+    """The classic group that a decision made of a consumer group, with what no record keeps of it: `replay` puts it in
+    the place of that group. It is not written; a broker that loads the log makes the group from the value."""
+
+
+Record = OffsetRecord | GroupRecord
+
+_MESSAGES: dict[int, tuple[type[Any], type[Any]]] = {
+    GROUP: (GroupMetadataKey, GroupMetadataValue),
+    3: (wire.ConsumerGroupMetadataKey, wire.ConsumerGroupMetadataValue),
+    4: (wire.ConsumerGroupPartitionMetadataKey, wire.ConsumerGroupPartitionMetadataValue),
+    5: (wire.ConsumerGroupMemberMetadataKey, wire.ConsumerGroupMemberMetadataValue),
+    6: (wire.ConsumerGroupTargetAssignmentMetadataKey, wire.ConsumerGroupTargetAssignmentMetadataValue),
+    7: (wire.ConsumerGroupTargetAssignmentMemberKey, wire.ConsumerGroupTargetAssignmentMemberValue),
+    8: (wire.ConsumerGroupCurrentMemberAssignmentKey, wire.ConsumerGroupCurrentMemberAssignmentValue),
+    16: (wire.ConsumerGroupRegularExpressionKey, wire.ConsumerGroupRegularExpressionValue),
+}
+"""By type of the record. 4, the topics as the group saw them, changes nothing: the hash in 3 has taken its place."""
+
+
+GroupDecision = Decision[Record, Any]
+
+
+def encode_record(record: Record) -> StateRecord:
+    if isinstance(record, OffsetRecord):
+        key = _offset_key(record.group_id, record.partition)
+        return StateRecord(key, None if record.offset is None else _offset_value(record.offset))
+    value = record.value
+    if value is None:
+        return StateRecord(encode_key(record.key), None)
+    version = GROUP_VALUE_VERSION if isinstance(value, GroupMetadataValue) else CONSUMER_VALUE_VERSION
+    return StateRecord(encode_key(record.key), encode_value(value, version))
+
+
+def decode_record(record: StateRecord) -> Record | None:
+    """None for records of kinds that this software does not know."""
+    kind = record_type(record.key)
+    if kind in {LEGACY_OFFSET, OFFSET}:
+        group_id, partition = read_offset_key(record.key)
+        return OffsetRecord(group_id, partition, None if record.value is None else read_offset_value(record.value))
+    if kind not in _MESSAGES:
+        return None
+    key_class, value_class = _MESSAGES[kind]
+    value = None if record.value is None else decode_value(value_class, record.value)
+    return GroupRecord(decode_key(key_class, record.key), value)
 
 
 def encode_key(key: Any) -> bytes:
@@ -65,18 +117,6 @@ def decode_key(cls: type[Any], key: bytes) -> Any:
 
 
 # -- offsets
-
-
-def offset_record(group_id: str, partition: TopicPartition, offset: CommittedOffset) -> StateRecord:
-    if offset.expire_timestamp_ms != NO_TIMESTAMP:
-        return StateRecord(_offset_key(group_id, partition), _value_with_expiry(offset))
-    metadata = offset.metadata.encode()
-    value = _OFFSET_START.pack(OFFSET_VALUE_VERSION, offset.offset, offset.leader_epoch, len(metadata))
-    return StateRecord(_offset_key(group_id, partition), value + metadata + _INT64.pack(offset.commit_timestamp_ms))
-
-
-def offset_tombstone(group_id: str, partition: TopicPartition) -> StateRecord:
-    return StateRecord(_offset_key(group_id, partition), None)
 
 
 def read_offset_key(key: bytes) -> tuple[str, TopicPartition]:
@@ -110,6 +150,14 @@ def _offset_key(group_id: str, partition: TopicPartition) -> bytes:
     return b"".join((start, group, _INT16.pack(len(topic)), topic, _INT32.pack(partition.partition)))
 
 
+def _offset_value(offset: CommittedOffset) -> bytes:
+    if offset.expire_timestamp_ms != NO_TIMESTAMP:
+        return _value_with_expiry(offset)
+    metadata = offset.metadata.encode()
+    value = _OFFSET_START.pack(OFFSET_VALUE_VERSION, offset.offset, offset.leader_epoch, len(metadata))
+    return value + metadata + _INT64.pack(offset.commit_timestamp_ms)
+
+
 def _value_with_expiry(offset: CommittedOffset) -> bytes:
     value = OffsetCommitValue(
         offset=offset.offset,
@@ -123,18 +171,9 @@ def _value_with_expiry(offset: CommittedOffset) -> bytes:
 # -- classic groups
 
 
-def group_record(group_id: str, value: GroupMetadataValue) -> StateRecord:
-    return StateRecord(encode_key(GroupMetadataKey(group_id)), encode_value(value, GROUP_VALUE_VERSION))
+def group_record(group_id: str, value: GroupMetadataValue, successor: Any = None) -> GroupRecord:
+    return GroupRecord(GroupMetadataKey(group_id), value, successor)
 
 
-def group_tombstone(group_id: str) -> StateRecord:
-    return StateRecord(encode_key(GroupMetadataKey(group_id)), None)
-
-
-def read_group_key(key: bytes) -> str:
-    return str(decode_key(GroupMetadataKey, key).group)
-
-
-def read_group_value(value: bytes) -> GroupMetadataValue:
-    decoded: GroupMetadataValue = decode_value(GroupMetadataValue, value)
-    return decoded
+def group_tombstone(group_id: str) -> GroupRecord:
+    return GroupRecord(GroupMetadataKey(group_id))

@@ -1,8 +1,12 @@
 """The groups of one partition of __consumer_offsets: one store for groups of every kind, and their offsets.
 
-`replay` takes in what the log says; requests come through the parts (`classic`, `offset_requests`), which share this
-store. An offset of an unknown group makes one that never had members; a group with neither members nor offsets is
-forgotten when offsets are next looked through.
+Requests are decided by the parts (`classic`, `consumer`, `offset_requests`), which share this store; a decision returns
+records, an answer and effects. `replay` alone changes what the log keeps, on the broker that decided and on one that
+loads the log. What no record keeps is soft state: classic groups between two generations (classic_group), timers, and
+`GroupMemory`.
+
+An offset of an unknown group makes one that never had members; a group with neither members nor offsets is forgotten
+when offsets are next looked through.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -11,19 +15,22 @@ from sskafka.groups import consumer_records, log_records
 from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.classic_in_consumer import ClassicInConsumer
 from sskafka.groups.classic_rebalance import ClassicRebalance, refuse_parked
-from sskafka.groups.classic_requests import ClassicRequests, Joining
+from sskafka.groups.classic_requests import ClassicRequests, Joining, check_session_timeout
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
+from sskafka.groups.consumer_records import Draft
 from sskafka.groups.consumer_requests import ConsumerRequests
 from sskafka.groups.group import UNKNOWN_MEMBER, Committer, Group
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
-from sskafka.groups.log_records import GroupDecision
+from sskafka.groups.log_records import GroupDecision, GroupRecord, OffsetRecord, Record
 from sskafka.groups.migration import downgraded, not_upgraded, upgraded
 from sskafka.groups.offset_requests import OffsetCommit, OffsetRequests
 from sskafka.groups.offsets import OffsetStore
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
-from sskafka.model.coordination import Completion, StateRecord, Timers, TransactionalProducer
+from sskafka.groups.timeline import GroupMemory
+from sskafka.model.coordination import Completion, Decision, StateRecord, Timers, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
+from sskafka.wire.messages.group_records import ConsumerGroupMetadataKey, GroupMetadataKey
 from sskafka.wire.messages.heartbeat import HeartbeatRequest
 from sskafka.wire.messages.leave_group import LeaveGroupRequest
 from sskafka.wire.messages.sync_group import SyncGroupRequest
@@ -50,7 +57,9 @@ class GroupMachine:
     ) -> None:
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
-        self.offset_requests = OffsetRequests(self.offsets, self.groups.get, self._create_classic, settings, topics)
+        self._memories: dict[str, GroupMemory] = {}
+        self._is_writable = is_writable
+        self.offset_requests = OffsetRequests(self.offsets, self.groups.get, settings, topics)
         self._settings = settings
         self._timers = timers
         self._rebalance = ClassicRebalance(self.groups, settings, timers)
@@ -65,59 +74,64 @@ class GroupMachine:
 
     # -- the log
 
-    def replay(self, record: StateRecord, producer: TransactionalProducer | None) -> None:
-        match log_records.record_type(record.key):
-            case log_records.LEGACY_OFFSET | log_records.OFFSET:
-                self._replay_offset(record, producer)
-            case log_records.GROUP:
-                self._replay_group(record)
-            case kind if kind in consumer_records.TYPES:
-                self._replay_consumer(record, kind)
-            case _:
-                pass  # of kinds that this software does not know
+    def encode(self, record: Record) -> StateRecord:
+        return log_records.encode_record(record)
 
-    def _replay_offset(self, record: StateRecord, producer: TransactionalProducer | None) -> None:
-        group_id, partition = log_records.read_offset_key(record.key)
-        offset = log_records.read_offset_value(record.value) if record.value is not None else None
+    def decode(self, record: StateRecord) -> Record | None:
+        return log_records.decode_record(record)
+
+    def replay(self, record: Record, producer: TransactionalProducer | None) -> None:
+        if isinstance(record, OffsetRecord):
+            self._replay_offset(record, producer)
+        elif isinstance(record.key, GroupMetadataKey):
+            self._replay_group(record)
+        else:
+            self._replay_consumer(record)
+
+    def _replay_offset(self, record: OffsetRecord, producer: TransactionalProducer | None) -> None:
+        group_id, partition, offset = record
         self.offsets.replay(group_id, partition, offset, producer.producer_id if producer else NO_PRODUCER)
-        if offset is not None and producer is None and group_id not in self.groups:
-            self.groups[group_id] = ClassicGroup(group_id)
+        if offset is not None and group_id not in self.groups:
+            self.groups[group_id] = ClassicGroup(group_id, memory=self._memory_of(group_id))
 
-    def _replay_group(self, record: StateRecord) -> None:
-        group_id = log_records.read_group_key(record.key)
-        if record.value is not None:
-            self.groups[group_id] = ClassicGroup.from_value(group_id, log_records.read_group_value(record.value))
-            return
-        group = self.groups.pop(group_id, None)
-        if isinstance(group, ClassicGroup):
+    def _replay_group(self, record: GroupRecord) -> None:
+        group_id, value = record.key.group, record.value
+        group = self.groups.get(group_id)
+        if record.successor is not None:
+            self.groups[group_id] = record.successor
+        elif value is not None and isinstance(group, ClassicGroup):
+            group.replay(value)
+        elif value is not None:
+            self.groups[group_id] = ClassicGroup.from_value(group_id, value, self._memory_of(group_id))
+        elif isinstance(group, ClassicGroup):
+            del self.groups[group_id]
             self._rebalance.forget_group(group)
 
-    def _replay_consumer(self, record: StateRecord, kind: int) -> None:
-        group_id = consumer_records.group_of(record)
+    def _replay_consumer(self, record: GroupRecord) -> None:
+        group_id = record.key.group_id
         group = self.groups.get(group_id)
         if record.value is not None and not isinstance(group, ConsumerGroup):
-            group = self.groups[group_id] = ConsumerGroup(group_id)
+            group = self.groups[group_id] = ConsumerGroup(group_id, self._memory_of(group_id))
         if isinstance(group, ConsumerGroup):
             consumer_records.replay(group, record)
-            if record.value is None and kind == consumer_records.EPOCH:
+            if record.value is None and isinstance(record.key, ConsumerGroupMetadataKey):
                 del self.groups[group_id]
+                if record.successor is not None:
+                    self.groups[group_id] = record.successor
 
     def replay_end_of_transaction(self, producer: TransactionalProducer, is_committed: bool) -> None:
         for group_id in self.offsets.end_transaction(producer.producer_id, is_committed):
             if group_id not in self.groups:
-                self.groups[group_id] = ClassicGroup(group_id)
+                self.groups[group_id] = ClassicGroup(group_id, memory=self._memory_of(group_id))
 
-    def encode(self, record: StateRecord) -> StateRecord:
-        return record
-
-    def decode(self, record: StateRecord) -> StateRecord:
-        return record
+    def _memory_of(self, group_id: str) -> GroupMemory:
+        return self._memories.setdefault(group_id, GroupMemory())
 
     def start(self, now_ms: int) -> GroupDecision:
-        decision = GroupDecision(is_replayed=False)
+        decision: GroupDecision = Decision()
         for group in self.groups.values():
             if isinstance(group, ClassicGroup):
-                self._rebalance.resume(group, decision, now_ms)
+                decision += self._rebalance.resume(group, now_ms)
             elif isinstance(group, ConsumerGroup):
                 for member in group.members.values():
                     self.consumer.watch(group, member)
@@ -145,13 +159,14 @@ class GroupMachine:
             if is_wanted and (not wanted_types or group.type_name in wanted_types):
                 yield group
 
-    def delete_group(self, group_id: str, completion: Completion) -> GroupDecision:
+    def delete_group(self, group_id: str) -> GroupDecision:
         group = self.find(group_id)
         if not group.is_empty:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-        return GroupDecision(self._tombstones_of(group), ErrorCode.NONE, is_divisible=True)
+        self._memories.pop(group_id, None)
+        return Decision(self._tombstones_of(group), ErrorCode.NONE, is_divisible=True)
 
-    def _tombstones_of(self, group: Group) -> list[StateRecord]:
+    def _tombstones_of(self, group: Group) -> list[Record]:
         return [*self.offset_requests.delete_all(group.group_id), *_tombstones(group)]
 
     def commit_offsets(
@@ -160,7 +175,6 @@ class GroupMachine:
         committer: Committer,
         commits: Sequence[OffsetCommit],
         retention_ms: int,
-        completion: Completion,
         now_ms: int,
     ) -> GroupDecision:
         """Answered with the outcome of each commit. It is a sign of life of the member that commits."""
@@ -169,7 +183,7 @@ class GroupMachine:
         records, outcomes = self.offset_requests.commit(group_id, commits, retention_ms, now_ms)
         if isinstance(group, ClassicGroup):
             self.classic.renew_session_of(group, committer.member_id)
-        return GroupDecision(records, outcomes)
+        return Decision(records, outcomes)
 
     def topics_deleted(self, names: Iterable[str]) -> GroupDecision:
         return self.offset_requests.delete_topics(set(names))
@@ -187,12 +201,13 @@ class GroupMachine:
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
     def _create_classic(self, group_id: str, now_ms: int) -> ClassicGroup:
-        self.groups[group_id] = group = ClassicGroup(group_id, now_ms)
+        group = self.groups[group_id] = ClassicGroup(group_id, now_ms, self._memory_of(group_id))
         return group
 
     # -- the classic protocol, spoken to groups of both kinds
 
     def join(self, joining: Joining, now_ms: int) -> GroupDecision:
+        self._require_writable()
         group = self.groups.get(joining.request.group_id)
         if not isinstance(group, ConsumerGroup):
             return self.classic.join(joining, now_ms)
@@ -202,32 +217,42 @@ class GroupMachine:
 
     def _join_emptied(self, group: ConsumerGroup, joining: Joining, now_ms: int) -> GroupDecision:
         """A group without members is of the kind of whoever comes first, whatever the policy."""
-        self.groups[group.group_id], written = downgraded(group, self._topics(), now_ms)
+        made, records = downgraded(group, self._topics(), now_ms)
+        decision: GroupDecision = Decision(records)
         try:
-            decision = self.classic.join_or_raise(joining, now_ms)
+            check_session_timeout(joining.request, self._settings)
+            return decision + self.classic.join_group(made, joining, now_ms)
         except KafkaError as error:
-            self.groups[group.group_id] = group
             return joining.refused(error.code)
-        decision.records[:0] = written
-        return decision
+
+    def abandon_join(self, group_id: str, completion: Completion, now_ms: int) -> GroupDecision:
+        """Where nothing can be written, the session of a new member ends its membership later."""
+        return self.classic.abandon_join(group_id, completion, now_ms) if self._is_writable() else Decision()
 
     def sync(self, request: SyncGroupRequest, completion: Completion, now_ms: int) -> GroupDecision:
+        self._require_writable()
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
-            return self._classic_in_consumer.sync(group, request, completion)
+            return self._classic_in_consumer.sync(group, request)
         return self.classic.sync(request, completion, now_ms)
 
-    def heartbeat(self, request: HeartbeatRequest, completion: Completion, now_ms: int) -> GroupDecision:
+    def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> GroupDecision:
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
-            return self._classic_in_consumer.heartbeat(group, request, completion, now_ms)
-        return self.classic.heartbeat(request, completion)
+            return self._classic_in_consumer.heartbeat(group, request, now_ms)
+        return self.classic.heartbeat(request)
 
-    def leave(self, request: LeaveGroupRequest, version: int, completion: Completion, now_ms: int) -> GroupDecision:
+    def leave(self, request: LeaveGroupRequest, version: int, now_ms: int) -> GroupDecision:
+        self._require_writable()
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
-            return self._classic_in_consumer.leave(group, request, version, completion, now_ms)
-        return self.classic.leave(request, version, completion, now_ms)
+            return self._classic_in_consumer.leave(group, request, version, now_ms)
+        return self.classic.leave(request, version, now_ms)
+
+    def _require_writable(self) -> None:
+        """For what moves a classic group on: its soft state must not get ahead of what can be written."""
+        if not self._is_writable():
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     # -- consumer groups
 
@@ -239,38 +264,35 @@ class GroupMachine:
     def why_not_consumer(self, group_id: str) -> str:
         return f"Group {group_id} is not a consumer group." if group_id in self.groups else ""
 
-    def create_consumer(self, group_id: str, decision: GroupDecision, now_ms: int) -> ConsumerGroup:
+    def create_consumer(self, group_id: str) -> Draft:
         group = self.groups.get(group_id)
         if group is None:
-            made = self.groups[group_id] = ConsumerGroup(group_id)
-            return made
+            return Draft(ConsumerGroup(group_id, self._memory_of(group_id)), is_copy=True)
         assert isinstance(group, ClassicGroup)
         if group.members:
             self._check_upgrade(group)
-        made, written = upgraded(group, self._topics())
-        self.consumer.require_room(made, UNKNOWN_MEMBER)
+        draft = upgraded(group, self._topics())
+        self.consumer.require_room(draft.group, UNKNOWN_MEMBER)
         for member in group.members.values():
-            refuse_parked(member, ErrorCode.REBALANCE_IN_PROGRESS, decision)
+            draft.effects += refuse_parked(member, ErrorCode.REBALANCE_IN_PROGRESS)
         self._rebalance.forget_group(group)
-        decision.records += written
-        self.groups[group_id] = made
-        for joined in made.members.values():
-            self.consumer.watch(made, joined)
-        return made
+        for joined in draft.group.members.values():
+            self.consumer.watch(draft.group, joined)
+        return draft
 
-    def members_left(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> bool:
-        if not self.may_downgrade(group):
+    def members_left(self, draft: Draft, now_ms: int) -> bool:
+        if not self.may_downgrade(draft.group):
             return False
-        made = self._downgrade(group, decision, now_ms)
-        self._rebalance.prepare(made, "the last member of the newer protocol left", decision, now_ms)
+        made = self._downgrade(draft, now_ms)
+        draft.include(self._rebalance.prepare(made, "the last member of the newer protocol left", now_ms))
         return True
 
-    def last_member_replaced(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> None:
+    def last_member_replaced(self, draft: Draft, now_ms: int) -> None:
         """Without a rebalance, where everybody has what the newest target says."""
-        is_assigned = group.target_epoch == group.epoch
-        made = self._downgrade(group, decision, now_ms)
+        is_assigned = draft.group.target_epoch == draft.group.epoch
+        made = self._downgrade(draft, now_ms)
         if not is_assigned:
-            self._rebalance.prepare(made, "the last member of the newer protocol was replaced", decision, now_ms)
+            draft.include(self._rebalance.prepare(made, "the last member of the newer protocol was replaced", now_ms))
 
     def may_downgrade(self, group: ConsumerGroup) -> bool:
         """Once nobody speaks the newer protocol any more, the group is a classic one again."""
@@ -278,12 +300,12 @@ class GroupMachine:
         is_small = 0 < len(group.members) <= self._settings.group_size_max
         return is_allowed and is_small and group.speaks_classic_only(group.members.values())
 
-    def _downgrade(self, group: ConsumerGroup, decision: GroupDecision, now_ms: int) -> ClassicGroup:
-        for member in group.members.values():
-            self.consumer.forget_timers(group, member)
-        made, written = downgraded(group, self._topics(), now_ms)
-        self.groups[group.group_id] = made
-        decision.records += written
+    def _downgrade(self, draft: Draft, now_ms: int) -> ClassicGroup:
+        """The classic group takes its place when the records are replayed."""
+        for member in draft.group.members.values():
+            self.consumer.forget_timers(draft.group, member)
+        made, records = downgraded(draft.group, self._topics(), now_ms)
+        draft.records += records
         for joined in made.members.values():
             self._rebalance.renew_session(made, joined)
         return made
@@ -307,20 +329,21 @@ class GroupMachine:
     def _expire(self, now_ms: int) -> GroupDecision:
         """Offsets that nobody has needed for long, and groups of which nothing is left."""
         self._expire_later()
-        decision = GroupDecision(is_divisible=True)
+        records: list[Record] = []
         for group in self.groups.values():
             expired = list(self.offset_requests.expired(group, now_ms))
-            decision.records += [log_records.offset_tombstone(group.group_id, partition) for partition in expired]
+            records += [OffsetRecord(group.group_id, partition) for partition in expired]
             if self._is_over(group, expired):
-                decision.records += _tombstones(group)
-        return decision
+                self._memories.pop(group.group_id, None)
+                records += _tombstones(group)
+        return Decision(records, is_divisible=True)
 
     def _is_over(self, group: Group, expired: list[TopicPartition]) -> bool:
         is_idle = not isinstance(group, ClassicGroup) or group.state is State.EMPTY
         return is_idle and group.is_empty and self.offsets.partitions_of(group.group_id) <= set(expired)
 
 
-def _tombstones(group: Group) -> list[StateRecord]:
+def _tombstones(group: Group) -> Sequence[Record]:
     if isinstance(group, ConsumerGroup):
         return consumer_records.group_tombstones(group)
     return [log_records.group_tombstone(group.group_id)]

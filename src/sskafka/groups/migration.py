@@ -17,13 +17,12 @@ from sskafka.groups.classic_in_consumer import classic_assignment
 from sskafka.groups.classic_member import ClassicMember
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_member import ClassicSide, ConsumerMember
+from sskafka.groups.consumer_records import Draft
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, read_subscription
 from sskafka.groups.topic_news import topics_hash
-from sskafka.model.coordination import StateRecord
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.codec import MalformedMessageError, decode
 from sskafka.wire.messages.consumer_protocol import ConsumerProtocolAssignment
-from sskafka.wire.messages.group_records import GroupMetadataValue
 
 _INT16 = Struct(">h")
 NEVER_ASSIGNED_MS = 0
@@ -42,24 +41,23 @@ def not_upgraded(group: ClassicGroup, problem: str) -> KafkaError:
     return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, text)
 
 
-def upgraded(group: ClassicGroup, topics: Topics) -> tuple[ConsumerGroup, list[StateRecord]]:
-    """Return the consumer group and what writes it down; raises KafkaError when a member speaks something else."""
-    made = ConsumerGroup(group.group_id)
-    made.timeline = group.timeline
-    written = [log_records.group_tombstone(group.group_id)]
+def upgraded(group: ClassicGroup, topics: Topics) -> Draft:
+    """Return the consumer group in the place of `group`; raises KafkaError when a member speaks something else."""
+    draft = Draft(ConsumerGroup(group.group_id, group.memory), is_copy=True)
+    draft.records.append(log_records.group_tombstone(group.group_id))
     if not group.members:
-        return made, written
+        return draft
     members = [_as_consumer(group, member, topics) for member in group.members.values()]
     group_id, epoch = group.group_id, group.generation
     names = frozenset().union(*(member.topic_names for member in members))
-    written += [consumer_records.member_record(group_id, member) for member in members]
-    written.append(consumer_records.epoch_record(group_id, epoch, topics_hash(topics, names)))
-    written += [consumer_records.target_record(group_id, member.member_id, member.assigned) for member in members]
-    written.append(consumer_records.target_epoch_record(group_id, epoch, NEVER_ASSIGNED_MS))
-    written += [consumer_records.current_record(group_id, member) for member in members]
-    for record in written[1:]:
-        consumer_records.replay(made, record)
-    return made, written
+    draft.add(
+        *(consumer_records.member_record(group_id, member) for member in members),
+        consumer_records.epoch_record(group_id, epoch, topics_hash(topics, names)),
+        *(consumer_records.target_record(group_id, member.member_id, member.assigned) for member in members),
+        consumer_records.target_epoch_record(group_id, epoch, NEVER_ASSIGNED_MS),
+        *(consumer_records.current_record(group_id, member) for member in members),
+    )
+    return draft
 
 
 def _as_consumer(group: ClassicGroup, member: ClassicMember, topics: Topics) -> ConsumerMember:
@@ -108,22 +106,19 @@ def _decoded(assignment: bytes) -> ConsumerProtocolAssignment | None:
         return None
 
 
-def downgraded(group: ConsumerGroup, topics: Topics, now_ms: int) -> tuple[ClassicGroup, list[StateRecord]]:
-    """The classic group and what writes it down; all members must speak the classic protocol."""
-    value = GroupMetadataValue(protocol_type="", generation=group.epoch, protocol=None, leader=None)
-    made = ClassicGroup.from_value(group.group_id, value)
-    made.state_timestamp_ms = now_ms
-    made.timeline = group.timeline
+def downgraded(group: ConsumerGroup, topics: Topics, now_ms: int) -> tuple[ClassicGroup, list[log_records.GroupRecord]]:
+    """The classic group and the records that put it in the place of `group`, whose members all speak that protocol."""
+    made = ClassicGroup(group.group_id, now_ms, group.memory)
+    made.generation = group.epoch
     for member in group.members.values():
         assert member.classic is not None
         made.add_member(_as_classic(member, topics), CONSUMER_PROTOCOL)
-    if made.members:
-        made.protocol_name = made.select_protocol()
-        made.state = State.STABLE
-    written = consumer_records.group_tombstones(group)
-    if made.members:
-        written.append(log_records.group_record(made.group_id, made.to_value()))
-    return made, written
+    if not made.members:
+        return made, consumer_records.group_tombstones(group, successor=made)
+    made.protocol_name = made.select_protocol()
+    made.state = State.STABLE
+    record = log_records.group_record(made.group_id, made.to_value(), successor=made)
+    return made, [*consumer_records.group_tombstones(group), record]
 
 
 def _as_classic(member: ConsumerMember, topics: Topics) -> ClassicMember:

@@ -6,12 +6,13 @@ Requests come with topic names: who gives topic ids has them resolved, and answe
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.consumer_group import Topics
 from sskafka.groups.group import Committer, Group
 from sskafka.groups.group_settings import GroupSettings
-from sskafka.groups.log_records import GroupDecision, offset_record, offset_tombstone
+from sskafka.groups.log_records import GroupDecision, OffsetRecord, Record
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset, OffsetStore
-from sskafka.model.coordination import StateRecord
+from sskafka.model.coordination import Decision
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition, Uuid
 
@@ -29,19 +30,17 @@ class FetchedOffset(NamedTuple):
 
 
 class OffsetRequests:
-    """`find` gives a group of any kind; `create` makes one that never has members; `topics` are the cluster's."""
+    """`find` gives a group of any kind; `topics` are the cluster's."""
 
     def __init__(
         self,
         offsets: OffsetStore,
         find: Callable[[str], Group | None],
-        create: Callable[[str, int], Group],
         settings: GroupSettings,
         topics: Callable[[], Topics] = dict,
     ) -> None:
         self._offsets = offsets
         self._find = find
-        self._create = create
         self._settings = settings
         self._topics = topics
 
@@ -55,7 +54,7 @@ class OffsetRequests:
             if committer.generation >= 0:
                 is_old = committer.is_transactional or committer.is_too_old_for_epochs
                 raise KafkaError(ErrorCode.ILLEGAL_GENERATION if is_old else ErrorCode.GROUP_ID_NOT_FOUND)
-            group = self._create(group_id, now_ms)
+            group = ClassicGroup(group_id, now_ms)  # kept once an offset of it is replayed
         group.check_commit(committer, (self._with_id(partition) for partition in partitions))
         return group
 
@@ -65,10 +64,10 @@ class OffsetRequests:
 
     def commit(
         self, group_id: str, commits: Iterable[OffsetCommit], retention_ms: int, now_ms: int
-    ) -> tuple[list[StateRecord], list[ErrorCode]]:
+    ) -> tuple[list[Record], list[ErrorCode]]:
         """The records, and the outcome of each commit, in order; the committer has been checked."""
         expire_ms = NO_TIMESTAMP if retention_ms < 0 else now_ms + retention_ms
-        records: list[StateRecord] = []
+        records: list[Record] = []
         outcomes: list[ErrorCode] = []
         for commit in commits:
             metadata = commit.metadata or ""
@@ -76,7 +75,7 @@ class OffsetRequests:
                 outcomes.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
                 continue
             offset = CommittedOffset(commit.offset, commit.leader_epoch, metadata, now_ms, expire_ms)
-            records.append(offset_record(group_id, commit.partition, offset))
+            records.append(OffsetRecord(group_id, commit.partition, offset))
             outcomes.append(ErrorCode.NONE)
         return records, outcomes
 
@@ -99,28 +98,28 @@ class OffsetRequests:
 
     # -- delete
 
-    def delete(self, group: Group, partitions: Iterable[TopicPartition]) -> tuple[list[StateRecord], list[ErrorCode]]:
+    def delete(self, group: Group, partitions: Iterable[TopicPartition]) -> tuple[list[Record], list[ErrorCode]]:
         """As `commit`; offsets of topics that members read are kept."""
         committed = self._offsets.committed(group.group_id)
-        records: list[StateRecord] = []
+        records: list[Record] = []
         outcomes: list[ErrorCode] = []
         for partition in partitions:
             if not group.is_empty and group.is_subscribed(partition.topic):
                 outcomes.append(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
                 continue
             if partition in committed:
-                records.append(offset_tombstone(group.group_id, partition))
+                records.append(OffsetRecord(group.group_id, partition))
             outcomes.append(ErrorCode.NONE)
         return records, outcomes
 
-    def delete_all(self, group_id: str) -> list[StateRecord]:
-        return [offset_tombstone(group_id, partition) for partition in self._offsets.partitions_of(group_id)]
+    def delete_all(self, group_id: str) -> list[Record]:
+        return [OffsetRecord(group_id, partition) for partition in self._offsets.partitions_of(group_id)]
 
     def delete_topics(self, topics: set[str]) -> GroupDecision:
         """The topics are gone: nobody may go on in one of the same name where it left off in the old one."""
-        return GroupDecision(
+        return Decision(
             records=[
-                offset_tombstone(group_id, partition)
+                OffsetRecord(group_id, partition)
                 for group_id in self._offsets.groups()
                 for partition in self._offsets.partitions_of(group_id)
                 if partition.topic in topics

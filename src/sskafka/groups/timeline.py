@@ -65,3 +65,14 @@ class Timeline:
         duration_ms = at_ms - started_ms if started_ms is not None else None
         kind = EventKind.REBALANCE_COMPLETED if member_count else EventKind.EMPTIED
         self.add(GroupEvent(at_ms, kind, generation, member_count=member_count, duration_ms=duration_ms))
+
+
+class GroupMemory:
+    """What is known of a group in memory alone: it outlives a change of the group's kind, and no coordinator."""
+
+    __slots__ = ("seen_topics", "timeline")
+
+    def __init__(self) -> None:
+        self.timeline = Timeline()
+        self.seen_topics: object = None
+        """The cluster's topics as they were when a consumer group's target was last compared with them."""

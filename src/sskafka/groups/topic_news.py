@@ -44,7 +44,7 @@ class TopicNews:
 
     def concerns(self, group: ConsumerGroup) -> bool:
         """Whether what the group is subscribed to may have changed since it was last compared."""
-        if group.seen_topics is not self._before:
+        if group.memory.seen_topics is not self._before:
             return True
         for pattern in patterns_of(group):
             if pattern in self._changed_patterns or pattern not in self._found:

@@ -61,7 +61,7 @@ class Respond(NamedTuple):
     response: Any
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Decision(Generic[R, A]):
     records: Sequence[R] = ()
     """Encoded once and appended in one batch, before anything else is decided on what they say."""
@@ -74,8 +74,20 @@ class Decision(Generic[R, A]):
     """True where every record stands for itself: there may be more of them than a batch can hold."""
     producer: TransactionalProducer | None = None
     """Set for records that count only if this producer's transaction commits."""
-    is_replayed: bool = True
-    """False where a group has changed already and the records only write down what it is now."""
+    if_too_large: "Callable[[int], Decision[R, A]] | None" = None
+    """Decides instead, given the time, where the records fit into no batch. None: the requester gets an error."""
+
+    def __add__(self, other: "Decision[R, A]") -> "Decision[R, A]":
+        """Both, in this order; at most one of them answers."""
+        assert self.if_too_large is None, "it would decide without what comes behind it"
+        otherwise = other.if_too_large
+        return Decision(
+            [*self.records, *other.records],
+            self.answer if other.answer is PARKED else other.answer,
+            [*self.effects, *other.effects],
+            is_divisible=self.is_divisible or other.is_divisible,
+            if_too_large=None if otherwise is None else lambda now_ms: self + otherwise(now_ms),
+        )
 
 
 class Timers(Protocol):

@@ -55,9 +55,7 @@ class OneShard:
     def commit(self, topic: str, offset: int) -> None:
         commits = [OffsetCommit(TopicPartition(topic, 0), offset, 0, "")]
         asked = Asked()
-        self.shard.write(
-            lambda machine, now_ms: machine.commit_offsets("g", Committer(), commits, -1, asked, now_ms), asked
-        )
+        self.shard.write(lambda machine, now_ms: machine.commit_offsets("g", Committer(), commits, -1, now_ms), asked)
         self.lab.turn(20)
         assert asked.response == [ErrorCode.NONE]
 
@@ -65,15 +63,13 @@ class OneShard:
         offsets = self.shard.machine.offsets.committed("g")
         return {partition.topic: found.offset for partition, found in offsets.items()}
 
-    def change(self, key: str, operation: Callable[[GroupMachine, int], Decision], completion: Completion) -> None:
-        self.shard.change(operation, completion)
-
     def write(self, key: str, operation: Callable[[GroupMachine, int], Decision], completion: Completion) -> None:
         self.shard.write(operation, completion)
 
 
 def _machine(place: Place) -> GroupMachine:
-    return GroupMachine(GroupSettings(initial_rebalance_delay_ms=0), place.timers, lambda: "uuid")
+    settings = GroupSettings(initial_rebalance_delay_ms=0)
+    return GroupMachine(settings, place.timers, lambda: "uuid", is_writable=place.is_writable)
 
 
 class LabShards:
@@ -166,6 +162,29 @@ def test_a_group_waits_for_replicas_instead_of_being_loaded_anew(groups: GroupCo
     groups.sync(SyncGroupRequest("g", 1, member, assignments=assignments), again)
     shards.lab.turn(50)
     assert again.response.assignment == b"all"
+
+
+def test_an_assignment_that_fits_into_no_batch_is_refused_and_the_group_goes_on(groups: GroupCoordinator) -> None:
+    shards = OneShard()
+    groups.shards = cast(Coordinator[GroupMachine], cast(Any, shards))
+    joining = JoinGroupRequest("g", 10_000, 30_000, protocol_type="consumer")
+    joining.protocols = [JoinGroupRequestProtocol("range", b"topics")]
+    joined, refused, again, synced = Asked(), Asked(), Asked(), Asked()
+    groups.join(joining, 3, Client("client"), joined)
+    shards.lab.turn(50)
+    shards.lab.log.batch_bytes_max = 1_000
+    joining.member_id = member = joined.response.member_id
+    machine = shards.shard.machine
+    too_large = [SyncGroupRequestAssignment(member, b"x" * 1_000)]
+    groups.sync(SyncGroupRequest("g", 1, member, assignments=too_large), refused)
+    assert refused.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert shards.lab.log.append_count == 0
+    groups.join(joining, 3, Client("client"), again)
+    assert again.response.generation_id == 2
+    groups.sync(SyncGroupRequest("g", 2, member, assignments=[SyncGroupRequestAssignment(member, b"all")]), synced)
+    shards.lab.turn(50)
+    assert synced.response.assignment == b"all"
+    assert shards.shard.machine is machine
 
 
 # ---- topics that go while nobody can write it down

@@ -47,7 +47,7 @@ class World:
     def heartbeat(self, member_id: str, epoch: int, **fields: object) -> Asked:
         asked = Asked()
         request = ConsumerGroupHeartbeatRequest("g", member_id, epoch, **fields)  # type: ignore[arg-type]
-        heartbeat = Heartbeat(request, 1, Client("client", "/10.0.0.1"), asked)
+        heartbeat = Heartbeat(request, 1, Client("client", "/10.0.0.1"))
         self.shard.write(lambda machine, now_ms: machine.consumer.heartbeat(heartbeat, now_ms), asked)
         self.lab.turn(5)
         return asked
@@ -101,7 +101,7 @@ def test_a_new_group_leaves_no_trace(world: World) -> None:
     request = ConsumerGroupHeartbeatRequest(
         "new", "m", 0, rebalance_timeout_ms=1, subscribed_topic_names=["orders"], topic_partitions=[]
     )
-    heartbeat = Heartbeat(request, 1, Client("client", "/10.0.0.1"), asked)
+    heartbeat = Heartbeat(request, 1, Client("client", "/10.0.0.1"))
     world.shard.write(lambda machine, now_ms: machine.consumer.heartbeat(heartbeat, now_ms), asked)
     assert asked.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert "new" not in world.machine.groups

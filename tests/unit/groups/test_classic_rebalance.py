@@ -301,7 +301,8 @@ def test_a_group_that_is_too_large_after_a_restart_shrinks_without_waiting(lab: 
 
 
 def test_an_assignment_that_is_too_large_to_be_kept_is_refused() -> None:
-    lab = GroupLab(record_bytes_max=10_000)
+    lab = GroupLab()
+    lab.batch_bytes_max = 10_000
     joined = lab.join_fully()
     lab.pass_time(1)
     member = joined.response.member_id

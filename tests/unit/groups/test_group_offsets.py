@@ -1,7 +1,7 @@
 """Offsets: whose word counts, what transactions do to them, when they are forgotten."""
 
 import pytest
-from group_lab import GROUP, Asked, GroupLab
+from group_lab import GROUP, GroupLab
 
 from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.group import Committer
@@ -161,10 +161,10 @@ def test_offsets_of_topics_that_members_read_are_kept(lab: GroupLab) -> None:
 def test_a_deleted_group_leaves_nothing(lab: GroupLab) -> None:
     (member,) = lab.stable_group(1)
     lab.commit(5, Committer(member, None, 1))
-    refused = lab.ask(lambda completion: lab.machine.delete_group(GROUP, completion))
+    refused = lab.ask(lambda completion: lab.machine.delete_group(GROUP))
     assert refused.code is ErrorCode.NON_EMPTY_GROUP
     lab.leave(MemberIdentity(member))
-    deleted = lab.ask(lambda completion: lab.machine.delete_group(GROUP, completion))
+    deleted = lab.ask(lambda completion: lab.machine.delete_group(GROUP))
     assert deleted.response is ErrorCode.NONE
     assert lab.committed() is None
     lab.fail_over()
@@ -229,7 +229,7 @@ def test_what_is_deleted_does_not_come_back_with_a_transaction(lab: GroupLab, is
     lab.commit(8, producer=PRODUCER)
     lab.commit(9, producer=PRODUCER, partition=1)
     if is_deleted_by == "group":
-        lab.ask(lambda completion: lab.machine.delete_group(GROUP, completion))
+        lab.ask(lambda completion: lab.machine.delete_group(GROUP))
     else:
         lab.take(lab.machine.topics_deleted(["t"]))
     lab.end_transaction(PRODUCER, True)
@@ -244,7 +244,7 @@ def test_offsets_that_go_all_at_once_may_be_more_than_a_batch_holds(lab: GroupLa
     decision = lab.machine.topics_deleted(["t"])
     assert decision.is_divisible
     assert lab.machine._expire(lab.time.now_ms()).is_divisible
-    assert lab.machine.delete_group(GROUP, Asked()).is_divisible
+    assert lab.machine.delete_group(GROUP).is_divisible
 
 
 def test_all_offsets_are_those_that_have_been_committed(lab: GroupLab) -> None:

@@ -57,7 +57,7 @@ class ConsumerGroupHandlers:
         if not all(request.may_on_topic(Operation.DESCRIBE, name) for name in names):
             completion.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             return
-        self._groups.consumer_heartbeat(Heartbeat(message, request.version, client_of(request), completion))
+        self._groups.consumer_heartbeat(Heartbeat(message, request.version, client_of(request)), completion)
 
     def describe(self, message: ConsumerGroupDescribeRequest, request: Request, completion: Completion) -> None:
         if not self._is_served:
