@@ -40,7 +40,7 @@ from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.records.batch import iter_headers
 from sskafka.replication.errors import NotEnoughReplicasError, NotLeaderError, UnknownPartitionError
-from sskafka.replication.offset_waiters import OffsetWaiters
+from sskafka.runtime.delayed_operation import OffsetWaiters
 from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.handlers.transaction_markers import TransactionMarkerHandler

@@ -12,7 +12,7 @@ from sskafka.model.coordination import Completion, Decision, StateRecord, Transa
 from sskafka.model.errors import ErrorCode
 from sskafka.records.batch import assign_offset, read_header
 from sskafka.replication.errors import NotLeaderError
-from sskafka.replication.offset_waiters import OffsetWaiters
+from sskafka.runtime.delayed_operation import OffsetWaiters
 from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.storage.file_slice import FileSlice
 
@@ -47,7 +47,7 @@ class MemoryLog:
         self.append_count = 0
         self.file = MemoryFile()
         self._positions: dict[int, int] = {}
-        self._waiters = OffsetWaiters()
+        self.committed_waiters = OffsetWaiters()
 
     def append(self, batch: bytearray, now_ms: int) -> int:
         if not self.is_leader:
@@ -65,11 +65,11 @@ class MemoryLog:
 
     def replicate(self) -> None:
         self.high_watermark = self.log_end_offset
-        self._waiters.release(self.high_watermark)
+        self.committed_waiters.release(self.high_watermark)
 
     def resign(self) -> None:
         self.is_leader = False
-        self._waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.committed_waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def read(self, offset: int, max_bytes: int) -> list[FileSlice]:
         if offset >= self.log_end_offset:
@@ -77,9 +77,6 @@ class MemoryLog:
         position = self._positions[offset]
         size = min(max(max_bytes, 200), len(self.file.data) - position)
         return [FileSlice(self.file, position, size)]  # type: ignore[arg-type]
-
-    def when_committed(self, end_offset: int, released: Callable[[ErrorCode], None]) -> None:
-        self._waiters.add(end_offset, released)
 
 
 class LoopWork:

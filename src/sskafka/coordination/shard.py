@@ -53,6 +53,7 @@ from sskafka.records.control import ControlType, EndTransactionMarker, control_k
 from sskafka.replication.errors import NotEnoughReplicasError, ReplicationError
 from sskafka.runtime.background import Background
 from sskafka.runtime.clock import Clock
+from sskafka.runtime.delayed_operation import DelayedOperation
 from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.storage.errors import InvalidProducerEpochError, TransactionCoordinatorFencedError
 
@@ -326,7 +327,9 @@ class Shard(Generic[M]):
         if self.log.high_watermark >= end_offset:
             self._complete(effects)
         else:
-            _Uncommitted(effects, self._complete).wait(self.log, end_offset, self._runtime)
+            delayed = _DelayedEffects(effects, self._complete)
+            delayed.begin(1, self._runtime.wheel, self._runtime.commit_timeout_ms)
+            delayed.wait_for(0, self.log.committed_waiters, end_offset)
 
     def _complete(self, effects: Iterable[object]) -> None:
         for effect in effects:
@@ -421,8 +424,8 @@ class _Gathered:
         self.size_bytes += size_bytes
 
 
-class _Uncommitted:
-    """Effects that wait for the high watermark."""
+class _DelayedEffects(DelayedOperation):
+    """Effects that wait for the high watermark. It stands still while too few replicas are in sync."""
 
     __slots__ = ("_complete", "_effects")
 
@@ -430,22 +433,14 @@ class _Uncommitted:
         self._effects = effects
         self._complete = complete
 
-    def wait(self, log: ShardLog, end_offset: int, runtime: ShardRuntime) -> None:
-        timer = runtime.wheel.schedule(runtime.commit_timeout_ms, self._expired)
-
-        def released(outcome: ErrorCode) -> None:
-            timer.cancel()
-            effects, self._effects = self._effects, ()
-            if outcome is ErrorCode.NONE:
-                self._complete(effects)
-            else:
-                _refuse(effects, ErrorCode.NOT_COORDINATOR)
-
-        log.when_committed(end_offset, released)
-
-    def _expired(self) -> None:
-        effects, self._effects = self._effects, ()
-        _refuse(effects, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    def complete(self, outcomes: list[ErrorCode]) -> None:
+        match outcomes[0]:
+            case ErrorCode.NONE:
+                self._complete(self._effects)
+            case ErrorCode.REQUEST_TIMED_OUT:
+                _refuse(self._effects, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            case _:
+                _refuse(self._effects, ErrorCode.NOT_COORDINATOR)
 
 
 def refusal_of(error: BaseException) -> ErrorCode:

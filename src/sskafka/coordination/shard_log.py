@@ -1,10 +1,9 @@
 """The log under a shard: one partition of an internal topic, as far as a shard needs it."""
 
-from collections.abc import Callable
 from typing import Protocol
 
-from sskafka.model.errors import ErrorCode
 from sskafka.replication.partition import ACKS_ALL, Partition
+from sskafka.runtime.delayed_operation import OffsetWaiters
 from sskafka.storage.file_slice import FileSlice
 
 
@@ -40,8 +39,9 @@ class ShardLog(Protocol):
         """Whole batches from `offset` on, committed or not."""
         ...
 
-    def when_committed(self, end_offset: int, released: Callable[[ErrorCode], None]) -> None:
-        """Called once: when the high watermark reaches `end_offset`, or with what makes that impossible here."""
+    @property
+    def committed_waiters(self) -> OffsetWaiters:
+        """Who waits for the high watermark."""
         ...
 
 
@@ -87,5 +87,6 @@ class PartitionLog:
     def read(self, offset: int, max_bytes: int) -> list[FileSlice]:
         return self.partition.log.read(offset, max_bytes, self.log_end_offset)
 
-    def when_committed(self, end_offset: int, released: Callable[[ErrorCode], None]) -> None:
-        self.partition.committed_waiters.add(end_offset, released)
+    @property
+    def committed_waiters(self) -> OffsetWaiters:
+        return self.partition.committed_waiters

@@ -27,6 +27,7 @@ from sskafka.records.control import ControlType, EndTransactionMarker, control_k
 from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
+from sskafka.runtime.delayed_operation import DelayedCallback
 from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.transactions.machine import SendMarkers
 from sskafka.transactions.metadata import BUMPING_VERSION
@@ -116,28 +117,9 @@ class MarkerWriter:
         if partition.high_watermark >= end_offset:
             written(ErrorCode.NONE)
             return
-        waiting = _Waiting(written)
-        timer = self._timers.schedule(COMMIT_TIMEOUT_MS, lambda: waiting.end(ErrorCode.REQUEST_TIMED_OUT))
-
-        def released(outcome: ErrorCode) -> None:
-            timer.cancel()
-            waiting.end(outcome)
-
-        partition.committed_waiters.add(end_offset, released)
-
-
-class _Waiting:
-    """Is told once, whatever comes first."""
-
-    __slots__ = ("_written",)
-
-    def __init__(self, written: Written) -> None:
-        self._written: Written | None = written
-
-    def end(self, outcome: ErrorCode) -> None:
-        written, self._written = self._written, None
-        if written is not None:
-            written(outcome)
+        delayed = DelayedCallback(written)
+        delayed.begin(1, self._timers, COMMIT_TIMEOUT_MS)
+        delayed.wait_for(0, partition.committed_waiters, end_offset, partition)
 
 
 class _Told:

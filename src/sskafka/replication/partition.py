@@ -29,10 +29,10 @@ from sskafka.replication.errors import (
     StaleBrokerEpochError,
     UnknownLeaderEpochError,
 )
-from sskafka.replication.offset_waiters import OffsetWaiters
 from sskafka.replication.reader_positions import ReaderPositions
 from sskafka.replication.replica_counters import ReplicaCounters
 from sskafka.replication.throttle import ThrottledSides
+from sskafka.runtime.delayed_operation import OffsetWaiters
 from sskafka.storage.errors import OffsetOutOfRangeError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import AppendInfo, Log

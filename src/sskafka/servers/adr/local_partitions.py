@@ -4,7 +4,7 @@ A record is in the log when `append` returns, so who counts afterwards counts it
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from sskafka.replication.errors import ReplicationError
 from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
+from sskafka.runtime.delayed_operation import DelayedCallback
 from sskafka.servers.adr.errors import DoorError, InvalidRequestError, NotTakenError, UnclearError
 from sskafka.storage.errors import InvalidRecordError, RecordTooLargeError, StorageError
 from sskafka.storage.file_slice import FileSlice
@@ -118,21 +119,18 @@ def _committed(partition: Partition, info: AppendInfo) -> "asyncio.Future[int]":
     future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     if info.last_offset < partition.high_watermark:
         future.set_result(info.base_offset)
-    else:
-        partition.committed_waiters.add(info.last_offset + 1, _settler(partition, info, future))
-    return future
+        return future
 
-
-def _settler(partition: Partition, info: AppendInfo, future: "asyncio.Future[int]") -> Callable[[ErrorCode], None]:
-    def settle(outcome: ErrorCode) -> None:
+    def completed(outcome: ErrorCode) -> None:
         if future.done():
             return
-        if outcome is ErrorCode.NONE and not partition.has_enough_in_sync():
-            outcome = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         if outcome is ErrorCode.NONE:
             future.set_result(info.base_offset)
         else:
             where = f"{partition.topic_partition} at offset {info.base_offset}"
             future.set_exception(UnclearError(f"written to {where}, but whether it stays is not known: {outcome.name}"))
 
-    return settle
+    delayed = DelayedCallback(completed)
+    delayed.begin(1)
+    delayed.wait_for(0, partition.committed_waiters, info.last_offset + 1, partition)
+    return future

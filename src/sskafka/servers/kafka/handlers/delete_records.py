@@ -6,13 +6,13 @@ client's time is over: what is said to be deleted does not come back with anothe
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
 
 from sskafka.model.acl import Operation
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import INTERNAL_TOPICS
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.runtime.delayed_operation import DelayedFuture
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request
 from sskafka.storage.errors import StorageError
@@ -28,17 +28,25 @@ NOTHING = -1
 TO_HIGH_WATERMARK = -1
 
 
-class _Deletion(NamedTuple):
+class _Deletion:
     """What became of one partition's part of the request."""
 
-    partition_index: int
-    error: ErrorCode
-    partition: Partition | None = None
-    offset: int = NOTHING
+    def __init__(self, index: int, error: ErrorCode, partition: Partition | None = None, offset: int = NOTHING) -> None:
+        self.index = index
+        self.error = error
+        self.partition = partition
+        self.offset = offset
 
-    def result(self) -> DeleteRecordsPartitionResult:
-        low_watermark = self.partition.low_watermark if self.partition is not None else NOTHING
-        return DeleteRecordsPartitionResult(self.partition_index, low_watermark, self.error)
+    @property
+    def is_followed(self) -> bool:
+        return self.partition is not None and self.partition.low_watermark >= self.offset
+
+    def result(self, kept: ErrorCode) -> DeleteRecordsPartitionResult:
+        """`kept` says whether this broker's own part is on the disk."""
+        error = self.error or (kept if self.partition is not None else ErrorCode.NONE)
+        if error or self.partition is None:
+            return DeleteRecordsPartitionResult(self.index, NOTHING, error)
+        return DeleteRecordsPartitionResult(self.index, self.partition.low_watermark, error)
 
 
 class DeleteRecordsHandler:
@@ -52,13 +60,10 @@ class DeleteRecordsHandler:
             for topic in message.topics
         ]
         kept = await self._kept()
-        try:
-            async with asyncio.timeout(max(message.timeout_ms, 0) / 1000):
-                settled = [(name, [await _settled(one, kept) for one in parts]) for name, parts in deletions]
-        except TimeoutError:
-            settled = [(name, [_as_it_is(one, kept) for one in parts]) for name, parts in deletions]
+        if kept is ErrorCode.NONE:
+            await _followed([one for _, parts in deletions for one in parts], max(message.timeout_ms, 0))
         return DeleteRecordsResponse(
-            topics=[DeleteRecordsTopicResult(name, [one.result() for one in parts]) for name, parts in settled]
+            topics=[DeleteRecordsTopicResult(name, [one.result(kept) for one in parts]) for name, parts in deletions]
         )
 
     def _delete(self, request: Request, topic: str, asked: DeleteRecordsPartition) -> _Deletion:
@@ -94,27 +99,19 @@ def _delete_before(partition: Partition, asked_offset: int) -> int:
     return offset
 
 
-async def _settled(deletion: _Deletion, kept: ErrorCode) -> _Deletion:
-    """Waits for the followers; `kept` says whether this broker's own part is on the disk."""
-    partition = deletion.partition
-    if partition is None:
-        return deletion
-    if kept is not ErrorCode.NONE:
-        return _Deletion(deletion.partition_index, kept)
-    if partition.low_watermark >= deletion.offset:
-        return deletion
-    told: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
-    partition.log_start_waiters.add(deletion.offset, lambda error: None if told.done() else told.set_result(error))
-    error = await told
-    return deletion if error is ErrorCode.NONE else _Deletion(deletion.partition_index, error)
-
-
-def _as_it_is(deletion: _Deletion, kept: ErrorCode) -> _Deletion:
-    """The time is over: some followers may have been faster than others."""
-    partition = deletion.partition
-    if partition is None:
-        return deletion
-    if kept is not ErrorCode.NONE:
-        return _Deletion(deletion.partition_index, kept)
-    is_done = partition.low_watermark >= deletion.offset
-    return deletion if is_done else _Deletion(deletion.partition_index, ErrorCode.REQUEST_TIMED_OUT)
+async def _followed(deletions: list[_Deletion], timeout_ms: int) -> None:
+    """Wait for the followers, and note where they do not follow in time."""
+    waiting = [(one, one.partition) for one in deletions if one.partition is not None and not one.is_followed]
+    if not waiting:
+        return
+    delayed = DelayedFuture()
+    delayed.begin(len(waiting))
+    for number, (one, partition) in enumerate(waiting):
+        delayed.wait_for(number, partition.log_start_waiters, one.offset)
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            await delayed.future
+    except TimeoutError:
+        delayed.cancel()
+    for (one, _), outcome in zip(waiting, delayed.outcomes, strict=True):
+        one.error = outcome

@@ -10,7 +10,6 @@ transactional_produce.py.
 """
 
 from collections.abc import Callable
-from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +20,7 @@ from sskafka.records.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC, is_tr
 from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
+from sskafka.runtime.delayed_operation import DelayedOperation
 from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.error_mapping import WRONG_BROKER, error_code_of
@@ -105,7 +105,7 @@ class ProduceHandler:
             return encode_produced(request.version, request.correlation_id, topic, row)
         rows: list[Row] = [row]
         appended = Appended([(topic, rows)], [Wait(partition, info.last_offset + 1, rows, 0)], False)
-        ParkedProduce(self, request, request.park(), acks, appended).wait(self._timers, timeout_ms)
+        DelayedProduce(self, request, request.park(), acks, appended).wait(self._timers, timeout_ms)
         return None
 
     def _handle_any(self, request: Request) -> Response | None:
@@ -123,7 +123,7 @@ class ProduceHandler:
                 request.connection.close()
             return None
         if appended.waits:
-            parked = ParkedProduce(self, request, request.park(), produce.acks, appended)
+            parked = DelayedProduce(self, request, request.park(), produce.acks, appended)
             parked.wait(self._timers, produce.timeout_ms)
             return None
         if appended.failed:
@@ -146,7 +146,7 @@ class ProduceHandler:
         for topic, refused in _refused(refusals):
             rows[topic].extend(refused)
         appended = appended._replace(failed=appended.failed or bool(refusals))
-        parked = ParkedProduce(self, request, waiting.slot, produce.acks, appended)
+        parked = DelayedProduce(self, request, waiting.slot, produce.acks, appended)
         parked.wait(self._timers, produce.timeout_ms)
 
     def _refuse_all(self, request: Request, produce: ProduceRequestView, error: ErrorCode) -> Response | None:
@@ -240,58 +240,40 @@ class ProduceHandler:
             counters.failed_produce_requests += 1
 
 
-class ParkedProduce:
+class DelayedProduce(DelayedOperation):
     """A produce request whose batches are written, waiting for them to be safe enough."""
 
-    __slots__ = ("_acks", "_failed", "_handler", "_request", "_results", "_slot", "_timer", "_waits")
+    __slots__ = ("_acks", "_failed", "_handler", "_request", "_results", "_slot", "_waits")
 
     def __init__(
         self, handler: ProduceHandler, request: Request, slot: ResponseSlot, acks: int, appended: Appended
     ) -> None:
         self._handler = handler
         self._request = request
-        self._failed = appended.failed
         self._slot = slot
         self._acks = acks
-        self._results = appended.results
-        self._waits = dict(enumerate(appended.waits))
+        self._results, self._waits, self._failed = appended
 
     def wait(self, timers: TimerWheel, timeout_ms: int) -> None:
-        self._timer = timers.schedule(timeout_ms, self._expire)
-        self._slot.on_abandoned = self._give_up
-        for number, wait in list(self._waits.items()):
-            partition = wait.partition
-            waiters = partition.committed_waiters if self._acks == ACKS_ALL else partition.ready_waiters
-            waiters.add(wait.end_offset, partial(self._reached, number))
-        if not self._waits:
-            self._timer.cancel()
-            self._answer()
+        waits = self._waits
+        if not waits:
+            self.complete([])
+            return
+        self.begin(len(waits), timers, timeout_ms)
+        self._slot.on_abandoned = self.cancel
+        acks = self._acks
+        for number, (partition, end_offset, _, _) in enumerate(waits):
+            if acks == ACKS_ALL:
+                self.wait_for(number, partition.committed_waiters, end_offset, partition)
+            else:
+                self.wait_for(number, partition.ready_waiters, end_offset)
 
-    def _reached(self, number: int, outcome: ErrorCode) -> None:
-        wait = self._waits.pop(number, None)
-        if wait is None:
-            return  # timed out before, or the client has gone
-        if outcome is ErrorCode.NONE and self._acks == ACKS_ALL and not wait.partition.has_enough_in_sync():
-            outcome = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        if outcome is not ErrorCode.NONE:
+    def complete(self, outcomes: list[ErrorCode]) -> None:
+        if any(outcomes):
             self._failed = True
-            _replace_by_error(wait, outcome)
-        if not self._waits:
-            self._timer.cancel()
-            self._answer()
-
-    def _expire(self) -> None:
-        self._failed = True
-        for wait in self._waits.values():
-            _replace_by_error(wait, ErrorCode.REQUEST_TIMED_OUT)
-        self._waits.clear()
-        self._answer()
-
-    def _give_up(self) -> None:
-        self._timer.cancel()
-        self._waits.clear()
-
-    def _answer(self) -> None:
+            for wait, outcome in zip(self._waits, outcomes, strict=True):
+                if outcome is not ErrorCode.NONE:
+                    _replace_by_error(wait, outcome)
         request = self._request
         if self._failed:
             self._slot.complete(self._handler.failure_response(request, self._results))

@@ -1,5 +1,5 @@
 from sskafka.model.errors import ErrorCode
-from sskafka.replication.offset_waiters import OffsetWaiters
+from sskafka.runtime.delayed_operation import OffsetWaiters
 
 
 def test_releases_exactly_those_whose_offset_is_reached_in_order() -> None:
