@@ -1,12 +1,21 @@
-"""Writes what docs/ draws from the code: run `python docs/generate.py` after changing a setting or the API table."""
+"""Writes what is drawn from the code: run `python docs/generate.py` after changing a setting or the API table.
+
+docs/configuration.md and the table in docs/protocol.md; and model/setting_names.py, the settings by their type.
+"""
 
 from pathlib import Path
 from re import DOTALL, sub
+from textwrap import wrap
 
+from sskafka.model.setting import Setting, Type, Use
+from sskafka.model.settings import default_of
 from sskafka.model.settings_docs import configuration_page
+from sskafka.model.settings_table import BROKER_SETTINGS
 from sskafka.wire.apis import API_BY_KEY, Api, Listeners
 
 DOCS = Path(__file__).parent
+SETTING_NAMES = DOCS.parent / "src" / "sskafka" / "model" / "setting_names.py"
+KINDS = {Type.BOOLEAN: "Boolean", Type.DOUBLE: "Float", Type.STRING: "Text", Type.CLASS: "Text", Type.LIST: "List"}
 BEGIN, END = "<!-- the API table -->", "<!-- end of the API table -->"
 
 
@@ -33,7 +42,35 @@ def _row(api: Api) -> str:
     return f"| {api.key} | {api.name} | {versions} | {flexible_from} | {broker} | {controller} | {operation} |"
 
 
+def setting_names() -> str:
+    """Return model/setting_names.py: the names of the settings that brokers use, by the type of their values."""
+    names: dict[str, list[str]] = {}
+    for setting in BROKER_SETTINGS.values():
+        if setting.use is Use.USED:
+            names.setdefault(_kind(setting), []).append(setting.name)
+    lines = [
+        '"""Names of the settings that brokers use, by the type of their values; written by docs/generate.py."""',
+        "",
+        "from typing import Literal, TypeAlias",
+        "",
+        "# fmt: off",
+    ]
+    for kind in sorted(names):
+        lines += [f"{kind}: TypeAlias = Literal[", *fill(", ".join(f'"{name}"' for name in names[kind])), "]"]
+    return "\n".join([*lines, ""])
+
+
+def fill(text: str) -> list[str]:
+    return wrap(text, 120, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+
+
+def _kind(setting: Setting) -> str:
+    kind = KINDS.get(setting.type, "Integer")
+    return f"Optional{kind}" if default_of(setting) is None else kind
+
+
 if __name__ == "__main__":
+    SETTING_NAMES.write_text(setting_names(), encoding="utf-8")
     (DOCS / "configuration.md").write_text(configuration_page(), encoding="utf-8")
     protocol = DOCS / "protocol.md"
     protocol.write_text(protocol_page(protocol.read_text(encoding="utf-8")), encoding="utf-8")

@@ -16,8 +16,9 @@ class FirstTopics:
 
     @classmethod
     def read(cls, settings: Settings) -> "FirstTopics":
-        """Raises SettingError for a file that cannot be used."""
+        """Raise SettingError for a file that cannot be used. The setting topics.file must have a value."""
         path = settings[topics_file.SETTING]
+        assert path is not None
         try:
             topics = topics_file.parse_topics(Path(path).read_text(), path)
         except OSError as error:

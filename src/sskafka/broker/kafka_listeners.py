@@ -29,7 +29,7 @@ Bound = dict[ListenerAddress, socket.socket]
 class KafkaListeners:
     def __init__(self, settings: Settings, sockets: NodeSockets, make: Callable[[str], Listener]) -> None:
         """`make` gives a listener of a name, which is not started yet."""
-        self._backlog: int = settings["socket.listen.backlog.size"]
+        self._backlog = settings["socket.listen.backlog.size"]
         self._sockets = sockets
         self._make = make
         self._at_start = settings.listeners

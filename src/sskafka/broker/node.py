@@ -77,7 +77,7 @@ class Broker:
         self, settings: Settings, clock: Clock | None = None, inherited: Mapping[str, socket.socket] | None = None
     ) -> None:
         self.settings = settings
-        self.node_id: int = settings["node.id"]
+        self.node_id = settings["node.id"]
         self.cluster_id = ""
         self.recovery = ""
         self._incarnation_id = os.urandom(16)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from typing import Final
 
 from sskafka.client.connection import Address, ConnectionOptions, connect
 from sskafka.client.errors import ClientError
@@ -17,7 +18,7 @@ from sskafka.wire.messages.describe_quorum import (
 
 _log = logging.getLogger(__name__)
 
-SETTING = "controller.quorum.bootstrap.servers"
+SETTING: Final = "controller.quorum.bootstrap.servers"
 RETRY_PAUSE_S = 0.2
 
 
@@ -25,10 +26,10 @@ async def with_found_voters(settings: Settings) -> Settings:
     """The settings, with controller.quorum.voters as the quorum itself tells them where only its addresses are set.
 
     Raises KafkaError when no controller has answered within initial.broker.registration.timeout.ms."""
-    servers: tuple[str, ...] = settings[SETTING]
+    servers = settings[SETTING]
     if not servers or settings.voters or "controller" in settings["process.roles"]:
         return settings
-    timeout_ms: int = settings["initial.broker.registration.timeout.ms"]
+    timeout_ms = settings["initial.broker.registration.timeout.ms"]
     problem = ""
     try:
         async with asyncio.timeout(timeout_ms / 1000):

@@ -46,7 +46,7 @@ class NodeServices:
         self._ground = ground
         self._logs = logs
         self._control = control
-        self._node_id: int = ground.settings["node.id"]
+        self._node_id = ground.settings["node.id"]
         self._links = RequestTasks()
         self._cleaner: LogCleaner | None = None
         self.replicas = self._make_replicas()
@@ -175,7 +175,7 @@ class NodeServices:
     # -- the rest of the cluster
 
     def _connections(self, purpose: str) -> LeaderConnections:
-        timeout_ms: int = self._ground.settings["replica.socket.timeout.ms"]
+        timeout_ms = self._ground.settings["replica.socket.timeout.ms"]
         settings = self._ground.settings
         options = ConnectionOptions(
             f"broker-{self._node_id}-{purpose}",

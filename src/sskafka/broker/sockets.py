@@ -43,9 +43,10 @@ class NodeSockets:
 
     def bind_doors(self, is_broker: bool) -> None:
         for setting in (ADR_LISTENER, HTTP_LISTENER):
-            address = parse_address(setting, self._settings[setting])
+            text = str(self._settings[setting])
+            address = parse_address(setting, text)
             if address is not None and setting == ADR_LISTENER and not is_broker:
-                raise SettingError(setting, self._settings[setting], "a node that is only a controller has no records")
+                raise SettingError(setting, text, "a node that is only a controller has no records")
             if address is not None:
                 self._bound[setting] = bound = self._inherited.pop(setting, None) or bind_door(setting, *address)
                 self.door_addresses[setting] = self._door_address(Listener(setting, *address), bound)

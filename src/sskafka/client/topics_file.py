@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Sequence
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 from sskafka.client.admin import USE_BROKER_DEFAULT, Admin, NewTopic
 from sskafka.client.cluster import Cluster
@@ -21,7 +21,7 @@ from sskafka.model.setting import SettingError
 
 log = logging.getLogger(__name__)
 
-SETTING = "topics.file"
+SETTING: Final = "topics.file"
 _KEYS = {"name", "partitions", "replication_factor"}
 
 

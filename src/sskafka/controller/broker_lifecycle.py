@@ -82,7 +82,7 @@ class BrokerLifecycle:
     # ---- registration
 
     async def _register(self) -> int:
-        timeout_ms: int = self._settings["initial.broker.registration.timeout.ms"]
+        timeout_ms = self._settings["initial.broker.registration.timeout.ms"]
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         duplicate_until_ms: float | None = None
         while True:
@@ -104,7 +104,7 @@ class BrokerLifecycle:
     @property
     def _patience_ms(self) -> int:
         """By then the session of a process that died is over."""
-        timeout_ms: int = self._settings["broker.session.timeout.ms"]
+        timeout_ms = self._settings["broker.session.timeout.ms"]
         return timeout_ms * 3 // 2 + 1000
 
     @property
@@ -143,7 +143,7 @@ class BrokerLifecycle:
             return
         now_ms = self._clock.monotonic_ms()
         self._unreported_since_ms = self._unreported_since_ms or now_ms
-        timeout_ms: int = self._settings["log.dir.failure.timeout.ms"]
+        timeout_ms = self._settings["log.dir.failure.timeout.ms"]
         if now_ms - self._unreported_since_ms > timeout_ms:
             why = f"the controller was not told of it within log.dir.failure.timeout.ms ({timeout_ms} ms)"
             raise LogDirectoryError(f"a log directory is offline and {why}: this broker stops, so that others lead")

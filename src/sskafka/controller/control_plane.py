@@ -115,7 +115,7 @@ class ControlPlane:
         self._clock = clock
         self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
-        self.node_id: int = settings["node.id"]
+        self.node_id = settings["node.id"]
         self._log = MetadataLog.open(disk, settings.metadata_directory, settings, clock.now_ms())
         self._observer = observe(self._log, settings) if observe is not None else None
         if self._observer is not None:
@@ -123,7 +123,7 @@ class ControlPlane:
         self.committed = CommittedMetadata(self._log)
         self.voters = voter_set(settings, self._log.setup)
         self.addresses = voter_addresses(settings, self._log.setup)
-        timeout_ms: int = settings["controller.quorum.request.timeout.ms"]
+        timeout_ms = settings["controller.quorum.request.timeout.ms"]
         setup_ms = min(timeout_ms, settings["socket.connection.setup.timeout.ms"])
         setup_max_ms = min(timeout_ms, settings["socket.connection.setup.timeout.max.ms"])
         self._options = ConnectionOptions(f"node-{self.node_id}", setup_ms, timeout_ms, setup_max_ms)
@@ -210,7 +210,7 @@ class ControlPlane:
     # ---- what this node asks of the controller
 
     def new_link(self) -> ControllerLink:
-        socket_timeout_ms: int = self._settings["controller.socket.timeout.ms"]
+        socket_timeout_ms = self._settings["controller.socket.timeout.ms"]
         link = ControllerLink(
             self.node_id, self, self.decide, self.addresses, self._options, self._clock, socket_timeout_ms
         )

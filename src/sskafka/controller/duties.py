@@ -90,7 +90,7 @@ class ControllerDuties:
 
     def _rebalance_later(self) -> None:
         if self._settings["auto.leader.rebalance.enable"]:
-            interval_s: int = self._settings["leader.imbalance.check.interval.seconds"]
+            interval_s = self._settings["leader.imbalance.check.interval.seconds"]
             self._timers["leaders"] = self._loop.call_later(interval_s, self._rebalance)
 
     def _rebalance(self) -> None:
@@ -108,7 +108,7 @@ class ControllerDuties:
     def _append_when_idle(self, seen_offset: int) -> None:
         """Where metadata.max.idle.interval.ms is set, the log grows even when nothing happens: replicas can tell that
         they are up to date."""
-        interval_ms: int = self._settings["metadata.max.idle.interval.ms"]
+        interval_ms = self._settings["metadata.max.idle.interval.ms"]
         if not interval_ms:
             return
         if self._committed.image.next_offset == seen_offset:

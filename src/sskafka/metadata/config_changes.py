@@ -262,7 +262,8 @@ def _list_setting(target: ConfigResource, config: incremental.AlterableConfig) -
 def _inherited(setting: Setting, target: ConfigResource, settings: Settings) -> tuple[str, ...]:
     is_topic = target.type == records.RESOURCE_TOPIC
     value = settings.topic_config()[setting.name] if is_topic else settings[setting.name]
-    return tuple(value or ())
+    assert value is None or isinstance(value, tuple), f"{setting.name} is not a list"
+    return value or ()
 
 
 def _validated(

@@ -169,10 +169,7 @@ class _Draft:
         return [check_assignment(self._image, assigned[index], replication_factor) for index in range(len(assigned))]
 
     def _default(self, requested: int, setting: str) -> int:
-        if requested != USE_DEFAULT:
-            return requested
-        default: int = self._settings[setting]
-        return default
+        return requested if requested != USE_DEFAULT else self._settings.integer(setting)
 
     def _records(
         self, name: str, topic_id: Uuid, overrides: Mapping[str, str], assignments: list[tuple[int, ...]]

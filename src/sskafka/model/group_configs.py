@@ -44,21 +44,21 @@ def _check_bounds(name: str, value: Value, settings: Settings) -> None:
     if bounds is None:
         return
     assert isinstance(value, int)
-    if bounds.least is not None and value < settings[bounds.least]:
+    if bounds.least is not None and value < settings.integer(bounds.least):
         raise GroupConfigError(f"{name} must be greater than or equal to {bounds.least}")
-    if value > settings[bounds.most]:
+    if value > settings.integer(bounds.most):
         raise GroupConfigError(f"{name} must be less than or equal to {bounds.most}")
 
 
 def _or_default(name: str, values: Mapping[str, Value], settings: Settings) -> int:
     value = values.get(name)
-    return value if isinstance(value, int) else int(settings[GROUP_SETTINGS[name].fallbacks[0].name])
+    return value if isinstance(value, int) else settings.integer(GROUP_SETTINGS[name].fallbacks[0].name)
 
 
 def effective_int(name: str, overrides: Mapping[str, str], settings: Settings) -> int:
     """Return what a whole-number setting is for a group that has set `overrides`."""
     row = GROUP_SETTINGS[name]
-    default = int(settings[row.fallbacks[0].name])
+    default = settings.integer(row.fallbacks[0].name)
     text = overrides.get(name)
     if text is None:
         return default
@@ -68,5 +68,5 @@ def effective_int(name: str, overrides: Mapping[str, str], settings: Settings) -
         return default  # written by software that allows more
     assert isinstance(value, int)
     bounds = BOUNDS[name]
-    least = value if bounds.least is None else max(value, settings[bounds.least])
-    return int(min(least, settings[bounds.most]))
+    least = value if bounds.least is None else max(value, settings.integer(bounds.least))
+    return min(least, settings.integer(bounds.most))

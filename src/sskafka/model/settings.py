@@ -8,7 +8,7 @@ Within one source a setting speaks before its coarser spellings: log.retention.m
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from sskafka.model.cordoned_directories import check_cordoned_directories
 from sskafka.model.dynamic_configs import known_setting
@@ -24,6 +24,9 @@ from sskafka.model.listeners import (
 from sskafka.model.setting import Fallback, Setting, SettingError, Value, nearest, split_list
 from sskafka.model.setting_sources import Given, Layer, static_values
 from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
+
+if TYPE_CHECKING:
+    from sskafka.model import setting_names as names
 
 
 class DynamicLayers(NamedTuple):
@@ -75,10 +78,35 @@ class Settings:
         layers = DynamicLayers(_dynamic_layer(this_broker), _dynamic_layer(all_brokers))
         return Settings(self.static, layers, self.warnings, self.host_name)
 
-    def __getitem__(self, name: str) -> Any:
+    @overload
+    def __getitem__(self, name: "names.Integer") -> int: ...
+    @overload
+    def __getitem__(self, name: "names.OptionalInteger") -> int | None: ...
+    @overload
+    def __getitem__(self, name: "names.Boolean") -> bool: ...
+    @overload
+    def __getitem__(self, name: "names.Float") -> float: ...
+    @overload
+    def __getitem__(self, name: "names.Text") -> str: ...
+    @overload
+    def __getitem__(self, name: "names.OptionalText") -> str | None: ...
+    @overload
+    def __getitem__(self, name: "names.List") -> tuple[str, ...]: ...
+    @overload
+    def __getitem__(self, name: "names.OptionalList") -> tuple[str, ...] | None: ...
+    @overload
+    def __getitem__(self, name: str) -> Value: ...
+    def __getitem__(self, name: str) -> Value:
+        """Return the value in effect. Type checkers know its type by the name (setting_names.py)."""
         if name not in self._values:
             self._values[name] = self._effective(BROKER_SETTINGS[name])
         return self._values[name]
+
+    def integer(self, name: str) -> int:
+        """Return the value of an integer setting whose name is not known where this is written."""
+        value = self[name]
+        assert isinstance(value, int), f"{name} is not an integer setting"
+        return value
 
     def for_listener(self, listener: str, name: str) -> Any:
         """The value of `name` for one listener: `listener.name.LISTENER.NAME` where it is set, else the broker's."""
@@ -103,8 +131,7 @@ class Settings:
 
     @property
     def data_directories(self) -> tuple[str, ...]:
-        directories: tuple[str, ...] = self["log.dirs"]
-        return directories
+        return self["log.dirs"]
 
     @property
     def metadata_directory(self) -> str:
@@ -165,7 +192,7 @@ class Settings:
         known = {listener.name for listener in self._all_listeners()}
         for advertised in self._all_advertised():
             if advertised.name not in known:
-                text = ",".join(self["advertised.listeners"])
+                text = ",".join(self["advertised.listeners"] or ())
                 raise SettingError("advertised.listeners", text, f"{advertised.name} is not among listeners")
 
     def _check_bootstrap_servers(self) -> None:

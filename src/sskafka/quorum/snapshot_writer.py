@@ -41,10 +41,10 @@ class SnapshotWriter:
         self._log = log
         self._committed = committed
         self._clock = clock
-        self._bytes_max: int = settings["metadata.log.max.record.bytes.between.snapshots"]
-        self._interval_ms: int = settings["metadata.log.max.snapshot.interval.ms"]
-        self._retention_bytes: int = settings["metadata.max.retention.bytes"]
-        self._retention_ms: int = settings["metadata.max.retention.ms"]
+        self._bytes_max = settings["metadata.log.max.record.bytes.between.snapshots"]
+        self._interval_ms = settings["metadata.log.max.snapshot.interval.ms"]
+        self._retention_bytes = settings["metadata.max.retention.bytes"]
+        self._retention_ms = settings["metadata.max.retention.ms"]
         self._loop = asyncio.get_running_loop()
         self._taken_ms = clock.monotonic_ms()
         self._bytes_then = 0

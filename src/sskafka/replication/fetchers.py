@@ -30,7 +30,7 @@ class Fetchers:
         self._counters = counters
         self._throttle = throttle
         self._limits = FetchLimits.from_settings(settings)
-        self._lanes: int = settings["num.replica.fetchers"]
+        self._lanes = settings["num.replica.fetchers"]
         self._fetchers: dict[Lane, ReplicaFetcher] = {}
         self._lane_of: dict[Partition, Lane] = {}
 

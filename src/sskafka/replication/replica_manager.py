@@ -75,7 +75,7 @@ class ReplicaManager:
     ) -> None:
         """`call_soon_threadsafe`: as `call_soon`, from any thread; a log directory may fail in one."""
         self.broker_id = broker_id
-        self.lag_max_ms: int = settings["replica.lag.time.max.ms"]
+        self.lag_max_ms = settings["replica.lag.time.max.ms"]
         self.counters = ReplicaCounters()
         self.monotonic_ms = clock.monotonic_ms
         self._logs = logs
@@ -99,7 +99,7 @@ class ReplicaManager:
         """Between log directories of this broker."""
         self._limit_rates(settings)
         self._logs.cordon(settings["cordoned.log.dirs"])
-        self._verifies_transactions: bool = settings["transaction.partition.verification.enable"]
+        self._verifies_transactions = settings["transaction.partition.verification.enable"]
         self._fetchers = Fetchers(broker_id, settings, clock, links, self.counters, self._fetching) if links else None
         self._isr_changes = IsrChanges(broker_id, links) if links else None
         self._image = ClusterImage()

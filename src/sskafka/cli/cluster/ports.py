@@ -26,7 +26,7 @@ class Door(NamedTuple):
         settings = Settings.resolve(properties)
         if self.setting == LISTENERS:
             return settings.listeners[0].port
-        address = parse_address(self.setting, settings[self.setting])
+        address = parse_address(self.setting, str(settings[self.setting]))
         return address[1] if address is not None else None
 
     def address(self, port: int | None) -> str:

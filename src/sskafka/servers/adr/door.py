@@ -59,8 +59,8 @@ class Door:
         executor: Executor,
         spawn: Spawn,
     ) -> None:
-        self._node_id: int = settings["node.id"]
-        self._creates_topics: bool = settings["auto.create.topics.enable"]
+        self._node_id = settings["node.id"]
+        self._creates_topics = settings["auto.create.topics.enable"]
         self._key_hash = KEY_HASHES[settings["partitioner.hash"]]
         self._image = image
         self._controller = controller

@@ -34,8 +34,8 @@ class ConnectionQuotas:
     def apply(self, settings: Settings) -> None:
         """Take over limits that were changed at run time; connections that are open stay open."""
         self._settings = settings
-        self._connections_max: int = settings["max.connections"]
-        self._per_address_max: int = settings["max.connections.per.ip"]
+        self._connections_max = settings["max.connections"]
+        self._per_address_max = settings["max.connections.per.ip"]
         self._overrides = resolved_counts(settings["max.connections.per.ip.overrides"])
         self._limits: dict[str, ListenerLimits] = {}
 

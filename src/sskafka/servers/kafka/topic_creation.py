@@ -27,7 +27,7 @@ class TopicCreation:
 
     @property
     def automatic(self) -> bool:
-        return bool(self._settings["auto.create.topics.enable"])
+        return self._settings["auto.create.topics.enable"]
 
     def create_soon(self, names: Iterable[str]) -> None:
         """Ask the controller for the topics, unless it is being asked already."""
