@@ -6,7 +6,7 @@ restarts   (registers as a new process) as above; in addition its logs are trust
            not an eligible leader (KIP-966), and with another disk it is not even a last resort
 returns    (unfenced) partitions that wait for it elect it as leader
 
-`partition_change` derives ISR, eligible leaders and leader from each other.
+`partitions.change` derives ISR, eligible leaders and leader from each other.
 """
 
 from collections.abc import Collection, Iterator

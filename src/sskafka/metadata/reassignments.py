@@ -5,7 +5,7 @@
     replicas 4 2 3 1    adding 4    removing 1      4 fetches until it is in sync
     replicas 4 2 3                                  1 is removed when an ISR with 4 is accepted
 
-A reassignment completes with the first ISR change that allows it (`partition_change`), at the latest with the
+A reassignment completes with the first ISR change that allows it (`partitions.change`), at the latest with the
 AlterPartition that adds the last adding replica. Cancelling a reassignment is a reassignment to the original replicas.
 """
 

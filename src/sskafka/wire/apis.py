@@ -3,7 +3,7 @@
 ApiVersions, version checks, headers, error frames, forwarding to the controller and the table in docs/protocol.md are
 derived from it. `ApiKey` has the numbers; the rows are in the order of the numbers.
 
-Message modules are imported when a class of theirs is first asked for: a broker uses a third of them, and not at once.
+Message modules are imported on first use of their classes: a broker needs only a third of them, and not at startup.
 """
 
 from enum import IntEnum, IntFlag
@@ -24,15 +24,15 @@ class Listeners(IntFlag):
     BROKER = 1
     """Listeners of brokers; ApiVersions lists the API there."""
     UNLISTED = 2
-    """Listeners of brokers, but ApiVersions lists the API to our own software only."""
+    """Listeners of brokers, but ApiVersions lists the API only for SSKafka's own software."""
     STARTING = 4
-    """Listeners of a broker that has not joined its cluster yet: what other nodes ask so that it can join."""
+    """Listeners of a broker that has not joined its cluster yet: requests of other nodes that it needs to join."""
     CONTROLLER = 8
     """Controller listeners; ApiVersions lists the API there."""
 
 
 class ApiKey(IntEnum):
-    """Numbers of the APIs. Kafka has none above 10,000; those from 20,000 on are our own additions."""
+    """Numbers of the APIs. Kafka has none above 10,000; numbers from 20,000 on are SSKafka's own APIs."""
 
     PRODUCE = 0
     FETCH = 1

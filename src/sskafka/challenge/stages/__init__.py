@@ -1,1 +1,1 @@
-"""The stages of the challenge, one file an API."""
+"""The stages of the challenge, one file per API."""

@@ -1,7 +1,7 @@
 """Sessions of brokers: when the active controller last heard from each. Not part of the metadata log.
 
 A broker must be heard from within `timeout_ms`. If it is silent for longer, or if its process has certainly ended
-(`broker_presence`), it is fenced; until then another process with its id cannot register. A new active controller has
+(`presence`), it is fenced; until then another process with its id cannot register. A new active controller has
 not heard from any broker and gives each unfenced broker one full timeout, because silence towards another controller
 proves nothing. What it knows about ended processes is valid from the start.
 
