@@ -1,8 +1,8 @@
 """Which changes of a broker's listeners are allowed while it runs: Apache Kafka's rules (KIP-226).
 
-Listeners are known by their names. New names are added and names that are gone are removed; another address for a name
-that stays counts from the next start. The listeners that clients and other nodes have been told of must stay, and so
-must those of the controller.
+Listeners are known by their names. New names are added and names that are gone are removed. Another address for a name
+that stays is stored; it counts from the next start, unless server.properties has an address for that name. The
+listeners that clients and other nodes have been told of must stay, and so must those of the controller.
 """
 
 from collections.abc import Iterable

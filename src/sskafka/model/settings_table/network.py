@@ -12,8 +12,9 @@ READ_ONLY, PER_BROKER, CLUSTER_WIDE = Update.READ_ONLY, Update.PER_BROKER, Updat
 NETWORK = (
     Setting("listeners", LIST, ("PLAINTEXT://:9092",), None, PER_BROKER, HIGH,
             "Addresses to listen on, NAME://host:port each; no host means every interface, port 0 any free "
-            "port. Listeners can be added, and removed unless they are advertised, while the broker runs; clients are "
-            "told of a new one after a restart. Another address of a listener counts from the next start."),
+            "port. While the broker runs, listeners can be added, and removed unless they are advertised. As in Apache "
+            "Kafka, the broker registers an added listener, so that clients find brokers there, when it starts with "
+            "server.properties or a metadata snapshot that has it; another address of an open one is stored only."),
     Setting("advertised.listeners", LIST, None, None, READ_ONLY, HIGH,
             "Addresses that clients are told to use, where they differ from the listeners."),
     Setting("listener.security.protocol.map", STRING,
