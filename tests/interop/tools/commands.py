@@ -24,6 +24,11 @@ class Call:
     """Whether the tool goes on until it is stopped: it gets a JVM of its own, and is stopped when it prints `until`."""
 
 
+def shell(arguments: str, until: str) -> Call:
+    """The metadata shell reads in the background: at times it is asked too early, and at times it hangs."""
+    return Call("kafka-metadata-shell", arguments, until=until, seconds=5)
+
+
 MAIN = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
@@ -361,19 +366,15 @@ CALLS = (
         never_ends=True,
     ),
     Call("kafka-metadata-shell", "--snapshot {data}/__cluster_metadata-0/00000000000000000000.log ls /"),
-    Call("kafka-metadata-shell", "--snapshot {metadata} ls /image"),
-    Call(
-        "kafka-metadata-shell", "--snapshot {metadata} find /image/topics/byName/tools-orders", until="tools-orders/2"
-    ),
-    Call("kafka-metadata-shell", "--snapshot {metadata} cat /image/topics/byName/tools-orders/0", until="replicas"),
-    Call("kafka-metadata-shell", "--snapshot {metadata} tree /image/configs/TOPIC:tools-orders", until="retention"),
-    Call("kafka-metadata-shell", "--snapshot {metadata} ls /image/none"),
-    Call("kafka-metadata-shell", "--snapshot {metadata} mkdir /image"),
-    Call(
-        "kafka-metadata-shell", "--snapshot {snapshot} find /image/topics/byName/__consumer_offsets", until="offsets/3"
-    ),
-    Call("kafka-metadata-shell", "--snapshot {snapshot} cat /image/cluster/brokers/1/fenced", until="e"),
-    Call("kafka-metadata-shell", "--snapshot {snapshot} tree /image/features", until="finalized"),
+    shell("--snapshot {metadata} ls /image", until="topics"),
+    shell("--snapshot {metadata} find /image/topics/byName/tools-orders", until="tools-orders/2"),
+    shell("--snapshot {metadata} cat /image/topics/byName/tools-orders/0", until="replicas"),
+    shell("--snapshot {metadata} tree /image/configs/TOPIC:tools-orders", until="retention"),
+    shell("--snapshot {metadata} ls /image/none", until="no such file"),
+    shell("--snapshot {metadata} mkdir /image", until="invalid choice"),
+    shell("--snapshot {snapshot} find /image/topics/byName/__consumer_offsets", until="offsets/3"),
+    shell("--snapshot {snapshot} cat /image/cluster/brokers/1", until="listenerName='PLAINTEXT'"),
+    shell("--snapshot {snapshot} tree /image/features", until="finalized"),
     Call("kafka-metadata-shell", "--snapshot {data}/none.checkpoint ls /"),
     Call(
         "kafka-configs",

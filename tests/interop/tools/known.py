@@ -13,6 +13,10 @@ KNOWN: dict[tuple[str, str], str] = {
         "kafka-metadata-shell",
         "tree /image/features",
     ): "share and streams groups are not supported, so they are switched off",
+    (
+        "kafka-metadata-shell",
+        "cat /image/cluster/brokers/1",
+    ): "share and streams groups are not among the features that the broker supports",
     ("kafka-share-groups", "--describe"): "share groups are not supported",
     ("kafka-streams-groups", "--describe"): "streams groups are not supported",
 }
