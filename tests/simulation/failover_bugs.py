@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sskafka.controller.broker_watch import BrokerWatch
-from sskafka.metadata.brokers.presence import BrokerPresence, Sighting
+from sskafka.metadata.brokers.presence import BrokerPresence, ProbeResult
 from sskafka.metadata.brokers.sessions import BrokerSessions
 
 _found, _heard, _is_gone, _take_over = (
@@ -17,9 +17,9 @@ _found, _heard, _is_gone, _take_over = (
 
 
 def silence_counts(
-    self: BrokerPresence, broker_id: int, epoch: int, sighting: Sighting, *rest: Any, **more: Any
+    self: BrokerPresence, broker_id: int, epoch: int, result: ProbeResult, *rest: Any, **more: Any
 ) -> None:
-    _found(self, broker_id, epoch, Sighting.REFUSED if sighting is Sighting.UNSURE else sighting, *rest, **more)
+    _found(self, broker_id, epoch, ProbeResult.REFUSED if result is ProbeResult.UNSURE else result, *rest, **more)
 
 
 def any_address_counts(self: BrokerPresence, broker_id: int, epoch: int, *rest: Any, **more: Any) -> None:

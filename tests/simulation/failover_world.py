@@ -16,7 +16,7 @@ from sskafka.controller.broker_lifecycle import BrokerLifecycle
 from sskafka.controller.broker_watch import Found
 from sskafka.controller.control_plane import ControlPlane
 from sskafka.metadata.brokers.lifecycle import supported_features
-from sskafka.metadata.brokers.presence import Sighting
+from sskafka.metadata.brokers.presence import ProbeResult
 from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import Uuid
@@ -211,13 +211,13 @@ class SimulatedProber:
         cut = any(item.is_cut for item in world.processes if item.port == endpoint.port)
         if cut or self._node_id in world.quorum.cut_off:
             await asyncio.sleep(PROBE_TIMEOUT_S)
-            return Found(Sighting.UNSURE)
+            return Found(ProbeResult.UNSURE)
         if process is None or process.is_hidden or world.random.random() < world.false_refusals:
             is_voter = broker.id in world.quorum.voter_ids and process is None
-            return Found(Sighting.REFUSED, at_voter_address=is_voter and not was_reached)
+            return Found(ProbeResult.REFUSED, at_voter_address=is_voter and not was_reached)
         if not process.goes_on.is_set():
             await asyncio.sleep(PROBE_TIMEOUT_S)
-            return Found(Sighting.UNSURE)
+            return Found(ProbeResult.UNSURE)
         if process.incarnation_id != broker.incarnation_id:
-            return Found(Sighting.REPLACED)
-        return Found(Sighting.ANSWERED, SimulatedConnection(process))
+            return Found(ProbeResult.REPLACED)
+        return Found(ProbeResult.ANSWERED, SimulatedConnection(process))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from sskafka.client.connection import Address, Connection, ConnectionOptions, connect
 from sskafka.client.errors import ClientError, ConnectionRefusedByBrokerError
 from sskafka.controller.broker_watch import Found
-from sskafka.metadata.brokers.presence import Sighting
+from sskafka.metadata.brokers.presence import ProbeResult
 from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.wire.messages.broker_identity import BrokerIdentityRequest, BrokerIdentityResponse
 
@@ -30,13 +30,13 @@ class SocketProber:
     async def probe(self, broker: BrokerRegistration, *, was_reached: bool) -> Found:
         address = self._address_of(broker)
         if address is None:
-            return Found(Sighting.UNSURE)
+            return Found(ProbeResult.UNSURE)
         try:
             connection = await connect(address, self._options)
         except ConnectionRefusedByBrokerError:
-            return Found(Sighting.REFUSED, at_voter_address=not was_reached and await self._voter_refuses(broker.id))
+            return Found(ProbeResult.REFUSED, at_voter_address=not was_reached and await self._voter_refuses(broker.id))
         except ClientError:
-            return Found(Sighting.UNSURE)
+            return Found(ProbeResult.UNSURE)
         return await self._identify(connection, broker)
 
     def _address_of(self, broker: BrokerRegistration) -> Address | None:
@@ -60,20 +60,20 @@ class SocketProber:
 
     async def _identify(self, connection: Connection, broker: BrokerRegistration) -> Found:
         held = _Held(connection)
-        sighting = Sighting.UNSURE
+        result = ProbeResult.UNSURE
         try:
             answer = await connection.request(
                 BrokerIdentityRequest(), BrokerIdentityResponse, version=_IDENTITY_VERSION
             )
             if answer.error_code == 0 and (answer.cluster_id, answer.broker_id) == (self._cluster_id, broker.id):
                 is_same = answer.incarnation_id == broker.incarnation_id
-                sighting = Sighting.ANSWERED if is_same else Sighting.REPLACED
+                result = ProbeResult.ANSWERED if is_same else ProbeResult.REPLACED
         except ClientError:
             pass
         finally:
-            if sighting is not Sighting.ANSWERED:
+            if result is not ProbeResult.ANSWERED:
                 held.drop()
-        return Found(sighting, held if sighting is Sighting.ANSWERED else None)
+        return Found(result, held if result is ProbeResult.ANSWERED else None)
 
 
 class _Held:

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from sskafka.metadata.brokers.presence import BrokerPresence, Sighting
+from sskafka.metadata.brokers.presence import BrokerPresence, ProbeResult
 from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
@@ -35,7 +35,7 @@ class HeldConnection(Protocol):
 
 
 class Found(NamedTuple):
-    sighting: Sighting
+    result: ProbeResult
     connection: HeldConnection | None = None
     """With ANSWERED: the one over which the broker answered."""
     at_voter_address: bool = False
@@ -109,9 +109,9 @@ class BrokerWatch:
             found = await self._prober.probe(broker, was_reached=was_reached)
         except Exception:  # the boundary of a task: what cannot be found out is not known
             _log.exception("broker %d cannot be watched", broker.id)
-            found = Found(Sighting.UNSURE)
-        _log.debug("broker %d of epoch %d: %s", broker.id, broker.epoch, found.sighting.value)
-        self._presence.found(broker.id, broker.epoch, found.sighting, began_ms, at_voter_address=found.at_voter_address)
+            found = Found(ProbeResult.UNSURE)
+        _log.debug("broker %d of epoch %d: %s", broker.id, broker.epoch, found.result.value)
+        self._presence.found(broker.id, broker.epoch, found.result, began_ms, at_voter_address=found.at_voter_address)
         self._on_sighting()
         return found
 

@@ -11,7 +11,7 @@ from fake_broker import HANG_UP, FakeBroker
 from sskafka.client.connection import Address, ConnectionOptions
 from sskafka.controller.broker_prober import SocketProber
 from sskafka.controller.broker_watch import Found
-from sskafka.metadata.brokers.presence import Sighting
+from sskafka.metadata.brokers.presence import ProbeResult
 from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.metadata.records import BrokerEndpoint, RegisterBrokerRecord
 from sskafka.wire.messages.broker_identity import BrokerIdentityRequest, BrokerIdentityResponse
@@ -48,22 +48,22 @@ def answering(response: object) -> FakeBroker:
 
 
 @pytest.mark.parametrize(
-    ("response", "sighting"),
+    ("response", "result"),
     [
-        (IDENTITY, Sighting.ANSWERED),
-        (replace(IDENTITY, incarnation_id=bytes([8] * 16)), Sighting.REPLACED),
-        (replace(IDENTITY, broker_id=2), Sighting.UNSURE),
-        (replace(IDENTITY, cluster_id="another"), Sighting.UNSURE),
-        (None, Sighting.UNSURE),
-        (HANG_UP, Sighting.UNSURE),
+        (IDENTITY, ProbeResult.ANSWERED),
+        (replace(IDENTITY, incarnation_id=bytes([8] * 16)), ProbeResult.REPLACED),
+        (replace(IDENTITY, broker_id=2), ProbeResult.UNSURE),
+        (replace(IDENTITY, cluster_id="another"), ProbeResult.UNSURE),
+        (None, ProbeResult.UNSURE),
+        (HANG_UP, ProbeResult.UNSURE),
     ],
 )
-def test_who_answers(response: object, sighting: Sighting) -> None:
+def test_who_answers(response: object, result: ProbeResult) -> None:
     async def scenario() -> None:
         async with answering(response) as broker:
             found = await probe(broker)
-            assert found.sighting is sighting
-            assert (found.connection is not None) is (sighting is Sighting.ANSWERED)
+            assert found.result is result
+            assert (found.connection is not None) is (result is ProbeResult.ANSWERED)
             if found.connection is not None:
                 found.connection.drop()
 
@@ -92,10 +92,10 @@ def test_nobody_listens(was_reached: bool) -> None:
     async def scenario() -> None:
         async with answering(IDENTITY) as broker:
             pass
-        assert await probe(broker, was_reached=was_reached) == Found(Sighting.REFUSED)
+        assert await probe(broker, was_reached=was_reached) == Found(ProbeResult.REFUSED)
         voters = {1: broker.address}
         assert await probe(broker, voters, was_reached=was_reached) == Found(
-            Sighting.REFUSED, at_voter_address=not was_reached
+            ProbeResult.REFUSED, at_voter_address=not was_reached
         )
 
     run(scenario)
@@ -107,7 +107,7 @@ def test_a_voter_that_answers_at_its_other_address_has_not_ended() -> None:
             async with answering(IDENTITY) as broker:
                 pass
             found = await probe(broker, {1: voter.address})
-            assert found == Found(Sighting.REFUSED, at_voter_address=False)
+            assert found == Found(ProbeResult.REFUSED, at_voter_address=False)
 
     run(scenario)
 
@@ -123,7 +123,7 @@ def test_a_process_that_accepts_and_says_nothing_is_no_dead_one() -> None:
         server = await asyncio.start_server(nothing, "127.0.0.1", 0)
         address = Address(*server.sockets[0].getsockname())
         found = await prober({1: address}).probe(registered_at(address), was_reached=True)
-        assert found.sighting is Sighting.UNSURE
+        assert found.result is ProbeResult.UNSURE
         server.close()
         await server.wait_closed()
 

@@ -39,7 +39,7 @@ TAKEOVER_GRACE_MS = 1000
 DOUBTED_INTERVALS = 2
 
 
-class Sighting(Enum):
+class ProbeResult(Enum):
     ANSWERED = "answered"
     REPLACED = "replaced by another incarnation"
     REFUSED = "refused"
@@ -76,7 +76,7 @@ class BrokerPresence:
         self._by_id = {broker_id: known for broker_id, known in self._by_id.items() if broker_id in image.brokers}
 
     def found(
-        self, broker_id: int, epoch: int, sighting: Sighting, began_ms: int, *, at_voter_address: bool = False
+        self, broker_id: int, epoch: int, result: ProbeResult, began_ms: int, *, at_voter_address: bool = False
     ) -> None:
         """Record the result of a connection attempt that began at `began_ms`.
 
@@ -85,12 +85,12 @@ class BrokerPresence:
         presence = self._presence_of(broker_id, epoch)
         if presence is None:
             return
-        match sighting:
-            case Sighting.ANSWERED:
+        match result:
+            case ProbeResult.ANSWERED:
                 presence.was_reached, presence.gone_since_ms = True, None
-            case Sighting.REPLACED:
+            case ProbeResult.REPLACED:
                 self._note_gone(presence, began_ms)
-            case Sighting.REFUSED if presence.was_reached or at_voter_address:
+            case ProbeResult.REFUSED if presence.was_reached or at_voter_address:
                 self._note_gone(presence, began_ms)
             case _:
                 pass
