@@ -73,7 +73,7 @@ class EmbeddedBroker:
         self._cleanup.callback(self._end_thread, thread)
         self._call(self._broker.start)
         try:
-            self._call(self._broker.doors_open)
+            self._call(self._broker.servers_open)
         except BaseException:
             self._call(self._broker.stop)
             raise

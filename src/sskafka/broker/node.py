@@ -3,7 +3,7 @@
 Starting goes from the bottom up, stopping from the top down:
 
     sockets bound -> log directories locked -> metadata read -> quorum joined -> broker registered, replicas opened
-    -> unfenced -> clients served -> the other doors open
+    -> unfenced -> clients served -> the other servers start
 
 Voters reach each other on the ports that clients use, so these are open as soon as the metadata is read, for other
 nodes alone; a node that is the whole quorum has nobody to wait for and opens them last.
@@ -20,11 +20,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sskafka.broker.api_handlers import serve_broker_apis, serve_controller_apis
-from sskafka.broker.ground import Ground
+from sskafka.broker.context import BrokerContext
 from sskafka.broker.kafka_listeners import KafkaListeners
+from sskafka.broker.other_servers import OtherServers
 from sskafka.broker.quorum_discovery import with_found_voters
 from sskafka.broker.services import NodeServices
-from sskafka.broker.side_doors import SideDoors
 from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
 from sskafka.controller.node_control import NodeControl
 from sskafka.metadata.brokers.lifecycle import supported_features
@@ -92,7 +92,7 @@ class Broker:
         self._registry = Registry(self._requests.spawn)
         self._served = ServedApis()
         self._services: NodeServices | None = None
-        self._side_doors: SideDoors | None = None
+        self._other_servers: OtherServers | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -101,13 +101,13 @@ class Broker:
 
     @property
     def http_address(self) -> str | None:
-        """host:port of the HTTP door, when it has one."""
-        return self._sockets.door_addresses.get(HTTP_LISTENER)
+        """host:port of the HTTP server; None where there is none."""
+        return self._sockets.server_addresses.get(HTTP_LISTENER)
 
     @property
     def adr_address(self) -> str | None:
-        """The same of the ADR's door."""
-        return self._sockets.door_addresses.get(ADR_LISTENER)
+        """host:port of the ADR-0011 server; None where there is none."""
+        return self._sockets.server_addresses.get(ADR_LISTENER)
 
     async def start(self) -> None:
         """Returns when the Kafka port answers; raises what kept the broker from starting, and leaves nothing behind."""
@@ -118,10 +118,10 @@ class Broker:
             await self._stack.aclose()
             raise
 
-    async def doors_open(self) -> None:
-        """Returns when every door is open; the Kafka port is so first, and has been since `start` returned."""
-        if self._side_doors is not None:
-            await self._background.unless_failed(self._side_doors.http_opened())
+    async def servers_open(self) -> None:
+        """Wait until every server accepts connections; the Kafka listeners do since `start` returned."""
+        if self._other_servers is not None:
+            await self._background.unless_failed(self._other_servers.http_opened())
 
     async def stop(self) -> None:
         """Refuse new requests, put everything on the disk and leave the mark of a clean stop."""
@@ -147,28 +147,28 @@ class Broker:
         self.settings = await with_found_voters(self.settings)
         first_topics = self._read_first_topics()
         self._bind(is_broker)
-        ground = self._make_ground()
-        logs = self._open_logs(ground)
+        context = self._make_context()
+        logs = self._open_logs(context)
         self._stack.callback(logs.release)
-        control = self._control = self._make_control(ground)
+        control = self._control = self._make_control(context)
         self._stack.callback(lambda: logs.close(control.broker_epoch))
-        services = self._services = NodeServices(ground, logs, control) if is_broker else None
-        self._listeners = KafkaListeners(self.settings, self._sockets, partial(self._client_listener, ground))
+        services = self._services = NodeServices(context, logs, control) if is_broker else None
+        self._listeners = KafkaListeners(self.settings, self._sockets, partial(self._client_listener, context))
         control.feed.subscribe(self._apply_settings)
         await control.open()
         self._stack.push_async_callback(control.close)
-        await self._serve_quorum(ground, control)
+        await self._serve_quorum(context, control)
         if services is None:
             await control.begin()
-            self._side_doors = SideDoors(ground, self._sockets, control, None)
-            self._side_doors.maybe_open_http(self.samples)
+            self._other_servers = OtherServers(context, self._sockets, control, None)
+            self._other_servers.maybe_open_http(self.samples)
             return
-        doors = self._side_doors = SideDoors(ground, self._sockets, control, services.replicas)
-        self._register_apis(services, doors, control)
-        await self._join_cluster(ground, control, logs, doors)
-        await doors.maybe_open_adr()
+        others = self._other_servers = OtherServers(context, self._sockets, control, services.replicas)
+        self._register_apis(services, others, control)
+        await self._join_cluster(context, control, logs, others)
+        await others.maybe_open_adr()
         if first_topics is not None:
-            ground.run_in_background(first_topics.create(self.bootstrap_servers))
+            context.run_in_background(first_topics.create(self.bootstrap_servers))
 
     def _read_first_topics(self) -> "FirstTopics | None":
         if self.settings["topics.file"] is None:
@@ -180,14 +180,14 @@ class Broker:
     def _bind(self, is_broker: bool) -> None:
         self._stack.callback(self._sockets.close)
         self._sockets.bind_listeners()
-        self._sockets.bind_doors(is_broker)
+        self._sockets.bind_other_servers(is_broker)
 
-    def _make_ground(self) -> Ground:
+    def _make_context(self) -> BrokerContext:
         executor = ThreadPoolExecutor(THREADS, thread_name_prefix="sskafka-io")
         self._stack.callback(executor.shutdown)
-        return Ground(self.settings, self._clock, executor, self._background, self._requests, self._stack)
+        return BrokerContext(self.settings, self._clock, executor, self._background, self._requests, self._stack)
 
-    def _open_logs(self, ground: Ground) -> LogManager:
+    def _open_logs(self, context: BrokerContext) -> LogManager:
         """Directories that nobody has formatted yet are formatted here."""
         settings = self.settings
         report = format_storage(
@@ -200,16 +200,16 @@ class Broker:
             node_id=self.node_id,
             metadata_path=settings.metadata_directory,
             partition_base=settings["log.dir.partition.base"],
-            background=LoopBackground(asyncio.get_running_loop(), ground.executor),
+            background=LoopBackground(asyncio.get_running_loop(), context.executor),
         )
 
-    def _make_control(self, ground: Ground) -> NodeControl:
-        settings, clock, executor, background, *_ = ground
+    def _make_control(self, context: BrokerContext) -> NodeControl:
+        settings, clock, executor, background, *_ = context
         return NodeControl(
             settings, self.cluster_id, self._disk, clock, executor, new_event_loop, background.fail, _observe_quorum
         )
 
-    def _register_apis(self, services: NodeServices, doors: SideDoors, control: NodeControl) -> None:
+    def _register_apis(self, services: NodeServices, others: OtherServers, control: NodeControl) -> None:
         identity = BrokerIdentityHandler(self.cluster_id, self.node_id, self._incarnation_id)
         serve_broker_apis(
             self._registry,
@@ -219,18 +219,20 @@ class Broker:
             self._clock,
             self.cluster_id,
             self._listeners,
-            {"broker_identity": lambda: identity, "adr": lambda: doors.adr},
+            {"broker_identity": lambda: identity, "adr": lambda: others.adr},
         )
 
-    async def _join_cluster(self, ground: Ground, control: NodeControl, logs: LogManager, doors: SideDoors) -> None:
-        """The HTTP door opens behind the Kafka port; where others are awaited, it tells so meanwhile."""
+    async def _join_cluster(
+        self, context: BrokerContext, control: NodeControl, logs: LogManager, others: OtherServers
+    ) -> None:
+        """The HTTP server starts after the Kafka listeners; where other nodes are awaited, it shows that meanwhile."""
         if not control.is_alone:
             self._served.open_to_nodes(self._registry)
             await self._serve()
         await control.begin()
         if not control.is_alone:
-            doors.maybe_open_http(self.samples)
-        await ground.background.unless_failed(
+            others.maybe_open_http(self.samples)
+        await context.background.unless_failed(
             control.join(
                 self._registration(logs, control.image),
                 lambda: logs.offline_directory_ids,
@@ -241,7 +243,7 @@ class Broker:
         self._served.open_to_all(self._registry)
         if control.is_alone:
             await self._serve()
-            doors.maybe_open_http(self.samples)
+            others.maybe_open_http(self.samples)
         self._stack.push_async_callback(control.leave)
 
     def _registration(self, logs: LogManager, image: ClusterImage) -> BrokerRegistrationRequest:
@@ -267,14 +269,14 @@ class Broker:
         await self._listeners.start()
         self._stack.push_async_callback(self._requests.drain, DRAIN_TIMEOUT_S)
 
-    async def _serve_quorum(self, ground: Ground, control: NodeControl) -> None:
+    async def _serve_quorum(self, context: BrokerContext, control: NodeControl) -> None:
         """Controller listeners are served by the control loop itself: no load of data reaches them."""
         thread = control.thread
         registry = Registry(RequestTasks().spawn)
         serve_controller_apis(registry, control, self.settings, self.cluster_id)
         for item in self.settings.controller_listeners:
             counters, quotas = ConnectionCounters(), self._controller_quotas
-            listener = self._listener(ground, item.name, registry.by_key, counters, quotas)
+            listener = self._listener(context, item.name, registry.by_key, counters, quotas)
             await thread.call(listener.start(self._sockets[item.name], self.settings["socket.listen.backlog.size"]))
             self._stack.push_async_callback(_stop_on, thread, listener)
 
@@ -293,12 +295,12 @@ class Broker:
         except SettingError as error:
             log.error("the listeners stay as they are: %s", error)
 
-    def _client_listener(self, ground: Ground, name: str) -> Listener:
-        return self._listener(ground, name, self._served.by_key, self._connections, self._quotas)
+    def _client_listener(self, context: BrokerContext, name: str) -> Listener:
+        return self._listener(context, name, self._served.by_key, self._connections, self._quotas)
 
     def _listener(
         self,
-        ground: Ground,
+        context: BrokerContext,
         name: str,
         apis: dict[int, ServedApi],
         counters: ConnectionCounters,
@@ -314,7 +316,7 @@ class Broker:
         )
         budget = settings["queued.max.request.bytes"]
         memory = RequestMemory(budget if budget > 0 else REQUEST_MEMORY_DEFAULT_BYTES)
-        return Listener(name, apis, AllowAll(), limits, quotas, memory, counters, ground.executor)
+        return Listener(name, apis, AllowAll(), limits, quotas, memory, counters, context.executor)
 
 
 def _observe_quorum(log: MetadataLog, settings: Settings) -> "QuorumFiles | None":

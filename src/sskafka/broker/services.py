@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from sskafka.broker.api_handlers import BrokerServices, allocate_producer_ids
-from sskafka.broker.ground import Ground
+from sskafka.broker.context import BrokerContext
 from sskafka.client.connection import Address, ConnectionOptions
 from sskafka.controller.node_control import NodeControl
 from sskafka.metadata.delta import MetadataDelta
@@ -26,10 +26,10 @@ from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.background import LoopBackground
 from sskafka.runtime.tasks import RequestTasks
 from sskafka.runtime.timer_wheel import TimerWheel
-from sskafka.servers.kafka.first_need import Surroundings
 from sskafka.servers.kafka.group_services import GroupServices
 from sskafka.servers.kafka.handlers.producers import ProducerIds
-from sskafka.servers.kafka.transaction_services import Neighbours, TransactionServices
+from sskafka.servers.kafka.lazy_coordinator import CoordinatorContext
+from sskafka.servers.kafka.transaction_services import TransactionDependencies, TransactionServices
 from sskafka.servers.samples import topic_samples
 from sskafka.storage.log_manager import LogManager
 from sskafka.wire.schema import Message
@@ -42,23 +42,23 @@ CLEANER_DELAY_S = 1.0
 
 
 class NodeServices:
-    def __init__(self, ground: Ground, logs: LogManager, control: NodeControl) -> None:
-        self._ground = ground
+    def __init__(self, context: BrokerContext, logs: LogManager, control: NodeControl) -> None:
+        self._context = context
         self._logs = logs
         self._control = control
-        self._node_id = ground.settings["node.id"]
+        self._node_id = context.settings["node.id"]
         self._links = RequestTasks()
         self._cleaner: LogCleaner | None = None
         self.replicas = self._make_replicas()
         moves = self._maybe_watch_directories()
-        timers = TimerWheel(ground.clock, asyncio.get_running_loop().call_later)
+        timers = TimerWheel(context.clock, asyncio.get_running_loop().call_later)
         producer_ids = ProducerIds(lambda: allocate_producer_ids(control, self._node_id))
-        surroundings = self._surroundings(timers)
-        self._groups = self._make_groups(surroundings)
-        self._transactions = self._make_transactions(surroundings, producer_ids)
+        coordinator_context = self._coordinator_context(timers)
+        self._groups = self._make_groups(coordinator_context)
+        self._transactions = self._make_transactions(coordinator_context, producer_ids)
         control.feed.subscribe(self._apply)
         housekeeping = self._start_housekeeping()
-        ground.run_in_background(self._clean_logs())
+        context.run_in_background(self._clean_logs())
         self.for_handlers = BrokerServices(
             logs, self.replicas, timers, housekeeping, self._groups, producer_ids, self._transactions, moves
         )
@@ -87,7 +87,7 @@ class NodeServices:
 
     def _make_replicas(self) -> ReplicaManager:
         loop = asyncio.get_running_loop()
-        settings, clock = self._ground.settings, self._ground.clock
+        settings, clock = self._context.settings, self._context.clock
         links = ClusterLinks(
             self._connections("fetcher"),
             ControllerRequests(self._ask_controller, self._links.spawn),
@@ -97,12 +97,12 @@ class NodeServices:
         replicas = ReplicaManager(
             self._node_id, self._logs, settings, clock, loop.call_soon, links, loop.call_soon_threadsafe
         )
-        self._ground.stack.callback(replicas.stop)
+        self._context.stack.callback(replicas.stop)
         return replicas
 
     def _maybe_watch_directories(self) -> "ReplicaMoves | None":
         """With several of them the controller is told which replica lies where, and replicas can be moved."""
-        logs, replicas, ground = self._logs, self.replicas, self._ground
+        logs, replicas, context = self._logs, self.replicas, self._context
         if len(logs.directories) < 2:
             return None
         from sskafka.replication.directory_reports import DirectoryReports  # noqa: PLC0415
@@ -116,30 +116,32 @@ class NodeServices:
             logs,
             replicas.maybe_find,
             reports,
-            ground.clock,
-            ground.executor,
+            context.clock,
+            context.executor,
             replicas.moving,
-            ground.settings["num.replica.alter.log.dirs.threads"] or len(logs.directories),
+            context.settings["num.replica.alter.log.dirs.threads"] or len(logs.directories),
         )
         for work in (reports.run(), moves.run()):
-            ground.run_in_background(work)
+            context.run_in_background(work)
         return moves
 
     # -- coordinators
 
-    def _surroundings(self, timers: TimerWheel) -> Surroundings:
-        background = LoopBackground(asyncio.get_running_loop(), self._ground.executor)
-        return Surroundings(self.replicas, self._ground.settings, self._ground.clock, timers, background)
+    def _coordinator_context(self, timers: TimerWheel) -> CoordinatorContext:
+        background = LoopBackground(asyncio.get_running_loop(), self._context.executor)
+        return CoordinatorContext(self.replicas, self._context.settings, self._context.clock, timers, background)
 
-    def _make_groups(self, surroundings: Surroundings) -> GroupServices:
-        groups = GroupServices(surroundings)
-        self._ground.stack.callback(groups.stop)
+    def _make_groups(self, coordinator_context: CoordinatorContext) -> GroupServices:
+        groups = GroupServices(coordinator_context)
+        self._context.stack.callback(groups.stop)
         return groups
 
-    def _make_transactions(self, surroundings: Surroundings, producer_ids: ProducerIds) -> TransactionServices:
+    def _make_transactions(
+        self, coordinator_context: CoordinatorContext, producer_ids: ProducerIds
+    ) -> TransactionServices:
         transactions = TransactionServices(
-            surroundings,
-            Neighbours(
+            coordinator_context,
+            TransactionDependencies(
                 self._groups,
                 self._connections("transactions"),
                 asyncio.get_running_loop().call_soon,
@@ -147,16 +149,16 @@ class NodeServices:
                 producer_ids.next_id,
             ),
         )
-        self._ground.stack.callback(transactions.stop)
+        self._context.stack.callback(transactions.stop)
         return transactions
 
     # -- work in the background
 
     def _start_housekeeping(self) -> Housekeeping:
-        clock, executor = self._ground.clock, self._ground.executor
+        clock, executor = self._context.clock, self._context.executor
         housekeeping = Housekeeping(self._logs, self.replicas, self._effective_settings, clock, executor)
-        self._ground.stack.callback(housekeeping.checkpoint)
-        self._ground.run_in_background(housekeeping.run())
+        self._context.stack.callback(housekeeping.checkpoint)
+        self._context.run_in_background(housekeeping.run())
         return housekeeping
 
     async def _clean_logs(self) -> None:
@@ -165,18 +167,18 @@ class NodeServices:
         from sskafka.replication.log_cleaner import LogCleaner  # noqa: PLC0415
 
         self._cleaner = LogCleaner(
-            self._logs, self.replicas, self._effective_settings, self._ground.clock, self._ground.executor
+            self._logs, self.replicas, self._effective_settings, self._context.clock, self._context.executor
         )
         await self._cleaner.run()
 
     def _effective_settings(self) -> Settings:
-        return effective_settings(self._ground.settings, self._control.image)
+        return effective_settings(self._context.settings, self._control.image)
 
     # -- the rest of the cluster
 
     def _connections(self, purpose: str) -> LeaderConnections:
-        timeout_ms = self._ground.settings["replica.socket.timeout.ms"]
-        settings = self._ground.settings
+        timeout_ms = self._context.settings["replica.socket.timeout.ms"]
+        settings = self._context.settings
         options = ConnectionOptions(
             f"broker-{self._node_id}-{purpose}",
             connect_timeout_ms=settings["socket.connection.setup.timeout.ms"],
@@ -188,7 +190,7 @@ class NodeServices:
 
     def _address_of(self, broker_id: int) -> Address | None:
         """Where another broker listens for this one."""
-        settings = self._ground.settings
+        settings = self._context.settings
         broker = self._control.image.brokers.get(broker_id)
         name = settings.inter_broker_listener
         endpoint = broker.endpoint(name) if broker is not None else None

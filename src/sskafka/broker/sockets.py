@@ -7,7 +7,7 @@ from sskafka.client.connection import Address
 from sskafka.model.listeners import Listener, parse_address
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
-from sskafka.servers.kafka.sockets import bind, bind_door
+from sskafka.servers.kafka.sockets import bind, bind_server
 
 HTTP_LISTENER, ADR_LISTENER = "http.listener", "adr.listener"
 _EVERY_INTERFACE = {"", "0.0.0.0", "::"}
@@ -20,15 +20,15 @@ class NodeSockets:
         self._inherited = dict(inherited)
         self._bound: dict[str, socket.socket] = {}
         self.advertised: list[Listener] = []
-        self.door_addresses: dict[str, str] = {}
-        """host:port of the doors beside Kafka's, by their setting."""
+        self.server_addresses: dict[str, str] = {}
+        """host:port of the other servers, by their setting."""
 
     def __getitem__(self, name: str) -> socket.socket:
         """By the name of a listener."""
         return self._bound[name]
 
-    def door(self, setting: str) -> socket.socket | None:
-        """None when that door stays shut."""
+    def server_socket(self, setting: str) -> socket.socket | None:
+        """Return the socket of a server beside Kafka's; None where it is not configured."""
         return self._bound.get(setting)
 
     def bind_listeners(self) -> None:
@@ -41,15 +41,15 @@ class NodeSockets:
             for listener in settings.advertised_listeners or settings.controller_listeners
         ]
 
-    def bind_doors(self, is_broker: bool) -> None:
+    def bind_other_servers(self, is_broker: bool) -> None:
         for setting in (ADR_LISTENER, HTTP_LISTENER):
             text = str(self._settings[setting])
             address = parse_address(setting, text)
             if address is not None and setting == ADR_LISTENER and not is_broker:
                 raise SettingError(setting, text, "a node that is only a controller has no records")
             if address is not None:
-                self._bound[setting] = bound = self._inherited.pop(setting, None) or bind_door(setting, *address)
-                self.door_addresses[setting] = self._door_address(Listener(setting, *address), bound)
+                self._bound[setting] = bound = self._inherited.pop(setting, None) or bind_server(setting, *address)
+                self.server_addresses[setting] = self._server_address(Listener(setting, *address), bound)
 
     def close(self) -> None:
         for bound in self._bound.values():
@@ -77,8 +77,8 @@ class NodeSockets:
             host = self._settings.host_name or "localhost"
         return listener._replace(host=host, port=listener.port or _port(bound))
 
-    def _door_address(self, door: Listener, bound: socket.socket) -> str:
-        return str(Address(self._reachable(door, bound).host, _port(bound)))
+    def _server_address(self, listener: Listener, bound: socket.socket) -> str:
+        return str(Address(self._reachable(listener, bound).host, _port(bound)))
 
 
 def _port(bound: socket.socket) -> int:

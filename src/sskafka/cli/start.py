@@ -59,7 +59,7 @@ async def serve(settings: Settings, home: Path, inherited: Mapping[str, socket.s
     with pid_file(home):
         await unless_stopped(broker.start(), stop)
         try:
-            await unless_stopped(broker.doors_open(), stop)
+            await unless_stopped(broker.servers_open(), stop)
             if not stop.done():
                 talk(banner(settings, broker))
                 print(ready_line(broker), flush=True)

@@ -12,7 +12,7 @@ from sskafka.lab.journal import CREATE_TOPIC, JournalEntry
 from sskafka.lab.journal_reader import Journal
 from sskafka.raft.voters import NO_NODE
 from sskafka.servers.http.bounds import at_most
-from sskafka.servers.http.door import Door
+from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.lab_names import BrokerId
 from sskafka.servers.http.leadership import NOT_THE_LEADER, leader_only
 from sskafka.servers.http.problems import NOT_FOUND, Problem, documented
@@ -70,7 +70,7 @@ class FetchMetadataResponse(BaseModel):
     diverging_offset: int | None = Field(default=None, description="The last offset that both may share.")
 
 
-def routes(door: Door, journal_file: str | None) -> APIRouter:
+def routes(context: HttpContext, journal_file: str | None) -> APIRouter:
     """Return the routes; `journal_file` is None where this broker keeps no journal."""
     journal = Journal(journal_file)
     router = APIRouter(prefix="/kraft/v1", tags=["lab"])
@@ -78,14 +78,14 @@ def routes(door: Door, journal_file: str | None) -> APIRouter:
     @router.post("/voteRequest", summary="Ask for a vote", response_model_exclude_none=True)
     async def vote_request(request: VoteRequest) -> VoteResponse:
         is_behind = journal.end().is_ahead_of(request.last_offset, request.last_offset_epoch)
-        answer = await door.link.ask(
+        answer = await context.link.ask(
             "vote", candidate=request.candidate_id, epoch=request.candidate_epoch, up_to_date=not is_behind
         )
         return VoteResponse(granted=True) if answer["granted"] else VoteResponse(granted=False, **_leader(answer))
 
     @router.post("/beginQuorumEpoch", summary="Say who leads", response_model_exclude_none=True)
     async def begin_quorum_epoch(request: BeginEpochRequest) -> BeginEpochResponse:
-        answer = await door.link.ask("begin_epoch", leader=request.leader_id, epoch=request.leader_epoch)
+        answer = await context.link.ask("begin_epoch", leader=request.leader_id, epoch=request.leader_epoch)
         if answer["accepted"]:
             return BeginEpochResponse(accepted=True)
         return BeginEpochResponse(accepted=False, **_leader(answer))
@@ -95,7 +95,7 @@ def routes(door: Door, journal_file: str | None) -> APIRouter:
         summary="Read the journal of topics",
         response_model_exclude_none=True,
         responses={**NOT_THE_LEADER, **documented({NOT_FOUND: "This broker keeps no journal."})},
-        dependencies=[leader_only(door)],
+        dependencies=[leader_only(context)],
     )
     async def fetch_metadata(request: FetchMetadataRequest) -> FetchMetadataResponse:
         if not journal.is_kept:

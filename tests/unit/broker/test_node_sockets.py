@@ -43,7 +43,7 @@ def test_sockets_that_were_bound_before_are_taken_over_and_closed() -> None:
 
 def test_a_door_that_is_not_asked_for_stays_shut() -> None:
     with bound({"listeners": "PLAINTEXT://127.0.0.1:0"}) as sockets:
-        assert sockets.door(HTTP_LISTENER) is None
+        assert sockets.server_socket(HTTP_LISTENER) is None
 
 
 def test_what_was_bound_is_given_back_when_a_later_port_is_taken() -> None:

@@ -1,31 +1,31 @@
-"""What the door distinguishes when something goes wrong: whose fault it is, and whether trying again is safe."""
+"""Errors of the ADR-0011 server: they say whose fault a failure is, and whether it is safe to retry."""
 
 
-class DoorError(Exception):
+class AdrError(Exception):
     """The request cannot be carried out; the text is for the client."""
 
     kind = "failed"
 
 
-class InvalidRequestError(DoorError):
+class InvalidRequestError(AdrError):
     """It cannot be meant: a bad name, a negative offset, a record that is too large."""
 
     kind = "invalid"
 
 
-class NotThereError(DoorError):
+class NotThereError(AdrError):
     """There is no such topic or partition."""
 
     kind = "missing"
 
 
-class NotTakenError(DoorError):
+class NotTakenError(AdrError):
     """Nothing was written or read, because of something that may pass: trying again does no harm."""
 
     kind = "unavailable"
 
 
-class UnclearError(DoorError):
+class UnclearError(AdrError):
     """A record was written, and may or may not stay: trying again could double it."""
 
     kind = "unclear"

@@ -1,6 +1,6 @@
-"""The binary door's listening socket: frames in, one request after the other on each connection, answers out.
+"""The listener of the binary protocol: frames in, one request after the other on each connection, answers out.
 
-A connection is one task, which is plenty here: the Kafka protocol is the hot path, this door is not. What goes wrong
+A connection is one task, which is plenty here: the Kafka protocol is the hot path, this one is not. What goes wrong
 with a request is answered and the connection stays; bytes that are no frame are answered where their type can be read,
 and the connection ends, since nobody knows where the next frame begins.
 """
@@ -12,8 +12,8 @@ from contextlib import nullcontext
 
 from sskafka.model.errors import KafkaError
 from sskafka.servers.adr.consumer_spread import Chosen, ConsumerSpread
-from sskafka.servers.adr.door import Door
-from sskafka.servers.adr.errors import DoorError
+from sskafka.servers.adr.errors import AdrError
+from sskafka.servers.adr.service import AdrService
 from sskafka.wire.adr import (
     ANY_PARTITION,
     HEADER_BYTES,
@@ -39,8 +39,8 @@ LARGE_FRAMES_MAX = 4
 
 
 class AdrListener:
-    def __init__(self, door: Door, frame_bytes_max: int, idle_ms_max: int, connections_max: int) -> None:
-        self._door = door
+    def __init__(self, service: AdrService, frame_bytes_max: int, idle_ms_max: int, connections_max: int) -> None:
+        self._service = service
         self._frame_bytes_max = frame_bytes_max
         self._idle_s = idle_ms_max / 1000 if idle_ms_max >= 0 else None
         self._connections_max = connections_max
@@ -103,20 +103,20 @@ class AdrListener:
         try:
             match request:
                 case Produce():
-                    return await self._door.produce(request)
+                    return await self._service.produce(request)
                 case Consume():
-                    return await self._door.consume(self._resolved(request, chosen))
+                    return await self._service.consume(self._resolved(request, chosen))
                 case Flush():
-                    await self._door.flush()
+                    await self._service.flush()
                     return Flushed()
-        except (DoorError, KafkaError) as error:
+        except (AdrError, KafkaError) as error:
             return Failure(answer_type(frame_type), str(error))
         except Exception as error:
             log.exception("a request at the ADR door failed in a way nobody planned for")
             return Failure(answer_type(frame_type), f"{type(error).__name__}: {error}")
 
     def _resolved(self, request: Consume, chosen: Chosen) -> Consume:
-        count = self._door.partition_count(request.topic)
+        count = self._service.partition_count(request.topic)
         if request.partition != ANY_PARTITION or not count:
             return request
         return request._replace(partition=self._spread.partition_for(request.topic, count, chosen))

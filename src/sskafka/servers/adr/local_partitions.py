@@ -1,4 +1,4 @@
-"""Partitions that this broker leads, as the door writes, reads and counts them.
+"""Partitions that this broker leads, as the ADR-0011 service writes, reads and counts them.
 
 A record is in the log when `append` returns, so who counts afterwards counts it; its offset comes when it is committed.
 """
@@ -17,7 +17,7 @@ from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.delayed_operation import DelayedCallback
-from sskafka.servers.adr.errors import DoorError, InvalidRequestError, NotTakenError, UnclearError
+from sskafka.servers.adr.errors import AdrError, InvalidRequestError, NotTakenError, UnclearError
 from sskafka.storage.errors import InvalidRecordError, RecordTooLargeError, StorageError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import AppendInfo
@@ -64,7 +64,7 @@ class LocalPartitions:
         except (InvalidRecordError, RecordTooLargeError) as error:
             raise InvalidRequestError(str(error)) from error
         except StorageError as error:
-            raise DoorError(str(error)) from error
+            raise AdrError(str(error)) from error
         counters = partition.counters
         counters.produce_requests += 1
         counters.messages_in += 1
@@ -85,7 +85,7 @@ class LocalPartitions:
         return FetchedPartition(partition.topic_partition, data, start, aborted=aborted)
 
     async def flush(self) -> None:
-        """Returns when everything written so far is on the disk; raises DoorError where a disk has failed."""
+        """Returns when everything written so far is on the disk; raises AdrError where a disk has failed."""
         logs = [(item.log, item.log.log_end_offset) for item in self._replicas.partitions()]
         unsynced = [(log, end) for log, end in logs if log.recovery_point < end]
         for log, _ in unsynced:
@@ -112,7 +112,7 @@ def _check_online(directory: LogDirectory) -> None:
     try:
         directory.check_online()
     except StorageError as error:
-        raise DoorError(str(error)) from error
+        raise AdrError(str(error)) from error
 
 
 def _committed(partition: Partition, info: AppendInfo) -> "asyncio.Future[int]":

@@ -1,4 +1,4 @@
-"""Partitions that other brokers lead: the door is a client of theirs, over the Kafka protocol.
+"""Partitions that other brokers lead: the ADR-0011 service is a client of theirs, over the Kafka protocol.
 
 What is written goes through an idempotent producer, so a leader that changes meanwhile neither loses nor doubles it.
 """
@@ -18,7 +18,7 @@ from sskafka.client.producer import Producer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.records.builder import NewRecord
-from sskafka.servers.adr.errors import DoorError, InvalidRequestError, NotTakenError, UnclearError
+from sskafka.servers.adr.errors import AdrError, InvalidRequestError, NotTakenError, UnclearError
 from sskafka.servers.adr.local_partitions import CHUNK_BYTES, Bounds
 from sskafka.wire.adr import Produced
 from sskafka.wire.messages.flush_logs import FlushLogsRequest, FlushLogsResponse
@@ -65,9 +65,9 @@ class RemotePartitions:
             )
             return (await delivery).offset
         except KafkaError as error:
-            raise (DoorError if error.retriable else InvalidRequestError)(str(error)) from error
+            raise (AdrError if error.retriable else InvalidRequestError)(str(error)) from error
         except ClientError as error:
-            raise DoorError(str(error)) from error
+            raise AdrError(str(error)) from error
 
     async def place(self, leader: int, topic: str, data: bytes) -> Produced:
         """Lets the leader of the topic's partition 0 find the place of a record without a key."""
@@ -84,7 +84,7 @@ class RemotePartitions:
         if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             raise NotTakenError(answer.error_message or f"broker {leader} does not lead {topic}-0")
         if answer.error_code != ErrorCode.NONE:
-            raise DoorError(answer.error_message or ErrorCode(answer.error_code).name)
+            raise AdrError(answer.error_message or ErrorCode(answer.error_code).name)
         return Produced(answer.offset, answer.partition_index)
 
     async def record_counts(self, leader: int, topic: str, indexes: Sequence[int]) -> dict[int, int]:
@@ -119,7 +119,7 @@ class RemotePartitions:
                 found = await self._fetch(cluster, topic_partition, earliest) if offset < earliest else None
         except (ClientError, KafkaError) as error:
             cluster.forget(topic_partition.topic)
-            raise (NotTakenError if is_retriable(error) else DoorError)(str(error)) from error
+            raise (NotTakenError if is_retriable(error) else AdrError)(str(error)) from error
         return found
 
     async def _fetch(self, cluster: Cluster, topic_partition: TopicPartition, offset: int) -> FetchedPartition | None:
@@ -139,7 +139,7 @@ class RemotePartitions:
             answer = await connection.request(FlushLogsRequest(), FlushLogsResponse, version=_OWN_VERSION)
             raise_for(answer.error_code, answer.error_message)
         except (ClientError, KafkaError) as error:
-            raise DoorError(f"broker {broker_id} did not flush: {error}") from error
+            raise AdrError(f"broker {broker_id} did not flush: {error}") from error
 
     async def _connection(self, cluster: Cluster, broker_id: int) -> Connection:
         if broker_id not in cluster.view.brokers:

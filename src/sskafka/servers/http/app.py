@@ -1,4 +1,4 @@
-"""The FastAPI application: the routes of this door behind its guard."""
+"""The FastAPI application: the routes, behind the guard."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,12 +8,12 @@ from fastapi import APIRouter, FastAPI
 
 from sskafka.model.version import __version__
 from sskafka.servers.http.configuration import Configuration
-from sskafka.servers.http.door import Door
+from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.guard import Guard
 from sskafka.servers.http.problems import PROBLEM_RESPONSES, handle_problems
 from sskafka.servers.http.routes import adr, data, docs, groups, health, operations, topics
 
-Routes = Callable[[Door], APIRouter]
+Routes = Callable[[HttpContext], APIRouter]
 
 ROUTES: tuple[Routes, ...] = (
     health.routes,
@@ -35,7 +35,7 @@ def _routes_of(configuration: Configuration) -> tuple[Routes, ...]:
     return (*ROUTES, *more)
 
 
-def build_app(door: Door) -> FastAPI:
+def build_app(context: HttpContext) -> FastAPI:
     app = FastAPI(
         title="SSKafka",
         version=__version__,
@@ -44,8 +44,8 @@ def build_app(door: Door) -> FastAPI:
         redoc_url=None,
         responses=PROBLEM_RESPONSES,
     )
-    for routes in _routes_of(door.configuration):
-        app.include_router(routes(door))
+    for routes in _routes_of(context.configuration):
+        app.include_router(routes(context))
     handle_problems(app)
-    app.add_middleware(Guard, allowed_hosts=frozenset(door.configuration.allowed_hosts))
+    app.add_middleware(Guard, allowed_hosts=frozenset(context.configuration.allowed_hosts))
     return app

@@ -1,4 +1,4 @@
-"""How far groups are behind, for /metrics: those that this broker coordinates, asked over the Kafka door.
+"""How far groups are behind, for /metrics: those that this broker coordinates, asked over the Kafka protocol.
 
 Kafka's own metrics leave lag to exporters; names and labels are those of the one that most dashboards use. What cannot
 be had in time is left out: a page of metrics must not wait for a broker that is down.

@@ -1,6 +1,6 @@
 """How the lab names things: partitions are `topic-1`, counted from 1; brokers are "2", 2 or "broker-2".
 
-Here, and nowhere else at this door, the lab's numbers become the cluster's and back.
+Here, and nowhere else at this context, the lab's numbers become the cluster's and back.
 """
 
 import re

@@ -4,17 +4,17 @@ from typing import Any
 
 from fastapi import Depends
 
-from sskafka.servers.http.door import Door
+from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.problems import MISDIRECTED, Problem, documented
 
 NOT_THE_LEADER = documented({MISDIRECTED: "Another broker leads; the detail names it."})
 
 
-def leader_only(door: Door) -> Any:
+def leader_only(context: HttpContext) -> Any:
     """A dependency that lets requests pass on the active controller alone."""
 
     async def check() -> None:
-        if not door.leads:
-            raise Problem(MISDIRECTED, f"leader is {door.leader_id}, can't accept")
+        if not context.leads:
+            raise Problem(MISDIRECTED, f"leader is {context.leader_id}, can't accept")
 
     return Depends(check)

@@ -14,7 +14,7 @@ from sskafka.runtime.clock import SystemClock
 from sskafka.runtime.event_loop import new_event_loop
 from sskafka.servers.http.app import build_app
 from sskafka.servers.http.configuration import CONFIGURATION, OPENED, Configuration
-from sskafka.servers.http.door import Door
+from sskafka.servers.http.context import HttpContext
 from sskafka.servers.local.link import BrokerGoneError, BrokerLink
 
 NICENESS = 5  # once it is open; from then on the broker's turn comes first where both want the processor
@@ -45,16 +45,16 @@ async def run(link_end: socket.socket, listener: socket.socket) -> None:
     link = await BrokerLink.open(link_end)
     link_ended = asyncio.create_task(link.run())
     configuration = Configuration.from_json(await link.ask(CONFIGURATION))
-    async with Door(configuration, link, SystemClock()) as door:
-        server = Server(server_config(door), link)
+    async with HttpContext(configuration, link, SystemClock()) as context:
+        server = Server(server_config(context), link)
         link_ended.add_done_callback(lambda _: setattr(server, "should_exit", True))
         await server.serve([listener])
     await link_ended
 
 
-def server_config(door: Door) -> uvicorn.Config:
+def server_config(context: HttpContext) -> uvicorn.Config:
     return uvicorn.Config(
-        build_app(door),
+        build_app(context),
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -26,11 +26,11 @@ PAUSE_MIN_S = 0.5
 PAUSE_MAX_S = 30.0
 
 
-class HttpDoorError(ChildProcessError):
+class HttpServerError(ChildProcessError):
     """The HTTP process could not be started."""
 
 
-class HttpDoor:
+class HttpServerProcess:
     def __init__(self, bound: socket.socket, configuration: Configuration, answers: Mapping[str, Answer]) -> None:
         self._bound = bound
         self._configuration = configuration
@@ -45,7 +45,7 @@ class HttpDoor:
             began_s = loop.time()
             exit_code = await self._run_once()
             if not self._opened.is_set():
-                raise HttpDoorError(f"the HTTP process ended with exit code {exit_code} before its door was open")
+                raise HttpServerError(f"the HTTP process ended with exit code {exit_code} before its door was open")
             pause_s = PAUSE_MIN_S if loop.time() - began_s > PAUSE_MAX_S else min(pause_s * 2, PAUSE_MAX_S)
             log.error("the HTTP process ended with exit code %s; the next one starts in %.1f s", exit_code, pause_s)
             await asyncio.sleep(pause_s)

@@ -1,4 +1,4 @@
-"""Groups on a broker: their coordinator and their APIs, made when they are first needed."""
+"""Groups on a broker: their coordinator and their API handlers, created on demand."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ from sskafka.metadata.image import TopicImage
 from sskafka.model.counters import Sample
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.controller import Controller
-from sskafka.servers.kafka.first_need import FirstNeed, Surroundings
+from sskafka.servers.kafka.lazy_coordinator import CoordinatorContext, LazyCoordinator
 from sskafka.servers.kafka.registry import HandlerFactories
 
 if TYPE_CHECKING:
@@ -22,18 +22,18 @@ class GroupServices:
     find_topic: Callable[[str], "Awaitable[TopicImage | None]"]
     """Return an internal topic, created if need be; set by `handler_factories`."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
+    def __init__(self, context: CoordinatorContext) -> None:
+        self._context = context
         self._topics: InternalTopics | None = None
-        self._first_need: FirstNeed[GroupCoordinator] = FirstNeed(
-            OFFSETS_TOPIC, self._make, surroundings.replicas.is_in_service
+        self._lazy: LazyCoordinator[GroupCoordinator] = LazyCoordinator(
+            OFFSETS_TOPIC, self._make, context.replicas.is_in_service
         )
-        self.metadata_changed = self._first_need.metadata_changed
-        self.stop = self._first_need.stop
+        self.metadata_changed = self._lazy.metadata_changed
+        self.stop = self._lazy.stop
 
     @property
     def coordinator(self) -> "GroupCoordinator":
-        return self._first_need.service
+        return self._lazy.service
 
     def _make(self) -> "GroupCoordinator":
         from sskafka.coordination.group_coordinator import GroupCoordinator  # noqa: PLC0415
@@ -41,7 +41,7 @@ class GroupServices:
         from sskafka.coordination.shard import ShardRuntime  # noqa: PLC0415
         from sskafka.records.compression import Compression  # noqa: PLC0415
 
-        replicas, settings, clock, wheel, background = self._surroundings
+        replicas, settings, clock, wheel, background = self._context
         timeout_ms = settings["offsets.commit.timeout.ms"]
         runtime = ShardRuntime(
             clock,
@@ -57,7 +57,7 @@ class GroupServices:
         return GroupCoordinator(replicas, settings, runtime)
 
     def samples(self) -> Iterator[Sample]:
-        coordinator = self._first_need.if_needed
+        coordinator = self._lazy.if_needed
         return iter(()) if coordinator is None else coordinator.shards.samples(METRICS)
 
     # -- the APIs
@@ -78,7 +78,7 @@ class GroupServices:
         from sskafka.servers.kafka.internal_topics import InternalTopics  # noqa: PLC0415
 
         if self._topics is None:
-            replicas, settings = self._surroundings.replicas, self._surroundings.settings
+            replicas, settings = self._context.replicas, self._context.settings
             self._topics = InternalTopics(view, controller, settings, replicas.when_applied)
         return self._topics
 
@@ -95,7 +95,7 @@ class GroupServices:
     def _consumer_group_handlers(self, view: ClusterView) -> object:
         from sskafka.servers.kafka.handlers.consumer_groups import ConsumerGroupHandlers  # noqa: PLC0415
 
-        is_configured = "consumer" in self._surroundings.settings["group.coordinator.rebalance.protocols"]
+        is_configured = "consumer" in self._context.settings["group.coordinator.rebalance.protocols"]
         return ConsumerGroupHandlers(self.coordinator, view, is_configured)
 
     def _group_offset_handlers(self, view: ClusterView) -> object:

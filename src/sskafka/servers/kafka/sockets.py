@@ -26,8 +26,8 @@ def bind(listener: Listener) -> socket.socket:
     return bound
 
 
-def bind_door(setting: str, host: str, port: int) -> socket.socket:
-    """For a door with a setting of its own, such as `adr.listener`."""
+def bind_server(setting: str, host: str, port: int) -> socket.socket:
+    """Bind the socket of a server with a setting of its own, such as `adr.listener`."""
     try:
         return bind(Listener(setting, host, port))
     except PortTakenError as error:

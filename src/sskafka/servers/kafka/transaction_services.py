@@ -1,4 +1,4 @@
-"""Transactions on a broker: their coordinator and their APIs, made when they are first needed."""
+"""Transactions on a broker: their coordinator and their API handlers, created on demand."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.counters import Sample
 from sskafka.servers.kafka.error_mapping import error_code_of
-from sskafka.servers.kafka.first_need import FirstNeed, Surroundings
 from sskafka.servers.kafka.group_services import GroupServices
+from sskafka.servers.kafka.lazy_coordinator import CoordinatorContext, LazyCoordinator
 from sskafka.servers.kafka.registry import HandlerFactories
 from sskafka.servers.kafka.request import Request
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 STATE_TOPIC = "__transaction_state"
 
 
-class Neighbours(NamedTuple):
+class TransactionDependencies(NamedTuple):
     """What transactions need of the rest of the broker and of the cluster."""
 
     groups: GroupServices
@@ -32,19 +32,19 @@ class Neighbours(NamedTuple):
 
 
 class TransactionServices:
-    def __init__(self, surroundings: Surroundings, neighbours: Neighbours) -> None:
-        self._surroundings = surroundings
-        self._neighbours = neighbours
+    def __init__(self, context: CoordinatorContext, dependencies: TransactionDependencies) -> None:
+        self._context = context
+        self._dependencies = dependencies
         self._handlers: TransactionHandlers | None = None
-        self._first_need: FirstNeed[TransactionService] = FirstNeed(
-            STATE_TOPIC, self._make, surroundings.replicas.is_in_service
+        self._lazy: LazyCoordinator[TransactionService] = LazyCoordinator(
+            STATE_TOPIC, self._make, context.replicas.is_in_service
         )
-        self.metadata_changed = self._first_need.metadata_changed
-        self.stop = self._first_need.stop
+        self.metadata_changed = self._lazy.metadata_changed
+        self.stop = self._lazy.stop
 
     @property
     def service(self) -> "TransactionService":
-        return self._first_need.service
+        return self._lazy.service
 
     def _make(self) -> "TransactionService":
         from sskafka.coordination.broker_links import BrokerLinks  # noqa: PLC0415
@@ -55,8 +55,8 @@ class TransactionServices:
             transaction_service,
         )
 
-        replicas, settings, clock, wheel, background = self._surroundings
-        groups, transport, soon, image, next_producer_id = self._neighbours
+        replicas, settings, clock, wheel, background = self._context
+        groups, transport, soon, image, next_producer_id = self._dependencies
         return transaction_service(
             replicas,
             groups.coordinator,
@@ -75,7 +75,7 @@ class TransactionServices:
         )
 
     def samples(self) -> Iterator[Sample]:
-        service = self._first_need.if_needed
+        service = self._lazy.if_needed
         return iter(()) if service is None else service.coordinator.samples()
 
     # -- the APIs
@@ -98,26 +98,26 @@ class TransactionServices:
             TransactionDescriptionHandlers,
         )
 
-        return TransactionDescriptionHandlers(self.service.coordinator, self._surroundings.clock)
+        return TransactionDescriptionHandlers(self.service.coordinator, self._context.clock)
 
     def _offset_handler(self) -> object:
         from sskafka.servers.kafka.handlers.transaction_offsets import TransactionOffsetHandler  # noqa: PLC0415
 
-        groups, image = self._neighbours.groups.coordinator, self._neighbours.image
-        return TransactionOffsetHandler(self._surroundings.replicas, groups, self.service.verifier, image)
+        groups, image = self._dependencies.groups.coordinator, self._dependencies.image
+        return TransactionOffsetHandler(self._context.replicas, groups, self.service.verifier, image)
 
     def _coordinator_handlers(self) -> "TransactionHandlers":
         from sskafka.servers.kafka.handlers.transactions import TransactionHandlers  # noqa: PLC0415
 
         if self._handlers is None:
-            image = self._neighbours.image
+            image = self._dependencies.image
             self._handlers = TransactionHandlers(self.service.coordinator, image, self._offsets_partition)
         return self._handlers
 
     async def _offsets_partition(self, group_id: str) -> int | None:
         from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, partition_of  # noqa: PLC0415
 
-        topic = await self._neighbours.groups.find_topic(CONSUMER_OFFSETS)
+        topic = await self._dependencies.groups.find_topic(CONSUMER_OFFSETS)
         return None if topic is None else partition_of(group_id, len(topic.partitions))
 
     # -- what other handlers have to do with transactions
@@ -131,7 +131,7 @@ class TransactionServices:
             TransactionalProduce,
         )
 
-        replicas, settings, _, wheel, _ = self._surroundings
+        replicas, settings, _, wheel, _ = self._context
         pauses = RetryPauses(
             settings["add.partitions.to.txn.retry.backoff.ms"], settings["add.partitions.to.txn.retry.backoff.max.ms"]
         )

@@ -2,7 +2,7 @@
 
 Both ends of a socket pair: the broker keeps one, the child inherits the other. It has no name in the file system, so
 nobody else can come in, and it ends with either process: the child that reads the end of it has lost its broker.
-What a client could ask is asked at the Kafka door; here is the rest: votes, readiness, counters.
+What a client could ask goes over the Kafka protocol; here is the rest: votes, readiness, counters.
 
     frames.py     bytes <-> JSON values
     server.py     the broker's end: questions in, answers out

@@ -1,1 +1,1 @@
-"""One file a group of routes; each has `routes(door) -> APIRouter`, and app.ROUTES lists them."""
+"""One file a group of routes; each has `routes(context) -> APIRouter`, and app.ROUTES lists them."""

@@ -1,4 +1,4 @@
-"""ADR-0011 over REST: the same door as the binary one, asked over the private socket.
+"""ADR-0011 over REST: the same service as the binary protocol's, reached over the private socket.
 
 `data` is base64. An answer carries `error`, which is null unless the status says otherwise too.
 """
@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, field_validator
 
 from sskafka.servers.http.bounds import at_most
-from sskafka.servers.http.door import Door
+from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.problems import BAD_REQUEST, INTERNAL, NOT_FOUND, UNAVAILABLE, UNCLEAR, Problem
 
 OFFSET_MAX = 2**63 - 2
@@ -72,7 +72,7 @@ class ConsumeAnswer(BaseModel):
     partition: Annotated[int, Field(description="Present when the broker chose it.")] = -1
 
 
-def routes(door: Door) -> APIRouter:
+def routes(context: HttpContext) -> APIRouter:
     router = APIRouter(tags=["adr-0011"])
 
     @router.post(
@@ -82,7 +82,7 @@ def routes(door: Door) -> APIRouter:
         responses=_refusals(ProduceAnswer),
     )
     async def produce(topic: str, body: ProduceRequest) -> JSONResponse:
-        answer = await door.link.ask("adr_produce", topic=topic, key=body.key, data=body.data)
+        answer = await context.link.ask("adr_produce", topic=topic, key=body.key, data=body.data)
         if "error" in answer:
             return JSONResponse({"partition": -1, "offset": -1, "error": answer["error"]}, _status(answer))
         return JSONResponse({"partition": answer["partition"], "offset": answer["offset"], "error": None})
@@ -96,7 +96,7 @@ def routes(door: Door) -> APIRouter:
     async def consume(
         topic: str, partition: Partition = None, offset: Offset = 0, batch_size: BatchSize = 100
     ) -> JSONResponse:
-        answer = await door.link.ask(
+        answer = await context.link.ask(
             "adr_consume", topic=topic, partition=partition, offset=offset, batch_size=batch_size
         )
         if "error" in answer:
@@ -107,7 +107,7 @@ def routes(door: Door) -> APIRouter:
 
     @router.post("/admin/flush", summary="Put everything on the disks", status_code=204, response_class=Response)
     async def flush() -> Response:
-        answer = await door.link.ask("adr_flush")
+        answer = await context.link.ask("adr_flush")
         if "error" in answer:
             raise Problem(UNAVAILABLE, answer["error"])
         return Response(status_code=204)

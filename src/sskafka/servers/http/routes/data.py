@@ -22,7 +22,7 @@ from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.records.builder import NewRecord
 from sskafka.servers.http.bounds import at_most
-from sskafka.servers.http.door import Door
+from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.lab_names import BrokerId, parse_topic_partition
 from sskafka.servers.http.leadership import NOT_THE_LEADER, leader_only
 from sskafka.servers.http.problems import NOT_FOUND, TOO_LARGE, UNAVAILABLE, UNCLEAR, UNPROCESSABLE, Problem, documented
@@ -98,7 +98,7 @@ class ConsumeResponse(BaseModel):
     records: list[ReadRecord]
 
 
-def routes(door: Door) -> APIRouter:
+def routes(context: HttpContext) -> APIRouter:
     refusals = documented(
         {
             NOT_FOUND: "There is no such topic or partition.",
@@ -107,24 +107,24 @@ def routes(door: Door) -> APIRouter:
         }
     )
     router = APIRouter(
-        prefix="/data/v1", tags=["lab"], responses={**NOT_THE_LEADER, **refusals}, dependencies=[leader_only(door)]
+        prefix="/data/v1", tags=["lab"], responses={**NOT_THE_LEADER, **refusals}, dependencies=[leader_only(context)]
     )
 
     @router.post("/produce", status_code=204, summary="Store records", response_class=Response)
     async def produce(body: ProduceRequest, request: Request) -> Response:
         records, acks = body.to_records(), Acks(str(body.acks))
-        partition = await _existing(door.cluster, body.topic_partition)
-        writing = door.writer.write(partition, records, acks)
+        partition = await _existing(context.cluster, body.topic_partition)
+        writing = context.writer.write(partition, records, acks)
         async with _named(body.topic_partition):
             await (_unless_gone(request, writing) if acks in {Acks.ALL, Acks.IN_SYNC} else writing)
         return Response(status_code=204)
 
     @router.post("/consume", summary="Read records", response_model=ConsumeResponse)
     async def consume(body: ConsumeRequest, request: Request) -> Response:
-        partition = await _existing(door.cluster, body.topic_partition)
+        partition = await _existing(context.cluster, body.topic_partition)
         if body.follower_broker_id is not None:
-            _note_follower(door, partition, body.follower_broker_id, body.last_offset)
-        reading = door.reader.read(partition, body.last_offset + 1, body.max_batch_size, body.max_wait_ms)
+            _note_follower(context, partition, body.follower_broker_id, body.last_offset)
+        reading = context.reader.read(partition, body.last_offset + 1, body.max_batch_size, body.max_wait_ms)
         async with _named(body.topic_partition):
             found = await (_unless_gone(request, reading) if body.max_wait_ms else reading)
         last_offset = found.records[-1].offset if found.records else -1 if found.is_empty else body.last_offset
@@ -167,10 +167,10 @@ async def _topic(cluster: Cluster, name: str) -> TopicView:
         raise Problem(NOT_FOUND, f"there is no topic {name}") from None
 
 
-def _note_follower(door: Door, partition: TopicPartition, follower: int, last_offset: int) -> None:
-    topic = door.cluster.view.topics[partition.topic]
+def _note_follower(context: HttpContext, partition: TopicPartition, follower: int, last_offset: int) -> None:
+    topic = context.cluster.view.topics[partition.topic]
     if follower in topic.partitions[partition.partition].replicas:
-        door.reports.note(topic.topic_id, partition.partition, follower, last_offset)
+        context.reports.note(topic.topic_id, partition.partition, follower, last_offset)
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:

@@ -5,7 +5,7 @@ from pathlib import Path
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from sskafka.servers.http.door import Door
+from sskafka.servers.http.context import HttpContext
 
 PAGE = Path(__file__).with_name("docs.html")
 HEADERS = {
@@ -14,7 +14,7 @@ HEADERS = {
 }
 
 
-def routes(door: Door) -> APIRouter:
+def routes(context: HttpContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/docs", include_in_schema=False)

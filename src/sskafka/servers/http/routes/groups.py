@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
 from sskafka.client.groups import fetched_positions, group_timeline, list_groups
-from sskafka.servers.http.door import Door
+from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.problems import NOT_FOUND, documented
 from sskafka.wire.messages.describe_group_timeline import TimelineEvent
 from sskafka.wire.messages.describe_readers import ReaderPosition
@@ -56,12 +56,12 @@ class Readers(BaseModel):
     readers: list[Reader]
 
 
-def routes(door: Door) -> APIRouter:
+def routes(context: HttpContext) -> APIRouter:
     router = APIRouter(prefix="/groups/v1", tags=["groups"])
 
     @router.get("/groups", summary="The groups of the cluster")
     async def groups() -> Groups:
-        return Groups(groups=[Group(**group._asdict()) for group in await list_groups(door.cluster)])
+        return Groups(groups=[Group(**group._asdict()) for group in await list_groups(context.cluster)])
 
     @router.get(
         "/groups/{group_id}/timeline",
@@ -69,12 +69,12 @@ def routes(door: Door) -> APIRouter:
         responses=documented({NOT_FOUND: "There is no such group."}),
     )
     async def timeline(group_id: Annotated[str, Path(min_length=1, max_length=249)]) -> Timeline:
-        events = await group_timeline(door.cluster, group_id)
+        events = await group_timeline(context.cluster, group_id)
         return Timeline(group_id=group_id, events=[_event(event) for event in events])
 
     @router.get("/readers", summary="How far clients have fetched, whether or not they commit")
     async def readers(topic: Annotated[str | None, Query(max_length=249)] = None) -> Readers:
-        found = await fetched_positions(door.cluster, None if topic is None else [topic])
+        found = await fetched_positions(context.cluster, None if topic is None else [topic])
         return Readers(readers=[_reader(reader) for reader in found])
 
     return router

@@ -5,7 +5,7 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from sskafka.servers.http.door import Door
+from sskafka.servers.http.context import HttpContext
 
 
 class Health(BaseModel):
@@ -15,11 +15,11 @@ class Health(BaseModel):
     """-1 while there is none."""
 
 
-def routes(door: Door) -> APIRouter:
+def routes(context: HttpContext) -> APIRouter:
     router = APIRouter(tags=["lab"])
 
     @router.get("/healthcheck", summary="The broker is up")
     async def healthcheck() -> Health:
-        return Health(broker_id=door.configuration.node_id, leader_broker_id=door.leader_id)
+        return Health(broker_id=context.configuration.node_id, leader_broker_id=context.leader_id)
 
     return router

@@ -11,7 +11,7 @@ from sskafka.client.cluster import Cluster
 from sskafka.client.errors import raise_for
 from sskafka.client.metadata import TopicView
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.servers.http.door import Door
+from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.lab_names import check_new_topic_name, is_hidden, partition_id
 from sskafka.servers.http.leadership import NOT_THE_LEADER, leader_only
 from sskafka.servers.http.problems import CONFLICT, NOT_FOUND, Problem, documented
@@ -39,11 +39,11 @@ class TopicList(BaseModel):
     topics: list[Topic]
 
 
-def routes(door: Door) -> APIRouter:
+def routes(context: HttpContext) -> APIRouter:
     router = APIRouter(
-        prefix="/admin/v1/topics", tags=["lab"], responses=NOT_THE_LEADER, dependencies=[leader_only(door)]
+        prefix="/admin/v1/topics", tags=["lab"], responses=NOT_THE_LEADER, dependencies=[leader_only(context)]
     )
-    cluster, admin = door.cluster, Admin(door.administration)
+    cluster, admin = context.cluster, Admin(context.administration)
 
     @router.post(
         "",
@@ -67,7 +67,7 @@ def routes(door: Door) -> APIRouter:
     async def list_topics() -> TopicList:
         view = await cluster.retrying(lambda: cluster.refresh(None))
         topics = [topic for topic in view.topics.values() if _is_shown(topic)]
-        door.reports.keep_only({topic.topic_id for topic in topics})
+        context.reports.keep_only({topic.topic_id for topic in topics})
         return TopicList(topics=[_listed(topic) for topic in topics])
 
     @router.delete(

@@ -11,8 +11,8 @@ from sskafka.metadata.features import GROUP_VERSION
 from sskafka.model.acl import Operation
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
-from sskafka.servers.kafka.asking import Gathering, asked_api
 from sskafka.servers.kafka.cluster_view import ClusterView
+from sskafka.servers.kafka.completions import Gathering, completing_api
 from sskafka.servers.kafka.handlers.groups import allowed_on_group, client_of
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
@@ -40,8 +40,8 @@ class ConsumerGroupHandlers:
         self._groups = groups
         self._view = view
         self._is_configured = is_configured
-        self.handle_heartbeat = asked_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, self.heartbeat, _heartbeat_refused)
-        self.handle_describe = asked_api(ApiKey.CONSUMER_GROUP_DESCRIBE, self.describe, _describe_refused)
+        self.handle_heartbeat = completing_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, self.heartbeat, _heartbeat_refused)
+        self.handle_describe = completing_api(ApiKey.CONSUMER_GROUP_DESCRIBE, self.describe, _describe_refused)
 
     @property
     def _is_served(self) -> bool:

@@ -14,8 +14,8 @@ from sskafka.model.acl import Operation
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
-from sskafka.servers.kafka.asking import Gathering, asked_api
 from sskafka.servers.kafka.cluster_view import ClusterView
+from sskafka.servers.kafka.completions import Gathering, completing_api
 from sskafka.servers.kafka.handlers.groups import allowed_on_group
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
@@ -69,9 +69,9 @@ class GroupOffsetHandlers:
     def __init__(self, groups: GroupCoordinator, view: ClusterView) -> None:
         self._groups = groups
         self._view = view
-        self.handle_commit = asked_api(ApiKey.OFFSET_COMMIT, self.commit, _commit_refused)
-        self.handle_fetch = asked_api(ApiKey.OFFSET_FETCH, self.fetch, _fetch_refused)
-        self.handle_delete = asked_api(ApiKey.OFFSET_DELETE, self.delete, _delete_refused)
+        self.handle_commit = completing_api(ApiKey.OFFSET_COMMIT, self.commit, _commit_refused)
+        self.handle_fetch = completing_api(ApiKey.OFFSET_FETCH, self.fetch, _fetch_refused)
+        self.handle_delete = completing_api(ApiKey.OFFSET_DELETE, self.delete, _delete_refused)
 
     # -- OffsetCommit
 

@@ -10,7 +10,7 @@ from sskafka.groups.timeline import GroupEvent
 from sskafka.model.acl import Operation
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
-from sskafka.servers.kafka.asking import Gathering, asked_api
+from sskafka.servers.kafka.completions import Gathering, completing_api
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
@@ -39,13 +39,13 @@ NO_PROTOCOL_IS_NULL_FROM = 7
 class GroupHandlers:
     def __init__(self, groups: GroupCoordinator) -> None:
         self._groups = groups
-        self.handle_join = asked_api(ApiKey.JOIN_GROUP, self.join, _join_refused, self.join_abandoned, _adapt_join)
-        self.handle_sync = asked_api(ApiKey.SYNC_GROUP, self.sync, _sync_refused)
-        self.handle_heartbeat = asked_api(ApiKey.HEARTBEAT, self.heartbeat, _heartbeat_refused)
-        self.handle_leave = asked_api(ApiKey.LEAVE_GROUP, self.leave, _leave_refused)
-        self.handle_describe = asked_api(ApiKey.DESCRIBE_GROUPS, self.describe_groups, _describe_refused)
-        self.handle_delete = asked_api(ApiKey.DELETE_GROUPS, self.delete_groups, _delete_refused)
-        self.handle_timeline = asked_api(ApiKey.DESCRIBE_GROUP_TIMELINE, self.describe_timeline, _timeline_refused)
+        self.handle_join = completing_api(ApiKey.JOIN_GROUP, self.join, _join_refused, self.join_abandoned, _adapt_join)
+        self.handle_sync = completing_api(ApiKey.SYNC_GROUP, self.sync, _sync_refused)
+        self.handle_heartbeat = completing_api(ApiKey.HEARTBEAT, self.heartbeat, _heartbeat_refused)
+        self.handle_leave = completing_api(ApiKey.LEAVE_GROUP, self.leave, _leave_refused)
+        self.handle_describe = completing_api(ApiKey.DESCRIBE_GROUPS, self.describe_groups, _describe_refused)
+        self.handle_delete = completing_api(ApiKey.DELETE_GROUPS, self.delete_groups, _delete_refused)
+        self.handle_timeline = completing_api(ApiKey.DESCRIBE_GROUP_TIMELINE, self.describe_timeline, _timeline_refused)
 
     # -- members
 

@@ -22,7 +22,7 @@ QUICK_TIMEOUT_MS = 10_000  # a leader that is silent for so long is looked for e
 REQUEST_TIMEOUT_MS = 30_000
 
 
-class Door:
+class HttpContext:
     def __init__(self, configuration: Configuration, link: BrokerLink, clock: Clock) -> None:
         self.configuration = configuration
         self.link = link

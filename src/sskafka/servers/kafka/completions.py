@@ -1,4 +1,4 @@
-"""APIs that a coordinator answers: at once, or when what it decided is committed, or when a whole group is ready.
+"""Handlers of coordinator APIs: completed at once, when a decision is committed, or when a whole group is ready.
 
     message -> handle(message, request, completion) -> completion.answer(response) | completion.refuse(code)
 
@@ -70,16 +70,16 @@ class RequestCompletion:
         return self._response
 
 
-def asked_api(
+def completing_api(
     key: int,
     handle: Callable[[MessageT, Request, Completion], None],
     refused: Callable[[MessageT, ErrorCode], Message],
     abandoned: Callable[[MessageT, Completion], None] | None = None,
     adapt: Callable[[Any, int], None] | None = None,
 ) -> Handler:
-    """The handler of an API; `refused` makes the answer that says no more than an error code.
+    """Return the handler of an API; `refused` makes a response that has only an error code.
 
-    `abandoned` is told of clients that went away while they waited; `adapt` fits an answer to the request's version."""
+    `abandoned` is called when a client disconnects while it waits; `adapt` fits a response to the request's version."""
     schema = API_BY_KEY[key]
 
     def handler(request: Request) -> Response | None:

@@ -1,4 +1,4 @@
-"""What every part of a node stands on."""
+"""What every part of a node is given: settings, clock, threads, tasks, and the stack of what a stop undoes."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -11,18 +11,18 @@ from sskafka.runtime.clock import Clock
 from sskafka.runtime.tasks import BackgroundTasks, RequestTasks
 
 
-class Ground(NamedTuple):
+class BrokerContext(NamedTuple):
     settings: Settings
     clock: Clock
     executor: Executor
-    """Threads that sit in fsync and cold reads."""
+    """Threads for fsync and reads of cold data."""
     background: BackgroundTasks
     requests: RequestTasks
     stack: AsyncExitStack
     """What is undone when the node stops, the last thing first."""
 
     def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Until its turn comes when the node stops; if it dies before, the node fails."""
+        """Run `work` until the node stops; if it fails before, the node fails."""
         self.stack.push_async_callback(_end, self.background.spawn(work))
 
 

@@ -1,9 +1,9 @@
 """What clients of ADR-0011 can ask for, whichever way they come: produce, consume, flush.
 
 A key decides the partition by `partitioner.hash`; without one the record goes to the partition with the fewest records,
-which the leader of the topic's partition 0 decides. Whoever leads a partition, the door passes requests on to it.
-Topics that do not exist are created when something is produced to them. While a partition has no leader the door waits
-a little; a record that was surely not taken is tried again, one that may have been never is.
+which the leader of the topic's partition 0 decides. Whoever leads a partition, the service forwards requests to it.
+Topics that do not exist are created when something is produced to them. While a partition has no leader the service
+waits a little. It retries a record that was certainly not stored, and never one that may have been.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from sskafka.records.builder import NewRecord
 from sskafka.records.partitioner import KEY_HASHES, partition_for_key
 from sskafka.runtime.clock import Clock
 from sskafka.servers.adr.errors import (
-    DoorError,
+    AdrError,
     InvalidRequestError,
     NotTakenError,
     NotThereError,
@@ -46,7 +46,7 @@ ANSWER_BYTES_MAX = 8 * 1024 * 1024
 USE_DEFAULT = -1
 
 
-class Door:
+class AdrService:
     def __init__(
         self,
         settings: Settings,
@@ -153,7 +153,7 @@ class Door:
         response: Any = await self._controller.ask(CreateTopicsRequest(topics=[wanted]), ANSWER_TIMEOUT_MS)
         for outcome in response.topics:
             if outcome.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
-                raise DoorError(outcome.error_message or f"topic {topic!r}: {ErrorCode(outcome.error_code).name}")
+                raise AdrError(outcome.error_message or f"topic {topic!r}: {ErrorCode(outcome.error_code).name}")
 
     # -- consume
 
@@ -228,7 +228,7 @@ class Door:
 
     def _check_may(self, operation: Operation, resource_type: ResourceType, name: str) -> None:
         if not self._authorizer.allows(ANONYMOUS, operation, resource_type, name):
-            raise DoorError(f"{ANONYMOUS} may not {operation.name} {resource_type.name.lower()} {name!r}")
+            raise AdrError(f"{ANONYMOUS} may not {operation.name} {resource_type.name.lower()} {name!r}")
 
     def _leader_of(self, topic_partition: TopicPartition) -> int:
         state = self._image().partition(*topic_partition)

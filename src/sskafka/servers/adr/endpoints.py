@@ -1,6 +1,6 @@
-"""The part of a broker that ADR-0011 is about, made when it is first needed: most brokers never do.
+"""The ADR-0011 service of a broker, created on demand: most brokers never need it.
 
-Every broker answers the brokers that pass requests of their doors on to it, whether it has a door itself or not; and
+Every broker answers the brokers that forward ADR-0011 requests to it, whether it has an adr.listener itself or not; and
 its own HTTP process, over the private socket:
 
     adr_produce    {"topic", "key", "data"}                             -> {"partition", "offset"}
@@ -19,30 +19,30 @@ from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.servers.kafka.request import Request
 
 if TYPE_CHECKING:
-    from sskafka.servers.adr.door import Door
+    from sskafka.servers.adr.service import AdrService
     from sskafka.servers.local.server import Answer
 
 
-class AdrServices:
-    """`make_door` imports what a door needs, and makes it."""
+class AdrEndpoints:
+    """`make_service` imports what the service needs, and constructs it."""
 
-    def __init__(self, make_door: "Callable[[], Door]") -> None:
-        self._make_door = make_door
+    def __init__(self, make_service: "Callable[[], AdrService]") -> None:
+        self._make_service = make_service
 
     @cached_property
-    def door(self) -> "Door":
-        return self._make_door()
+    def service(self) -> "AdrService":
+        return self._make_service()
 
     async def close(self) -> None:
-        if "door" in self.__dict__:
-            await self.door.close()
+        if "service" in self.__dict__:
+            await self.service.close()
 
     # -- what other brokers ask
 
     async def record_counts(self, message: Any, request: Request) -> Any:
         from sskafka.wire.messages.record_counts import PartitionRecordCount, RecordCountsResponse  # noqa: PLC0415
 
-        counts = self.door.own_record_counts(message.topic, message.partitions)
+        counts = self.service.own_record_counts(message.topic, message.partitions)
         return RecordCountsResponse(
             partitions=[
                 PartitionRecordCount(index, ErrorCode.NONE, counts[index])
@@ -57,7 +57,7 @@ class AdrServices:
         from sskafka.wire.messages.place_record import PlaceRecordResponse  # noqa: PLC0415
 
         try:
-            placed = await self.door.place_here(message.topic, message.data)
+            placed = await self.service.place_here(message.topic, message.data)
         except NotTakenError as error:
             return PlaceRecordResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER, str(error))
         except Exception as error:
@@ -68,7 +68,7 @@ class AdrServices:
         from sskafka.wire.messages.flush_logs import FlushLogsResponse  # noqa: PLC0415
 
         try:
-            await self.door.flush_here()
+            await self.service.flush_here()
         except Exception as error:
             return FlushLogsResponse(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
         return FlushLogsResponse()
@@ -87,7 +87,7 @@ class AdrServices:
 
         key = details["key"]
         data = b64decode(details["data"])
-        placed = await self.door.produce(Produce(details["topic"], key.encode() if key else None, data))
+        placed = await self.service.produce(Produce(details["topic"], key.encode() if key else None, data))
         return {"partition": placed.partition, "offset": placed.offset}
 
     async def http_consume(self, details: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,22 +95,22 @@ class AdrServices:
 
         topic, partition, offset = details["topic"], details["partition"], details["offset"]
         if partition is None:
-            partition = await self.door.fullest_partition(topic, offset)
-        found = await self.door.consume(Consume(topic, partition, offset, details["batch_size"]))
+            partition = await self.service.fullest_partition(topic, offset)
+        found = await self.service.consume(Consume(topic, partition, offset, details["batch_size"]))
         messages = [{"offset": at, "data": b64encode(data).decode()} for at, data in found.messages]
         return {"partition": partition, "next_offset": found.next_offset, "messages": messages}
 
     async def http_flush(self, details: Mapping[str, Any]) -> dict[str, Any]:
-        await self.door.flush()
+        await self.service.flush()
         return {}
 
     def _refusing(self, work: "Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]") -> "Answer":
         async def answer(details: Mapping[str, Any]) -> dict[str, Any]:
-            from sskafka.servers.adr.errors import DoorError  # noqa: PLC0415
+            from sskafka.servers.adr.errors import AdrError  # noqa: PLC0415
 
             try:
                 return await work(details)
-            except DoorError as error:
+            except AdrError as error:
                 return {"kind": error.kind, "error": str(error)}
             except KafkaError as error:
                 return {"kind": "unavailable" if error.retriable else "failed", "error": str(error)}

@@ -1,8 +1,8 @@
-"""Coordinators that are made when they are first needed: a broker without groups or transactions starts without them.
+"""Coordinators that are created on demand: a broker without groups or transactions starts without them.
 
-Needed they are when somebody asks, or when the metadata has the topic that keeps their state. They hear of no metadata
-before this broker is in service: what a start replays tells of the cluster as it once was, and whoever takes a topic
-that is not there for a deleted one, or one that was made anew for the one before, would be wrong.
+A coordinator is created by the first request for it, or when the metadata has the topic with its state. It receives no
+metadata before this broker is in service: what a start replays shows an older cluster, and a coordinator would take
+topics that were created later for deleted ones.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from sskafka.runtime.clock import Clock
 from sskafka.runtime.timer_wheel import TimerWheel
 
 
-class Surroundings(NamedTuple):
+class CoordinatorContext(NamedTuple):
     """What coordinators are made from."""
 
     replicas: ReplicaManager
@@ -38,7 +38,7 @@ class Service(Protocol):
 S = TypeVar("S", bound=Service)
 
 
-class FirstNeed(Generic[S]):
+class LazyCoordinator(Generic[S]):
     def __init__(self, topic: str, make: Callable[[], S], is_in_service: Callable[[ClusterImage], bool]) -> None:
         """`topic`: where the state is kept; `is_in_service`: whether an image knows this broker as it is now."""
         self._topic = topic

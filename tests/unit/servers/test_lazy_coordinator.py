@@ -4,7 +4,7 @@ import pytest
 
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.servers.kafka.first_need import FirstNeed
+from sskafka.servers.kafka.lazy_coordinator import LazyCoordinator
 
 
 class Heard:
@@ -23,7 +23,7 @@ class Broker:
         self.is_in_service = False
         self.old_images: list[ClusterImage] = []
         self.made: list[Heard] = []
-        self.need: FirstNeed[Heard] = FirstNeed(
+        self.need: LazyCoordinator[Heard] = LazyCoordinator(
             "__state", self.make, lambda image: self.is_in_service and image not in self.old_images
         )
 
