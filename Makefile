@@ -53,3 +53,4 @@ include tests/interop/interop.mk
 include tests/chaos/chaos.mk
 include tests/spark/spark.mk
 include tests/faults/faults.mk
+include tests/pages/pages.mk

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Tell = Callable[[str], None]
 
 STOP_TIMEOUT_S = 20
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""The environment variable by which spark-submit tells Python where Java listens."""
 CONNECT, CONNECT_PORT, CONNECT_TIMEOUT_S = "sc://", 15002, 10
 SESSION_SETTINGS = "spark.sql."
 CONNECT_PACKAGES = {"grpcio": "grpc", "grpcio-status": "grpc_status", "zstandard": "zstandard"}
@@ -86,7 +88,15 @@ class SessionSettings:
     conf: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def is_submitted(self) -> bool:
+        """Whether spark-submit has started this process: Java runs already, and its options name the master."""
+        return SUBMITTED in os.environ and not self.master
+
+    @property
     def chosen_master(self) -> str:
+        """Empty if spark-submit has chosen it."""
+        if self.is_submitted:
+            return ""
         return self.master or os.environ.get("SSKAFKA_SPARK_MASTER", "local[*]")
 
     @property
@@ -113,9 +123,10 @@ def start_session(settings: SessionSettings, tell: Tell = lambda _: None) -> "Sp
     if find_spec("pyspark") is None:
         raise SparkMissingError
     check_conf(settings.all_conf())
-    check_master(settings.chosen_master)
     began = time.monotonic()
-    if settings.is_connect:
+    if settings.is_submitted:
+        tell("starting Spark as spark-submit was told")
+    elif settings.is_connect:
         check_connect(settings.chosen_master)
         os.environ.setdefault("SPARK_CONNECT_RELEASE_SESSION_ON_EXIT", "true")  # else servers keep it for an hour
         tell(f"connecting to Spark at {settings.chosen_master}")
@@ -123,6 +134,7 @@ def start_session(settings: SessionSettings, tell: Tell = lambda _: None) -> "Sp
         if left:
             tell(f"settings that only the server can have are passed over: {', '.join(left)}")
     else:
+        check_master(settings.chosen_master)
         tell("looking for Java")
         java = find_java()
         tell(f"Java {java.version} from {java.origin}")
@@ -147,8 +159,10 @@ def stop_session() -> None:
     gateway = SparkContext._gateway
     if gateway is None:
         return
-    gateway.shutdown()
     process = gateway.proc  # pyspark started it, and would end it only when Python ends
+    if process is None:  # spark-submit started it, and it waits for the end of Python
+        return
+    gateway.shutdown()
     process.stdin.close()
     try:
         process.wait(STOP_TIMEOUT_S)
@@ -208,14 +222,24 @@ def _build(settings: SessionSettings) -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415  a second or more
 
     _leave_errors_to_those_who_catch_them()
+    builder = SparkSession.builder.appName(settings.app_name)
     if settings.is_connect:
-        builder = SparkSession.builder.remote(settings.chosen_master)
-    else:
-        builder = SparkSession.builder.master(settings.chosen_master)
-    builder = builder.appName(settings.app_name)
+        builder = builder.remote(settings.chosen_master)
+    elif not settings.is_submitted:
+        builder = builder.master(settings.chosen_master)
+    given = _submitted_conf() if settings.is_submitted else {}
     for key, value in settings.all_conf().items():
-        builder = builder.config(key, value)
+        if key in settings.conf or key not in given:
+            builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _submitted_conf() -> dict[str, str]:
+    """The settings that spark-submit was started with. They count more than defaults, less than those of the file."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415  see above
+
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
 
 
 def _leave_errors_to_those_who_catch_them() -> None:

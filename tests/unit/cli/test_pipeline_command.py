@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,3 +110,14 @@ def test_without_the_extra_it_is_said_what_to_install(
     assert code == 1
     assert "pipelines need pyarrow" in said
     assert "pip install 'sskafka[spark]'" in said
+
+
+def test_the_program_for_spark_submit_is_run_with_the_arguments_of_a_run(tmp_path: Path) -> None:
+    code, text = invoke("script")
+    assert code == 0
+    program = text.strip()
+    done = subprocess.run(
+        [sys.executable, program, "no-such-file.yaml"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: there is no file no-such-file.yaml")

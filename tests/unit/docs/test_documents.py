@@ -162,7 +162,7 @@ def check_names(tree: ast.AST) -> None:
                 known |= {alias.asname or alias.name for alias in names}
                 for alias in names:
                     assert hasattr(import_module(module or ""), alias.name), f"{module} has no {alias.name}"
-            case ast.Name(name, ast.Store()) | ast.arg(name):
+            case ast.Name(name, ast.Store()) | ast.arg(name) | ast.FunctionDef(name):
                 known.add(name)
             case ast.Name(name, _):
                 used.add(name)

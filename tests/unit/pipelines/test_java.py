@@ -105,3 +105,13 @@ def test_local_sessions_stay_on_this_machine_and_settings_of_the_user_win() -> N
     assert local["spark.driver.host"] == "127.0.0.1"
     assert local["spark.driver.memory"] == "3g"
     assert "spark.driver.host" not in SessionSettings(master="spark://host:7077").all_conf()
+
+
+def test_spark_submit_has_chosen_the_master(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSKAFKA_SPARK_MASTER", "spark://elsewhere:7077")
+    assert SessionSettings().chosen_master == "spark://elsewhere:7077"
+    monkeypatch.setenv(session.SUBMITTED, "12345")
+    submitted = SessionSettings()
+    assert (submitted.is_submitted, submitted.chosen_master, submitted.is_local) == (True, "", False)
+    own = SessionSettings(master="local[2]")
+    assert (own.is_submitted, own.chosen_master, own.is_local) == (False, "local[2]", True)

@@ -217,6 +217,15 @@ def run(
         raise CommandError(f"expectations were not met: {counts}")
 
 
+def script() -> None:
+    """Print the path of the program that spark-submit runs.
+
+    spark-submit $(sskafka pipeline script) PIPELINE takes the options of `sskafka pipeline run`."""
+    from sskafka.cli.submit import sskafka_pipeline  # noqa: PLC0415  only its place is wanted
+
+    print(sskafka_pipeline.__file__)
+
+
 @contextmanager
 def serving_metrics(
     pipeline: "Pipeline", address: str, progress: "Progress"
@@ -389,6 +398,7 @@ app.callback()(require_extra)
 app.command("list")(list_)
 app.command()(plan)
 app.command()(run)
+app.command()(script)
 app.command("test")(pipeline_cases.run_tests)
 app.command()(pipeline_shipped.check)
 app.command()(pipeline_shipped.generate)
