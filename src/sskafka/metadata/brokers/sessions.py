@@ -69,8 +69,17 @@ class BrokerSessions:
         return not self._presence.is_gone(broker_id, session.epoch, now_ms)
 
     def is_alive(self, broker_id: int, now_ms: int) -> bool:
-        """Return whether this controller received a heartbeat within the timeout; a grace period does not count."""
-        return self._replayed(broker_id) != NEVER_HEARD and self.may_be_alive(broker_id, now_ms)
+        """Return whether there is a sign of life: a heartbeat to this controller within the timeout, or a probe that the
+        registered process answered and that nothing has contradicted since.
+
+        The grace period after a takeover does not count. Without the probe, a second process with the same id that
+        registers before the first one has contacted the new controller would replace a broker that is well.
+        """
+        session = self._sessions.get(broker_id)
+        if session is None:
+            return False
+        has_answered = self._presence.was_reached(broker_id, session.epoch)
+        return (has_answered or session.metadata_offset != NEVER_HEARD) and self.may_be_alive(broker_id, now_ms)
 
     def expired(self, image: ClusterImage, now_ms: int) -> list[int]:
         """Return the unfenced brokers that have been silent for too long or have ended."""
