@@ -3,6 +3,7 @@
     __cluster_metadata-0/   00000000000000000000.log ...                 the log
                             00000000000000004711-0000000003.checkpoint   stands for all before that offset
                             quorum-state                                 epoch, leader and vote
+                            synced-offset                                what a restart must find again
 
 It is opened apart from the partitions of the data: it belongs to the control plane and is used on its thread alone.
 All of an opened log is on disk. Snapshots that lie before the log's start are of no use to anybody and are not listed.
@@ -29,7 +30,7 @@ from sskafka.raft.log_view import LOG_BEGINNING, OffsetAndEpoch, SnapshotId, log
 from sskafka.raft.ready import FollowerAppend, LeaderAppend, LeaderChange, SnapshotChunk
 from sskafka.records.batch import HEADER_BYTES, CorruptBatchError, read_header, read_offset_and_size
 from sskafka.storage.disk import Disk
-from sskafka.storage.errors import CorruptFileError
+from sskafka.storage.errors import CorruptFileError, DamagedLogError
 from sskafka.storage.flusher import FlushPlan
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
@@ -37,6 +38,7 @@ from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.partition_directory import directory_name
 from sskafka.storage.partition_metadata import read_topic_id, write_topic_id
 from sskafka.storage.recovery.opening import open_log
+from sskafka.storage.synced_offset import read_synced_offset, write_synced_offset
 from sskafka.wire.codec import decode
 from sskafka.wire.messages.control_records import SnapshotHeaderRecord
 
@@ -78,10 +80,19 @@ class MetadataLog:
         directory = os.path.join(home, directory_name(PARTITION))
         disk.make_directory(directory)
         snapshots = list_snapshots(disk, directory)
-        log = open_log(
-            LogDirectory(disk, home), directory, PARTITION, metadata_log_config(settings), now_ms=now_ms,
-            topic_id=METADATA_TOPIC_ID, log_start_offset=min(snapshots, default=LOG_BEGINNING).offset,
-        )  # fmt: skip
+        synced_offset = read_synced_offset(disk, directory)
+        try:
+            log = open_log(
+                LogDirectory(disk, home), directory, PARTITION, metadata_log_config(settings), now_ms=now_ms,
+                topic_id=METADATA_TOPIC_ID, log_start_offset=min(snapshots, default=LOG_BEGINNING).offset,
+                kept_before=synced_offset,
+            )  # fmt: skip
+        except DamagedLogError as error:
+            raise MetadataError(_lost_metadata(home, str(error), synced_offset)) from error
+        if synced_offset is not None and log.log_end_offset < synced_offset:
+            log.abandon()
+            where = f"the metadata log in {directory} ends at offset {log.log_end_offset}"
+            raise MetadataError(_lost_metadata(home, where, synced_offset))
         if read_topic_id(disk, directory) is None:
             write_topic_id(disk, directory, METADATA_TOPIC_ID)
         metadata_log = cls(log, snapshots)
@@ -97,6 +108,7 @@ class MetadataLog:
         latest = self.latest_snapshot_id()
         if latest is not None and not log_contains(self, latest):
             _log.warning("the metadata log does not reach its snapshot %s and begins anew there", latest)
+            self._let_go_from(latest.offset)
             self.log.truncate_fully_and_start_at(latest.offset)
 
     def _read_setup(self) -> None:
@@ -122,6 +134,7 @@ class MetadataLog:
 
     def close(self) -> None:
         self.log.close()
+        self._note_synced(self.end_offset)
 
     # ---- what the Raft core asks
 
@@ -206,6 +219,7 @@ class MetadataLog:
         assert self.end_offset == append.end_offset, f"{append} left the log at {self.end_offset}"
 
     def truncate_to(self, offset: int) -> None:
+        self._let_go_from(offset)
         end_offset = self.log.truncate_to(offset)
         assert end_offset == offset, f"the cut at {offset} went through a batch that begins at {end_offset}"
 
@@ -213,7 +227,25 @@ class MetadataLog:
         return self.log.plan_flush()
 
     def complete_flush(self, plan: FlushPlan) -> None:
+        before = self.log.recovery_point
         self.log.complete_flush(plan)
+        if self.log.recovery_point > before:
+            self._note_synced(self.log.recovery_point)
+
+    def _note_synced(self, offset: int) -> None:
+        """On a full disk the file stays as it is: it promises less than is true."""
+        try:
+            write_synced_offset(self._disk, self.directory, offset)
+        except OSError as error:
+            _log.debug("synced-offset could not be written: %s", error)
+
+    def _let_go_from(self, offset: int) -> None:
+        """The leader does not have what this log has from `offset` on: its end may be lower from now on."""
+        if offset < (read_synced_offset(self._disk, self.directory) or 0):
+            try:
+                write_synced_offset(self._disk, self.directory, offset, is_durable=True)
+            except OSError as error:
+                raise self.log.log_directory.fail(error) from error
 
     def read(self, start_offset: int, max_bytes: int) -> bytes:
         """Whole batches, at least one where there is any."""
@@ -254,6 +286,7 @@ class MetadataLog:
     def install_snapshot(self, snapshot_id: SnapshotId) -> None:
         """The log gives way to a snapshot that was fetched."""
         self.finish_snapshot(snapshot_id)
+        self._let_go_from(snapshot_id.offset)
         self.log.truncate_fully_and_start_at(snapshot_id.offset)
         self.setup = QuorumSetup()
         self._read_setup()
@@ -312,6 +345,14 @@ class MetadataLog:
                 self._disk.remove(path)
             except OSError as error:
                 _log.warning("%s could not be removed: %s", path, error)
+
+
+def _lost_metadata(home: str, where: str, synced_offset: int | None) -> str:
+    return (
+        f"{where}, but metadata up to offset {synced_offset} was on the disk and may have been acknowledged; the "
+        f"broker does not start without it. Restore {home} from a copy, or accept the loss of what lies behind the "
+        f"damage: `sskafka log verify {home} --repair --allow-data-loss`"
+    )
 
 
 def _whole_batches(chunk: bytes) -> int:

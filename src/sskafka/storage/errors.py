@@ -12,6 +12,7 @@ from sskafka.records.batch import CorruptBatchError
 __all__ = [
     "CorruptBatchError",
     "CorruptFileError",
+    "DamagedLogError",
     "InvalidProducerEpochError",
     "InvalidRecordError",
     "InvalidTimestampError",
@@ -38,6 +39,14 @@ class LogDirectoryError(StorageError):
 
 class CorruptFileError(StorageError):
     """A small file (checkpoint, snapshot, properties, index) whose content cannot be right."""
+
+
+class DamagedLogError(StorageError):
+    """A log whose recovery would drop records that were surely on the disk once."""
+
+    def __init__(self, path: str, position: int, offset: int, problem: str) -> None:
+        super().__init__(f"{path} is damaged at byte {position}, offset {offset}: {problem}")
+        self.offset = offset
 
 
 class OffsetOutOfRangeError(Exception):

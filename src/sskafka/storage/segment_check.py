@@ -30,6 +30,7 @@ class Expectations:
 
 class Verdict(NamedTuple):
     good_bytes: int
+    end_offset: int  # of the good batches
     problem: str | None  # what is wrong behind them
 
 
@@ -43,8 +44,8 @@ def verify_segment(segment: Segment, expected: Expectations) -> Verdict:
         check.check_end()
     except CorruptBatchError as error:
         good_bytes = check.good_bytes
-        return Verdict(good_bytes, f"{segment!r} at byte {good_bytes}: {error}")
-    return Verdict(size_bytes, None)
+        return Verdict(good_bytes, check.good_offset, f"{segment!r} at byte {good_bytes}: {error}")
+    return Verdict(size_bytes, check.good_offset, None)
 
 
 def rebuild_segment(segment: Segment, good_bytes: int, visit: Callable[[Segment, int, BatchHeader], None]) -> None:
@@ -58,7 +59,16 @@ def rebuild_segment(segment: Segment, good_bytes: int, visit: Callable[[Segment,
 
 
 class _BatchCheck:
-    __slots__ = ("_base_offset", "_epoch", "_expected", "_first_offset", "_jumped_at", "_next_offset", "good_bytes")
+    __slots__ = (
+        "_base_offset",
+        "_epoch",
+        "_expected",
+        "_first_offset",
+        "_jumped_at",
+        "_next_offset",
+        "good_bytes",
+        "good_offset",
+    )
 
     def __init__(self, base_offset: int, expected: Expectations) -> None:
         self._base_offset = base_offset
@@ -67,19 +77,21 @@ class _BatchCheck:
         self._first_offset = expected.epochs.entries[0][1] if expected.epochs else base_offset
         self._epoch = NO_EPOCH
         self._expected = expected
-        self._jumped_at: int | None = None  # position of the previous batch, if it left a gap before it
+        # Of the previous batch, if it left a gap before it: its position, and the offset before the gap.
+        self._jumped_at: tuple[int, int] | None = None
         self.good_bytes = 0
+        self.good_offset = base_offset
 
     def check(self, position: int, header: BatchHeader, batch: Buffer) -> None:
-        self.good_bytes = position
+        self.good_bytes, self.good_offset = position, self._next_offset
         self._check_offsets(header)
         self._check_epoch(header)
         if not crc_matches(batch, header):
             raise CorruptBatchError("the batch does not match its checksum")
-        self._jumped_at = position if header.base_offset > self._next_offset else None
+        self._jumped_at = (position, self._next_offset) if header.base_offset > self._next_offset else None
         self._next_offset = header.next_offset
         self._epoch = header.leader_epoch
-        self.good_bytes = position + header.size_bytes
+        self.good_bytes, self.good_offset = position + header.size_bytes, header.next_offset
 
     def check_end(self) -> None:
         end_offset = self._expected.end_offset
@@ -97,7 +109,7 @@ class _BatchCheck:
             raise CorruptBatchError(f"a last offset delta of {header.last_offset_delta}")
         if base_offset < self._next_offset:
             if self._jumped_at is not None:
-                self.good_bytes = self._jumped_at
+                self.good_bytes, self.good_offset = self._jumped_at
             raise CorruptBatchError(f"offset {base_offset} follows {self._next_offset - 1}")
         if header.last_offset - self._base_offset > RELATIVE_OFFSET_MAX:
             raise CorruptBatchError(f"offset {header.last_offset} is too far from the segment's {self._base_offset}")

@@ -69,8 +69,8 @@ class BrokerSessions:
         return not self._presence.is_gone(broker_id, session.epoch, now_ms)
 
     def is_alive(self, broker_id: int, now_ms: int) -> bool:
-        """Return whether there is a sign of life: a heartbeat to this controller within the timeout, or a probe that the
-        registered process answered and that nothing has contradicted since.
+        """Return whether there is a sign of life: a heartbeat to this controller within the timeout, or a probe that
+        the registered process answered and that nothing has contradicted since.
 
         The grace period after a takeover does not count. Without the probe, a second process with the same id that
         registers before the first one has contacted the new controller would replace a broker that is well.

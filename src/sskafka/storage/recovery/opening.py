@@ -18,7 +18,7 @@ from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.records.batch import BatchHeader
 from sskafka.storage import leader_epochs, offset_index, time_index
 from sskafka.storage.disk import Disk
-from sskafka.storage.errors import CorruptFileError
+from sskafka.storage.errors import CorruptFileError, DamagedLogError
 from sskafka.storage.flusher import Flusher
 from sskafka.storage.leader_epochs import NO_EPOCH, LeaderEpochs
 from sskafka.storage.log import Log, LogParts
@@ -31,7 +31,7 @@ from sskafka.storage.producers.snapshots import ProducerSnapshots
 from sskafka.storage.producers.state import ProducerState
 from sskafka.storage.recovery.report import RecoveryReport
 from sskafka.storage.segment import DELETED_SUFFIX, LOG_SUFFIX, SUFFIXES, Segment
-from sskafka.storage.segment_check import Expectations, rebuild_segment, verify_segment
+from sskafka.storage.segment_check import Expectations, Verdict, rebuild_segment, verify_segment
 from sskafka.storage.segment_swap import CLEANED_SUFFIX, SWAP_SUFFIX, finish_swaps
 
 _log = logging.getLogger(__name__)
@@ -52,10 +52,11 @@ def open_log(
     was_clean_stop: bool = False,
     cleaned_before: int | None = None,
     high_watermark: int | None = None,
+    kept_before: int | None = None,
     report: RecoveryReport | None = None,
 ) -> Log:
     """The log in `directory`, which is made if it is not there; OSError takes the log directory offline."""
-    known = KnownOffsets(log_start_offset, recovery_point, was_clean_stop, cleaned_before, high_watermark)
+    known = KnownOffsets(log_start_offset, recovery_point, was_clean_stop, cleaned_before, high_watermark, kept_before)
     try:
         recovered = recover_files(log_directory.disk, directory, config, now_ms, known)
     except OSError as error:
@@ -73,6 +74,8 @@ class KnownOffsets(NamedTuple):
     """Up to where the log was compacted, if ever."""
     high_watermark: int | None
     """Before it transactions are surely over, if that is known."""
+    kept_before: int | None = None
+    """A log that would lose records before this offset is left as it is: DamagedLogError is raised."""
 
 
 class RecoveredFiles(NamedTuple):
@@ -91,7 +94,7 @@ class RecoveredFiles(NamedTuple):
 
 def recover_files(disk: Disk, directory: str, config: LogConfig, now_ms: int, known: KnownOffsets) -> RecoveredFiles:
     """Open the files of a log and recover them where that is needed. May run in any thread; raises OSError."""
-    opening = _Opening(disk, directory, config, now_ms, known.high_watermark)
+    opening = _Opening(disk, directory, config, now_ms, known.high_watermark, known.kept_before)
     parts = opening.run(known.log_start_offset, known.recovery_point, known.was_clean_stop, known.cleaned_before)
     return RecoveredFiles(parts, known.recovery_point, opening.verified_segments, opening.was_cut)
 
@@ -117,13 +120,22 @@ def make_log(
 
 
 class _Opening:
-    def __init__(self, disk: Disk, directory: str, config: LogConfig, now_ms: int, high_watermark: int | None) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        config: LogConfig,
+        now_ms: int,
+        high_watermark: int | None,
+        kept_before: int | None,
+    ) -> None:
         disk.make_directory(directory)
         self._disk = disk
         self._directory = directory
         self._config = config
         self._now_ms = now_ms
         self._high_watermark = high_watermark
+        self._kept_before = kept_before
         self._open_files = OpenFiles()
         self._has_new_segment = False
         self.verified_segments = 0
@@ -230,6 +242,7 @@ class _Opening:
             following = self._segments[place + 1].base_offset if place + 1 < len(self._segments) else None
             self.verified_segments += segment.size_bytes > 0
             verdict = verify_segment(segment, Expectations(self._epochs, gapless_from, following))
+            self._refuse_to_lose(segment, verdict)
             rebuild_segment(segment, verdict.good_bytes, self._replay)
             if verdict.problem is not None:
                 self._cut_behind(place, verdict.problem)
@@ -238,6 +251,13 @@ class _Opening:
                 segment.seal()
                 self._snapshots.take(self._producers, following)
                 state_at = following
+
+    def _refuse_to_lose(self, segment: Segment, verdict: Verdict) -> None:
+        if verdict.problem is not None and self._kept_before is not None and verdict.end_offset < self._kept_before:
+            path = os.path.join(self._directory, f"{segment.base_offset:020d}{LOG_SUFFIX}")
+            for opened in self._segments:
+                opened.close()
+            raise DamagedLogError(path, verdict.good_bytes, verdict.end_offset, verdict.problem)
 
     def _rebuild_producers(self, segments: list[Segment], end_offset: int) -> None:
         rebuild_producers(segments, self._snapshots, self._producers, end_offset, self._now_ms, self._high_watermark)

@@ -13,7 +13,7 @@ from pathlib import Path
 from sskafka.model.ids import TopicPartition
 from sskafka.records.batch import CorruptBatchError
 from sskafka.records.legacy import LEGACY_MAGICS
-from sskafka.storage import leader_epochs, offset_index, time_index
+from sskafka.storage import leader_epochs, offset_index, synced_offset, time_index
 from sskafka.storage.batch_walk import walk_headers
 from sskafka.storage.disk import Disk, read_file
 from sskafka.storage.errors import CorruptFileError
@@ -75,6 +75,7 @@ class _PartitionCheck:
         for place, base_offset in enumerate(bases, start=1):
             self._check_segment(base_offset, bases[place] if place < len(bases) else None)
         self._check_what_is_beyond_the_end()
+        self._check_synced_offset()
         return self.report
 
     # ---- small files
@@ -99,6 +100,12 @@ class _PartitionCheck:
                 self._check_metadata_snapshot(name)
         if _QUORUM_STATE in self.sizes:
             self._check_quorum_state()
+
+    def _check_synced_offset(self) -> None:
+        synced, end_offset = synced_offset.read_synced_offset(self.disk, self.directory), self.report.end_offset
+        if synced is not None and end_offset < synced:
+            text = f"records up to offset {synced} were on the disk once, the log can be read up to {end_offset}"
+            self._find(synced_offset.FILE_NAME, text, Remedy.LOSE)
 
     def _check_metadata_snapshot(self, name: str) -> None:
         with SegmentReader(Path(self._path(name))) as snapshot:

@@ -15,6 +15,7 @@ from sskafka.storage.checkpoints import HIGH_WATERMARKS, RECOVERY_POINTS, read_o
 from sskafka.storage.disk import Disk
 from sskafka.storage.log_directory import LogDirectory
 from sskafka.storage.recovery.opening import open_log
+from sskafka.storage.synced_offset import read_synced_offset, write_synced_offset
 from sskafka.storage.verification.findings import DirectoryReport, PartitionReport, Remedy
 from sskafka.storage.verification.partition import CHECK_CONFIG
 
@@ -66,6 +67,8 @@ def _mend(disk: Disk, path: str, report: PartitionReport, now_ms: int) -> tuple[
     before = _log_bytes(disk, directory)
     log = open_log(LogDirectory(disk, path), directory, report.topic_partition, CHECK_CONFIG, now_ms=now_ms)
     log.close()
+    if (read_synced_offset(disk, directory) or 0) > log.log_end_offset:
+        write_synced_offset(disk, directory, log.log_end_offset, is_durable=True)
     lost = before - _log_bytes(disk, directory)
     cut = f"cut by {lost} bytes, it ends at offset {log.log_end_offset} now; " if lost else ""
     return Repair(directory, f"{cut}indexes, epochs and snapshots made anew", True), log.log_end_offset
