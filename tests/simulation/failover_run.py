@@ -221,7 +221,8 @@ class FailoverRun:
         process.is_cut = False
 
     def _heal_network(self) -> None:
-        for process in self._world.living():
+        """Also at the addresses of processes that died while they were cut off: others may listen there now."""
+        for process in self._world.processes:
             process.resume()
             process.is_cut = False
 
