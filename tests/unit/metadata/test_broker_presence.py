@@ -147,9 +147,9 @@ def test_a_broker_that_answered_a_probe_is_not_replaced_before_it_contacts_a_new
     image, presence = cluster(2), BrokerPresence()
     sessions = BrokerSessions(9000, presence)
     epoch = image.brokers[1].epoch
-    presence.found(1, epoch, Sighting.ANSWERED, 50)
+    presence.found(1, epoch, ProbeResult.ANSWERED, 50)
     sessions.take_over(image, 100)
     assert sessions.is_alive(1, 101)
     assert not sessions.is_alive(2, 101), "nothing was heard of it: a process with its id need not wait"
-    presence.found(1, epoch, Sighting.REFUSED, 150)
+    presence.found(1, epoch, ProbeResult.REFUSED, 150)
     assert not sessions.is_alive(1, 151)
