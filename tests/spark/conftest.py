@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from derby import QUIET_DERBY
 from spark_fixtures import PY4J_LEAVES, Produce, bootstrap, brokers, new_topic, produce, session
 
 from sskafka.pipelines.session import SessionSettings, start_session
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Produce", "bootstrap", "brokers", "new_topic", "produce", "session"]
 
 TEST_SECONDS_MAX = 600
-QUICK_JAVA = "-XX:TieredStopAtLevel=1"
+QUICK_JAVA = f"-XX:TieredStopAtLevel=1 {QUIET_DERBY}"
 """Tests are over before code that was optimized has made up for it."""
 
 

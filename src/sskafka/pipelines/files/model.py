@@ -150,6 +150,24 @@ class IcebergSink:
 
 
 @dataclass(frozen=True, slots=True)
+class JdbcSink:
+    name: str
+    url: str
+    identifier: str
+    """The table in the database, as `sales.orders`."""
+    user: str = ""
+    password: str = field(default="", repr=False)
+    driver: str = ""
+    """The Java class of the driver; empty: the usual one for the URL."""
+    merge_keys: tuple[str, ...] = ()
+    column_types: dict[str, str] = field(default_factory=dict)
+    """Types of columns where the sink creates the table; the others have Spark's default for the database."""
+    options: dict[str, str] = field(default_factory=dict)
+    """Other options of Spark's JDBC writer and properties of the driver."""
+    table: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TopicSink:
     name: str
     topic: str
@@ -169,7 +187,7 @@ class ConsoleSink:
     table: str = ""
 
 
-Sink: TypeAlias = ParquetSink | DeltaSink | IcebergSink | TopicSink | ConsoleSink
+Sink: TypeAlias = ParquetSink | DeltaSink | IcebergSink | JdbcSink | TopicSink | ConsoleSink
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from sskafka.pipelines.connector.offsets import parse_offsets
 from sskafka.pipelines.connector.options import BOOTSTRAP, Guarantee, source_options
 from sskafka.pipelines.files.ddl import Column, Schema, SchemaError, checked, parse_column, parse_ddl
 from sskafka.pipelines.files.document import Fields, PipelineFileError, load
+from sskafka.pipelines.files.jdbc import jdbc_sink
 from sskafka.pipelines.files.model import (
     DEAD_LETTERS,
     Action,
@@ -24,6 +25,7 @@ from sskafka.pipelines.files.model import (
     DeltaSink,
     Expectation,
     IcebergSink,
+    JdbcSink,
     OutputMode,
     ParquetSink,
     Pipeline,
@@ -47,7 +49,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _TABLE = re.compile(r"[A-Za-z_]\w*")
 _DURATION = re.compile(r"\d+\s*(milliseconds?|seconds?|minutes?|hours?|days?)")
 _TIMES = ("timestamp", "timestamp_ntz")
-_SINK_KINDS = ("parquet", "delta", "iceberg", "topic", "console")
+_SINK_KINDS = ("parquet", "delta", "iceberg", "jdbc", "topic", "console")
 _IDENTIFIER = re.compile(r"\w+(\.\w+)+")
 
 
@@ -140,6 +142,9 @@ def _check_modes(fields: Fields, pipeline: Pipeline) -> None:
     for sink in pipeline.sinks:
         if isinstance(sink, IcebergSink) and mode is OutputMode.UPDATE:
             fields.problem("output_mode", "Iceberg tables take append and complete; use a delta sink to update rows")
+        if isinstance(sink, JdbcSink) and mode is OutputMode.UPDATE and not sink.merge_keys:
+            text = f"the jdbc sink {sink.name!r} needs merge_keys to update rows: the columns by which a row is found"
+            fields.problem("output_mode", text)
         if isinstance(sink, TopicSink) and mode is OutputMode.COMPLETE:
             text = "a topic cannot be emptied: complete would write the whole result again with each batch; use append"
             fields.problem("output_mode", text)
@@ -495,6 +500,8 @@ def _sink_of_kind(kind: str, fields: Fields) -> Sink:
             return _delta_sink(name, fields)
         case "iceberg":
             return _iceberg_sink(name, fields)
+        case "jdbc":
+            return jdbc_sink(name, fields)
         case "topic":
             return TopicSink(
                 name,

@@ -29,7 +29,7 @@ def writer_of(spark: SparkSession, pipeline: Pipeline, sink: TopicSink) -> str:
 def check_connector(spark: SparkSession, pipeline: Pipeline) -> str:
     """What to tell of the connector, empty where it is ours; a ConnectorError where Spark has not got it."""
     connector = reader_of(spark, pipeline)
-    if connector == OURS and not _is_connect(spark):
+    if connector == OURS and not is_connect(spark):
         return ""  # it is in this very Python
     try:
         _look_for(spark, connector)
@@ -47,7 +47,7 @@ def _look_for(spark: SparkSession, connector: str) -> None:
     patiently(lambda: source.load().schema)
 
 
-def _is_connect(spark: SparkSession) -> bool:
+def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 

@@ -21,10 +21,12 @@ from types import TracebackType
 from typing import Any, Self, assert_never
 
 from sskafka.model.version import __version__
+from sskafka.pipelines.files.jdbc import shown_url
 from sskafka.pipelines.files.model import (
     ConsoleSink,
     DeltaSink,
     IcebergSink,
+    JdbcSink,
     ParquetSink,
     Pipeline,
     PythonTransform,
@@ -181,6 +183,8 @@ def _output(pipeline: Pipeline, sink: Sink, kafka: str) -> Mapping[str, str] | N
             return _place(pipeline.resolved(sink.path))
         case IcebergSink():
             return {"namespace": f"iceberg://{sink.catalog}", "name": sink.identifier}
+        case JdbcSink():
+            return {"namespace": _database(sink.url), "name": sink.identifier}
         case ConsoleSink():
             return None
         case other:
@@ -194,3 +198,8 @@ def _place(location: str) -> Mapping[str, str]:
     authority, _, path = rest.partition("/")
     scheme = "s3" if scheme in {"s3a", "s3n"} else scheme
     return {"namespace": f"{scheme}://{authority}", "name": path}
+
+
+def _database(url: str) -> str:
+    """The address of a JDBC URL, without the properties behind it."""
+    return shown_url(url).removeprefix("jdbc:")

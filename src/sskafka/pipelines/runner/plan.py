@@ -13,6 +13,7 @@ from sskafka.pipelines.files.model import (
     DeltaSink,
     Expectation,
     IcebergSink,
+    JdbcSink,
     ParquetSink,
     Pipeline,
     PythonTransform,
@@ -93,6 +94,8 @@ def sink_text(sink: Sink) -> str:
             return f"delta {sink.path}"
         case IcebergSink():
             return f"iceberg {sink.identifier}"
+        case JdbcSink():
+            return f"jdbc {sink.identifier}"
         case TopicSink():
             return f"topic {sink.topic} ({sink.guarantee})"
         case ConsoleSink():

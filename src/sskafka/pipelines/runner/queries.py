@@ -21,15 +21,18 @@ from sskafka.pipelines.files.model import (
     ConsoleSink,
     DeltaSink,
     IcebergSink,
+    JdbcSink,
     ParquetSink,
     Pipeline,
     Sink,
     Source,
     TopicSink,
 )
-from sskafka.pipelines.runner.connectors import writer_of
+from sskafka.pipelines.runner.connectors import is_connect, writer_of
+from sskafka.pipelines.runner.database import JdbcSinkError
 from sskafka.pipelines.runner.delta import DeltaWriter
 from sskafka.pipelines.runner.iceberg import IcebergWriter
+from sskafka.pipelines.runner.jdbc import JdbcWriter
 from sskafka.pipelines.runner.naming import FileMistakeError
 from sskafka.pipelines.runner.patience import patiently, start_patiently
 from sskafka.pipelines.runner.progress import OUT, ROWS
@@ -112,9 +115,26 @@ def _sink_writer(run: Surroundings, place: int) -> DataStreamWriter:
         case IcebergSink():
             iceberg_writer = IcebergWriter(pipeline, sink, checkpoint_of(pipeline, sink.name))
             writer = _counted(rows).writeStream.foreachBatch(iceberg_writer)
+        case JdbcSink():
+            writer = _counted(rows).writeStream.foreachBatch(_jdbc_writer(run, place, sink, rows.columns))
         case other:
             assert_never(other)
     return _ready(pipeline, sink.name, writer.outputMode(str(pipeline.output_mode)))
+
+
+def _jdbc_writer(run: Surroundings, place: int, sink: JdbcSink, columns: Sequence[str]) -> JdbcWriter:
+    """The writer, once the database has been asked whether it can be written."""
+    if is_connect(run.spark):
+        where = run.pipeline.place(f"sinks[{place}].jdbc")
+        raise FileMistakeError(
+            f"{where}: a Spark Connect server cannot write to databases exactly once; use another --master"
+        )
+    writer = JdbcWriter(run.pipeline, sink, checkpoint_of(run.pipeline, sink.name))
+    try:
+        writer.check(run.spark, columns)
+    except JdbcSinkError as error:
+        raise FileMistakeError(f"{run.pipeline.place(f'sinks[{place}].jdbc.{error.field}')}: {error}") from None
+    return writer
 
 
 def _check_columns(pipeline: Pipeline, place: int, columns: Sequence[str]) -> None:
@@ -128,6 +148,8 @@ def _check_columns(pipeline: Pipeline, place: int, columns: Sequence[str]) -> No
             wanted = {"partition_by": sink.partition_by, "merge_keys": sink.merge_keys, "delete_column": deleting}
         case IcebergSink():
             wanted = {"partition_by": sink.partition_by}
+        case JdbcSink():
+            wanted = {"merge_keys": sink.merge_keys, "column_types": tuple(sink.column_types)}
         case TopicSink():
             wanted = {"key": (sink.key,) if sink.key else (), "value": (sink.value,) if sink.value else ()}
         case ConsoleSink():

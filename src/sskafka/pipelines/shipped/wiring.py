@@ -8,6 +8,7 @@ from sskafka.pipelines.files.model import (
     ConsoleSink,
     DeltaSink,
     IcebergSink,
+    JdbcSink,
     ParquetSink,
     Pipeline,
     Sink,
@@ -57,7 +58,7 @@ def _sink(sink: Sink, place: str | None) -> Sink:
     match sink:
         case ParquetSink() | DeltaSink():
             return replace(sink, path=place)
-        case IcebergSink():
+        case IcebergSink() | JdbcSink():
             return replace(sink, identifier=place)
         case TopicSink():
             return replace(sink, topic=place)

@@ -1,0 +1,217 @@
+"""A connection to a database in the Java process of Spark's driver, and what databases say in one sentence.
+
+Spark opens the connection, as it does for its own JDBC writer: it finds drivers in the jars that were added to the
+session, which Java's own DriverManager does not see.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from sskafka.pipelines.files.jdbc import shown_url
+from sskafka.pipelines.files.model import JdbcSink
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Driver(NamedTuple):
+    """The usual driver for a kind of database."""
+
+    java_class: str
+    package: str
+    """In Maven's repository, without its version."""
+
+
+DRIVERS = {
+    "postgresql": Driver("org.postgresql.Driver", "org.postgresql:postgresql"),
+    "mysql": Driver("com.mysql.cj.jdbc.Driver", "com.mysql:mysql-connector-j"),
+    "mariadb": Driver("org.mariadb.jdbc.Driver", "org.mariadb.jdbc:mariadb-java-client"),
+    "sqlserver": Driver("com.microsoft.sqlserver.jdbc.SQLServerDriver", "com.microsoft.sqlserver:mssql-jdbc"),
+    "oracle": Driver("oracle.jdbc.OracleDriver", "com.oracle.database.jdbc:ojdbc11"),
+    "db2": Driver("com.ibm.db2.jcc.DB2Driver", "com.ibm.db2:jcc"),
+    "h2": Driver("org.h2.Driver", "com.h2database:h2"),
+}
+"""By the word behind `jdbc:`. Spark has the driver of Derby."""
+
+NO_DRIVER, NOT_FOUND = "No suitable driver", "ClassNotFoundException"
+CONNECTION_STATE, CREDENTIALS_STATE = "08", "28"
+OTHER_CREDENTIALS = ("08004", "72000 1017", "S0001 18456")
+"""How Derby, Oracle and SQL Server call wrong credentials: the SQL state, and the error's code where it needs that."""
+
+
+class JdbcSinkError(Exception):
+    """A database cannot be written; `field` is the field of the sink that has to do with it."""
+
+    def __init__(self, message: str, field: str = "url") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class Transaction:
+    """Committed when its block ends, unless it was rolled back or the block raises."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.is_open = True
+
+    def roll_back(self) -> None:
+        self.is_open = False
+        self._connection.rollback()
+
+
+class Database:
+    """A context; the connection is closed with it. Each statement is committed by itself outside of transactions."""
+
+    def __init__(self, spark: "SparkSession", sink: JdbcSink) -> None:
+        self._sink = sink
+        with self._explaining():
+            self._connection = _connected(spark, sink)
+            self._quote = str(self._connection.getMetaData().getIdentifierQuoteString()).strip()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(JdbcSinkError), self._explaining():  # what mattered has succeeded, or has raised already
+            self._connection.close()
+
+    def quoted(self, name: str) -> str:
+        return f"{self._quote}{name}{self._quote}"
+
+    def execute(self, sql: str, *values: str | int) -> int:
+        """Run a statement that returns no rows; the number of rows that it has changed."""
+        with self._explaining(), self._prepared(sql, values) as statement:
+            return int(statement.executeUpdate())
+
+    def number(self, sql: str, *values: str | int) -> int:
+        """The first column of the only row that a query returns."""
+        with self._explaining(), self._prepared(sql, values) as statement:
+            found = statement.executeQuery()
+            found.next()
+            return int(found.getLong(1))
+
+    def columns(self, table: str) -> list[str] | None:
+        """The names of the columns; None where the table does not exist or must not be read."""
+        with suppress(JdbcSinkError), self._explaining(), self._prepared(f"select * from {table} where 1 = 0") as query:
+            described = query.executeQuery().getMetaData()
+            return [str(described.getColumnName(place + 1)) for place in range(described.getColumnCount())]
+        return None
+
+    def create_empty_copy(self, copy: str, table: str, columns: Sequence[str]) -> None:
+        """Create a table with the types of another one's columns, in the words of this database."""
+        selected = f"select {', '.join(columns)}"
+        product = str(self._connection.getMetaData().getDatabaseProductName())
+        if product == "Apache Derby":
+            self.execute(f"create table {copy} as {selected} from {table} with no data")
+        elif product.startswith("DB2"):
+            self.execute(f"create table {copy} as ({selected} from {table}) with no data")
+        elif product == "Microsoft SQL Server":
+            self.execute(f"{selected} into {copy} from {table} where 1 = 0")
+        else:
+            self.execute(f"create table {copy} as {selected} from {table} where 1 = 0")
+
+    def tables_beginning_with(self, prefix: str) -> list[str]:
+        """The names of tables, in any schema, however the database spells names without quotes."""
+        with self._explaining():
+            metadata = self._connection.getMetaData()
+            pattern = prefix.upper() if metadata.storesUpperCaseIdentifiers() else prefix
+            found = metadata.getTables(None, None, f"{pattern}%", None)
+            names = []
+            while found.next():
+                names.append(str(found.getString("TABLE_NAME")))
+            return [name for name in names if name.lower().startswith(prefix)]
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        connection = self._connection
+        with self._explaining():
+            connection.setAutoCommit(False)
+        transaction = Transaction(connection)
+        try:
+            yield transaction
+        except BaseException:
+            with suppress(JdbcSinkError), self._explaining():  # a lost connection rolls back by itself
+                connection.rollback()
+            raise
+        if transaction.is_open:
+            with self._explaining():
+                connection.commit()
+
+    @contextmanager
+    def _prepared(self, sql: str, values: Sequence[str | int] = ()) -> Iterator[Any]:
+        statement = self._connection.prepareStatement(sql)
+        try:
+            for place, value in enumerate(values, 1):
+                if isinstance(value, int):
+                    statement.setLong(place, value)
+                else:
+                    statement.setString(place, value)
+            yield statement
+        finally:
+            statement.close()
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        from py4j.protocol import Py4JJavaError  # noqa: PLC0415  Spark has it
+
+        try:
+            yield
+        except Py4JJavaError as error:
+            raise explained_by_database(error.java_exception, self._sink) from None  # its text may hold the password
+
+
+def _connected(spark: "SparkSession", sink: JdbcSink) -> Any:
+    java = spark._jvm
+    assert java is not None, "queries.py refuses Spark Connect, which has no Java process here"
+    options = java.PythonUtils.toScalaMap(jdbc_options(sink, sink.identifier))
+    parsed = java.org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions(options)
+    dialect = java.org.apache.spark.sql.jdbc.JdbcDialects.get(sink.url)
+    return dialect.createConnectionFactory(parsed).apply(-1)
+
+
+def jdbc_options(sink: JdbcSink, table: str) -> dict[str, str]:
+    """The options of Spark's JDBC writer for a table of the sink's database."""
+    driver = sink.driver or (usual.java_class if (usual := usual_driver(sink.url)) else "")
+    own = {"url": sink.url, "dbtable": table, "user": sink.user, "password": sink.password, "driver": driver}
+    return {**sink.options, **{name: value for name, value in own.items() if value}}
+
+
+def usual_driver(url: str) -> Driver | None:
+    return DRIVERS.get(url.removeprefix("jdbc:").partition(":")[0])
+
+
+def explained_by_database(error: Any, sink: JdbcSink) -> JdbcSinkError:
+    """What a Java exception means, with the next step."""
+    name, text = str(error.getClass().getName()), str(error.getMessage() or "").strip().split("\n")[0].rstrip(".")
+    state, code = _state_of(error)
+    if name.endswith(NOT_FOUND) or text == NO_DRIVER:
+        return _without_driver(sink)
+    url = shown_url(sink.url)
+    if state.startswith(CREDENTIALS_STATE) or state in OTHER_CREDENTIALS or f"{state} {code}" in OTHER_CREDENTIALS:
+        who = f"the user {sink.user!r}" if sink.user else "a connection without user and password"
+        return JdbcSinkError(f"{url} refuses {who}: {text}. Check user and password of the sink", "user")
+    if state.startswith(CONNECTION_STATE):
+        return JdbcSinkError(f"{url} cannot be reached: {text}. Check the URL, and whether the database runs")
+    return JdbcSinkError(f"{url} answers: {text or name}", "table")
+
+
+def _state_of(error: Any) -> tuple[str, int]:
+    """SQL state and code of an SQLException; nothing for others."""
+    with suppress(Exception):  # py4j raises for a method that the exception does not have
+        return str(error.getSQLState() or ""), int(error.getErrorCode())
+    return "", 0
+
+
+def _without_driver(sink: JdbcSink) -> JdbcSinkError:
+    usual = usual_driver(sink.url)
+    if sink.driver and (usual is None or sink.driver != usual.java_class):
+        what, package = f"the driver {sink.driver}", "GROUP:NAME"
+    else:
+        what, package = f"a driver for {shown_url(sink.url)}", usual.package if usual else "GROUP:NAME"
+    own_class = "" if usual or sink.driver else ", and name its class in driver"
+    return JdbcSinkError(
+        f"Spark has no jar with {what}: add `--conf spark.jars.packages={package}:VERSION` (or spark.jars=FILE.jar), "
+        f"or the same below `spark:` in the pipeline file{own_class}",
+        "driver" if sink.driver else "url",
+    )
