@@ -24,7 +24,14 @@ VISIBLE_WITHIN_S = 30
 
 class SinkProgram:
     def __init__(
-        self, bootstrap: str, source: str, sink: str, directory: Path, *, speculating_cluster: str = ""
+        self,
+        bootstrap: str,
+        source: str,
+        sink: str,
+        directory: Path,
+        *,
+        mode: str = "append",
+        speculating_cluster: str = "",
     ) -> None:
         """Runs on a local Spark, or with speculation on a cluster that is named by its master."""
         self._directory = directory
@@ -36,6 +43,7 @@ class SinkProgram:
             "checkpoint": str(directory / "checkpoint"),
             "per_batch": str(RECORDS // 3),
             "speculating_cluster": speculating_cluster,
+            "mode": mode,
         }
 
     @property
@@ -103,13 +111,16 @@ class SinkProgram:
         return session.run(open_transactions(session.cluster, prefix_of("", query_id)))
 
     def committed(self) -> list[int]:
-        """What readers of committed records see once there are all, or whatever they see in the end."""
+        return sorted(map(int, self.committed_values(RECORDS)))
+
+    def committed_values(self, count: int) -> list[bytes]:
+        """What readers of committed records see once there are `count`, or whatever they see in the end."""
         bootstrap = self._arguments["bootstrap"]
         deadline = time.monotonic() + VISIBLE_WITHIN_S
         while True:
-            found = [int(value or b"-1") for _, value in committed_records(bootstrap, self._sink)]
-            if len(found) >= RECORDS or time.monotonic() > deadline:
-                return sorted(found)
+            found = [value or b"-1" for _, value in committed_records(bootstrap, self._sink)]
+            if len(found) >= count or time.monotonic() > deadline:
+                return found
 
 
 def assert_each_once_whoever_dies(program: SinkProgram, step: str, who: str) -> None:

@@ -5,8 +5,11 @@ import os
 import sys
 
 import standalone_cluster
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark_killing import KillingBatches
 
+from sskafka.pipelines.connector.topic_batches import TopicBatches
 from sskafka.pipelines.java import find_java
 from sskafka.pipelines.runner.patience import start_patiently
 from sskafka.pipelines.session import SessionSettings, prepare_environment, start_session
@@ -33,6 +36,13 @@ def session_with_speculation(master: str) -> SparkSession:
     return builder.getOrCreate()
 
 
+def counted(numbers: DataFrame) -> DataFrame:
+    """How many numbers each of ten windows has had so far: every batch updates all of them."""
+    moments = numbers.selectExpr("timestamp_seconds(cast(cast(value as string) as long) % 100) as at")
+    counts = moments.withWatermark("at", "1 hour").groupBy(sf.window("at", "10 seconds")).count()
+    return counts.selectExpr("concat_ws(' ', unix_seconds(window.start), count) as value")
+
+
 def main() -> None:
     arguments = json.loads(sys.argv[1])
     own = SessionSettings("sink", "local[2,3]", CONF)
@@ -48,17 +58,20 @@ def main() -> None:
         .option("recordsPerTask", "0")
         .load()
     )
-    writer = (
-        source.select("value")
-        .writeStream.format(arguments["format"])
-        .option("kafka.bootstrap.servers", arguments["bootstrap"])
-        .option("topic", arguments["sink"])
-        .option("checkpointLocation", arguments["checkpoint"])
-        .option("java", java)
-        .option("driver", str(os.getpid()))
-    )
-    for name, value in arguments["options"].items():
-        writer = writer.option(name, value)
+    options = {
+        "kafka.bootstrap.servers": arguments["bootstrap"],
+        "topic": arguments["sink"],
+        "checkpointLocation": arguments["checkpoint"],
+        "java": java,
+        "driver": str(os.getpid()),
+        **arguments["options"],
+    }
+    if arguments["mode"] == "update":
+        batches = KillingBatches if arguments["format"] == "killing" else TopicBatches
+        writer = counted(source).writeStream.outputMode("update").foreachBatch(batches(options))
+        writer = writer.option("checkpointLocation", arguments["checkpoint"])
+    else:
+        writer = source.select("value").writeStream.format(arguments["format"]).options(**options)
     start_patiently(writer.trigger(availableNow=True).start).awaitTermination()
     spark.stop()
 

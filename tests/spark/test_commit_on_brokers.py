@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from sskafka.client.config import ConnectionConfig
 from sskafka.client.errors import UnknownTopicError
 from sskafka.client.transactions import Transaction, add_partitions, describe, end
 from sskafka.model.ids import TopicPartition
-from sskafka.pipelines.connector import commit_log
+from sskafka.pipelines.connector import commit_log, sink
 from sskafka.pipelines.connector.commit_log import CommitLog
 from sskafka.pipelines.connector.commit_protocol import Attempt
 from sskafka.pipelines.connector.committing import Committer, cluster_committer, prefix_of
@@ -27,9 +27,11 @@ from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Row, framed, payloads
 from sskafka.pipelines.connector.errors import CommitFailedError, FencedError, NotDecidedError, OptionError
 from sskafka.pipelines.connector.fetching import read_ranges
+from sskafka.pipelines.connector.kept_sessions import close_kept_sessions
 from sskafka.pipelines.connector.options import BOOTSTRAP, SinkOptions, sink_options, source_options
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
 from sskafka.pipelines.connector.producing import TaskProducer
+from sskafka.pipelines.connector.sink import NumberedBatchWriter
 from sskafka.pipelines.connector.task_ids import transactional_id
 from sskafka.pipelines.connector.transactions import begin
 from sskafka.pipelines.files.parse import load_pipeline
@@ -406,3 +408,60 @@ def test_a_broker_that_has_not_heard_of_the_control_topic_does_not_make_the_quer
     found = query.log().read()
     assert found is not None
     assert found.batch == 0
+
+
+class OneTask:
+    """What Spark tells a task of a job that is no stream."""
+
+    def __init__(self, slot: int) -> None:
+        self._slot = slot
+
+    def partitionId(self) -> int:
+        return self._slot
+
+    def attemptNumber(self) -> int:
+        return 0
+
+
+class Batches:
+    """Jobs that write batches of one query, as `foreachBatch` makes them."""
+
+    def __init__(self, bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._options = {BOOTSTRAP: bootstrap, "topic": topic, "queryId": QUERY, "transactionalIdPrefix": topic}
+        self._monkeypatch = monkeypatch
+
+    def job(self, run: str, batch: int, *tasks: Sequence[int]) -> tuple[NumberedBatchWriter, list[Any]]:
+        """The writer and what its tasks have told; nothing is committed."""
+        options = sink_options({**self._options, "queryRun": run, "batchId": str(batch)})
+        writer, written = NumberedBatchWriter(options), []
+        for slot, values in enumerate(tasks):
+            self._monkeypatch.setattr(sink.TaskContext, "get", classmethod(lambda _, slot=slot: OneTask(slot)))
+            rows = pa.RecordBatch.from_pydict({"value": [b"%d" % value for value in values]})
+            written.append(writer.write(iter([rows])))
+        return writer, written
+
+
+def test_a_batch_of_a_job_is_committed_once_whoever_writes_it_again(
+    query: Query, bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = Batches(bootstrap, query.topic, monkeypatch)
+    try:
+        for run, batch, tasks in (
+            (FIRST, 0, ([1, 2], [3])),
+            (FIRST, 1, ([4],)),
+            (SECOND, 1, ([4],)),  # the first run died before Spark had heard of its commit
+            (SECOND, 2, ([], [])),
+            (SECOND, 3, ([5],)),
+        ):
+            writer, written = batches.job(run, batch, *tasks)
+            writer.commit(written)
+        assert query.seen(5) == [1, 2, 3, 4, 5]
+        older, written_by_older = batches.job(SECOND, 4, [6])
+        writer, written = batches.job(THIRD, 4, [6])
+        with pytest.raises((FencedError, NotDecidedError)):  # it looks at its transactions first, which are aborted
+            older.commit(written_by_older)
+        older.abort(written_by_older)
+        writer.commit(written)
+        assert query.seen(6) == [1, 2, 3, 4, 5, 6]
+    finally:
+        close_kept_sessions()

@@ -29,6 +29,7 @@ from sskafka.pipelines.runner.events import Event, EventLog, EventType
 from sskafka.pipelines.runner.history import RunState, RunView, runs_of
 from sskafka.pipelines.runner.plan import backlog, resolved_schema
 from sskafka.pipelines.runner.run import RunSettings, run_pipeline
+from sskafka.pipelines.shipped.reading import committed_records
 from sskafka.pipelines.spark_log import written_log
 
 if TYPE_CHECKING:
@@ -596,3 +597,39 @@ def test_tables_get_their_files_from_spark_s_tasks_and_new_columns(
 
 def rows_of(actions: Any) -> list[dict[str, Any]]:
     return list(pa.table(actions).to_pylist())
+
+
+UPDATES = """\
+name: {name}
+sources:
+  orders:
+    topic: {topic}
+    schema: id long, user string, at timestamp
+    event_time: at
+    watermark: 1 hour
+    max_offsets_per_trigger: 10
+transform:
+  sql: select window(at, '1 minute').start as minute, count(*) as orders from orders group by window(at, '1 minute')
+sinks:
+  - topic: {{topic: {topic}-out, key: minute}}
+output_mode: update
+trigger: available-now
+"""
+
+
+def test_a_topic_gets_each_update_of_a_window(
+    bootstrap: str,
+    new_topic: Callable[..., str],
+    produce: Callable[..., None],
+    written: Callable[..., Pipeline],
+    run: Callable[..., Any],
+) -> None:
+    topic = new_topic(1, "orders")
+    pipeline = written(UPDATES, topic)
+    produce(topic, [order(number) for number in range(20)])
+    result = run(pipeline)
+    assert {query.query: query.rows_out for query in result.queries} == {"topic": 2, "dead-letters": 0}
+    produce(topic, [order(number) for number in range(5)])
+    run(pipeline)
+    values = [json.loads(value or b"{}") for _, value in committed_records(bootstrap, f"{topic}-out")]
+    assert [value["orders"] for value in values] == [10, 20, 25]

@@ -143,3 +143,33 @@ def test_speculation_is_refused_before_spark_starts(
     assert done.returncode == 1
     assert "error: spark.speculation=true runs tasks twice at once" in done.stderr
     assert "Java" not in done.stderr
+
+
+@pytest.mark.parametrize(("step", "who"), [("task", "driver"), ("between commits", "java"), ("done", "driver")])
+def test_each_update_of_a_window_is_there_once_whoever_dies(
+    step: str, who: str, bootstrap: str, new_topic: Callable[..., str], produce: Callable[..., None], tmp_path: Path
+) -> None:
+    """Output mode update, which Spark allows for foreachBatch alone."""
+    source, sink = new_topic(2), new_topic(2)
+    half = RECORDS // 2
+    for partition in (0, 1):
+        produce(source, numbers(partition * half, (partition + 1) * half), partition)
+    program = SinkProgram(bootstrap, source, sink, tmp_path, mode="update")
+    assert program.run_until_death(step, who) != 0
+    assert program.run() == 0, program.talk()
+    expected = sorted((start, count) for start in range(0, 100, 10) for count in (100, 200, 300))
+    found = [tuple(map(int, value.split())) for value in program.committed_values(len(expected))]
+    assert sorted(found) == expected
+
+
+def test_spark_itself_refuses_update_mode_and_the_error_names_it(
+    spark: "SparkSession", bootstrap: str, new_topic: Callable[..., str], tmp_path: Path
+) -> None:
+    """If this fails, Spark has learned it: then the detour by foreachBatch is no longer needed."""
+    topic = new_topic(1)
+    stream = spark.readStream.format("sskafka").options(**{"kafka.bootstrap.servers": bootstrap, "subscribe": topic})
+    counts = stream.load().groupBy("value").count().selectExpr("cast(count as string) as value")
+    writer = counts.writeStream.outputMode("update").format("sskafka").option("kafka.bootstrap.servers", bootstrap)
+    query = writer.option("topic", topic).option("checkpointLocation", str(tmp_path)).start()
+    with pytest.raises(Exception, match="sskafka does not support Update mode"):
+        query.awaitTermination()

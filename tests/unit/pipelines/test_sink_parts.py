@@ -10,7 +10,9 @@ from sskafka.client.admin import NewTopic
 from sskafka.pipelines.connector import task_ids
 from sskafka.pipelines.connector.checkpoint import offsets_digest, place_of, query_id_of
 from sskafka.pipelines.connector.committing import prefix_of
+from sskafka.pipelines.connector.errors import OptionError
 from sskafka.pipelines.connector.task_ids import ProcessIds, ids_of_this_process
+from sskafka.pipelines.connector.topic_batches import TopicBatches
 from sskafka.pipelines.connector.topics import replicated
 
 
@@ -72,3 +74,8 @@ def test_batches_of_one_number_are_told_apart_by_their_offsets(tmp_path: Path) -
     assert offsets_digest(str(tmp_path), 3) == first
     batch.write_text('v1\n{"batchTimestampMs":2}\n{"t":{"0":8}}')
     assert offsets_digest(str(tmp_path), 3) not in {first, ""}
+
+
+def test_batches_of_update_mode_need_the_checkpoint() -> None:
+    with pytest.raises(OptionError, match=r"checkpointLocation.* is missing"):
+        TopicBatches({"topic": "t"})

@@ -52,13 +52,17 @@ class SSKafkaDataSource(DataSource):
             )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from sskafka.pipelines.connector.sink import BatchWriter, check_columns  # noqa: PLC0415  see above
+        from sskafka.pipelines.connector.sink import (  # noqa: PLC0415  see above
+            BatchWriter,
+            NumberedBatchWriter,
+            check_columns,
+        )
 
         if overwrite:
             raise ConnectorError("a topic cannot be overwritten; use mode append")
         options = sink_options(self.options)
         check_columns(schema, options)
-        return BatchWriter(options)
+        return NumberedBatchWriter(options) if options.query_id else BatchWriter(options)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         from sskafka.pipelines.connector.sink import StreamWriter, check_columns  # noqa: PLC0415  see above

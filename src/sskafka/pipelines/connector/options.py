@@ -55,6 +55,9 @@ SINK_OPTIONS = (
     "controlTopic",
     "checkpointLocation",
     "pipelineRun",
+    "queryId",
+    "queryRun",
+    "batchId",
     "includeHeaders",
 )
 FETCH_BYTES = 16 * 1024 * 1024
@@ -148,6 +151,10 @@ class SinkOptions:
     """Where Spark keeps the query's checkpoint; empty when a setting of the session says so."""
     pipeline_run: str = ""
     """The run of a pipeline that started the query."""
+    query_id: str = ""
+    """Of a batch job that writes one batch of a query; streaming queries have their own."""
+    query_run: str = ""
+    batch: int = 0
 
     @property
     def connection(self) -> ConnectionConfig:
@@ -212,6 +219,9 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         control_topic=given.text("controlTopic", "sskafka-spark-commits"),
         checkpoint=given.text("checkpointLocation", ""),
         pipeline_run=given.text("pipelineRun", ""),
+        query_id=given.text("queryId", ""),
+        query_run=given.text("queryRun", ""),
+        batch=given.number("batchId", 0, at_least=0) or 0,
     )
 
 

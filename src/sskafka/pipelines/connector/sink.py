@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -116,22 +117,43 @@ def _with_first(batches: Iterator[pa.RecordBatch]) -> tuple[pa.RecordBatch | Non
     return None, iter(())
 
 
+class QueryBatch(NamedTuple):
+    """A batch that a task writes: of which run of which query."""
+
+    query_id: str
+    run: str
+    number: int
+
+
+def _task_context() -> TaskContext:
+    context = TaskContext.get()
+    assert context is not None, "write() runs in a task"
+    return context
+
+
 class StreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
-        context = TaskContext.get()
-        assert context is not None, "write() runs in a task"
-        query_id = context.getLocalProperty(_QUERY_ID) or ""
-        run = context.getLocalProperty(_RUN_ID) or ""
+        context = _task_context()
+        batch = QueryBatch(
+            context.getLocalProperty(_QUERY_ID) or "",
+            context.getLocalProperty(_RUN_ID) or "",
+            int(context.getLocalProperty(_BATCH_ID) or -1),
+        )
+        return self.write_as(batch, iterator)
+
+    def write_as(self, of: QueryBatch, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
+        """Write the rows of a task for this batch."""
+        query_id, run, batch = of
+        context = _task_context()
         slot, attempt = context.partitionId(), context.attemptNumber()
         if self._options.guarantee is not Guarantee.EXACTLY_ONCE:
             return TaskWritten(query_id, run, _write(self._options, None, iterator, slot).records)
         first, batches = _with_first(iterator)
         if first is None:
             return TaskWritten(query_id, run, 0, attempt=attempt)
-        batch = int(context.getLocalProperty(_BATCH_ID) or -1)
         epoch = self._epoch(query_id, run)
         prefix = prefix_of(self._options.transactional_id_prefix, query_id)
         name = ids_of_this_process().next_id(prefix, epoch, batch)
@@ -194,6 +216,23 @@ def _epoch_of(written: Sequence[TaskWritten]) -> int | None:
     return next((one.epoch for one in written if one.epoch is not None), None)
 
 
+class NumberedBatchWriter(DataSourceArrowWriter):
+    """A job that writes one batch of a query, as `foreachBatch` does: a batch that is written again is dropped."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._stream = StreamWriter(options)
+        self._batch = QueryBatch(options.query_id, options.query_run, options.batch)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
+        return self._stream.write_as(self._batch, iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        self._stream.commit(messages, self._batch.number)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        self._stream.abort(messages, self._batch.number)
+
+
 class BatchWriter(DataSourceArrowWriter):
     """One job: its transactions are committed when all tasks are done. A job that is run again writes again."""
 
@@ -202,8 +241,7 @@ class BatchWriter(DataSourceArrowWriter):
         self._job = uuid.uuid4().hex
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
-        context = TaskContext.get()
-        assert context is not None, "write() runs in a task"
+        context = _task_context()
         slot = context.partitionId()
         name = None
         if self._options.guarantee is Guarantee.EXACTLY_ONCE:

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from sskafka.pipelines.connector.topic_batches import query_id
 from sskafka.pipelines.files.model import DeltaSink, OutputMode, Pipeline
 from sskafka.pipelines.runner.schema_evolution import added_columns
-from sskafka.pipelines.runner.table_files import TableFile, query_id, write_table_files
+from sskafka.pipelines.runner.table_files import TableFile, write_table_files
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable, Schema

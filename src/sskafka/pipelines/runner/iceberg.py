@@ -8,9 +8,10 @@ that was looked at: when another run of the query has committed in between, the 
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from sskafka.pipelines.connector.topic_batches import query_id
 from sskafka.pipelines.files.model import IcebergSink, OutputMode, Pipeline
 from sskafka.pipelines.runner.schema_evolution import added_columns
-from sskafka.pipelines.runner.table_files import arrow_schema, query_id, write_table_files
+from sskafka.pipelines.runner.table_files import arrow_schema, write_table_files
 
 if TYPE_CHECKING:
     import pyarrow as pa

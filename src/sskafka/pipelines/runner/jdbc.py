@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from sskafka.pipelines.connector.topic_batches import query_id
 from sskafka.pipelines.files.model import JdbcSink, OutputMode, Pipeline
 from sskafka.pipelines.runner.database import Database, JdbcSinkError, jdbc_options
-from sskafka.pipelines.runner.table_files import query_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

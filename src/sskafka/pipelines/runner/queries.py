@@ -14,14 +14,16 @@ from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from sskafka.pipelines.connector.choosing import SPARKS_OWN
+from sskafka.pipelines.connector.choosing import OURS, SPARKS_OWN
 from sskafka.pipelines.connector.options import BOOTSTRAP
+from sskafka.pipelines.connector.topic_batches import TopicBatches
 from sskafka.pipelines.files.model import (
     DEAD_LETTERS,
     ConsoleSink,
     DeltaSink,
     IcebergSink,
     JdbcSink,
+    OutputMode,
     ParquetSink,
     Pipeline,
     Sink,
@@ -105,7 +107,7 @@ def _sink_writer(run: Surroundings, place: int) -> DataStreamWriter:
             if sink.partition_by:
                 writer = writer.partitionBy(*sink.partition_by)
         case TopicSink():
-            writer = _topic_writer(run, sink, as_records(rows, sink))
+            writer = _topic_writer(run, sink, as_records(rows, sink), pipeline.output_mode)
         case ConsoleSink():
             writer = _counted(rows).writeStream.format("console").option("truncate", "false")
             writer = writer.option("numRows", str(sink.rows))
@@ -193,14 +195,28 @@ def as_records(rows: DataFrame, sink: TopicSink) -> DataFrame:
     return rows.select(*columns)
 
 
-def _topic_writer(run: Surroundings, sink: TopicSink, records: DataFrame) -> DataStreamWriter:
+def _topic_writer(
+    run: Surroundings, sink: TopicSink, records: DataFrame, mode: OutputMode = OutputMode.APPEND
+) -> DataStreamWriter:
     connector = writer_of(run.spark, run.pipeline, sink)
-    writer = _counted(records).writeStream.format(connector).option(BOOTSTRAP, run.bootstrap)
-    writer = writer.option("topic", sink.topic).option("includeHeaders", "true")
+    options = topic_options(run, sink, connector)
+    if connector == OURS and mode is OutputMode.UPDATE:
+        return _counted(records).writeStream.foreachBatch(TopicBatches(options))
+    return _counted(records).writeStream.format(connector).options(**options)
+
+
+def topic_options(run: Surroundings, sink: TopicSink, connector: str) -> dict[str, str]:
+    """The options of the connector for a topic that a query writes."""
+    options = {BOOTSTRAP: run.bootstrap, "topic": sink.topic, "includeHeaders": "true"}
     if connector == SPARKS_OWN:
-        return writer
-    writer = writer.option("deliveryGuarantee", sink.guarantee).option("pipelineRun", run.run_id)
-    return writer.option("transactionalIdPrefix", transactional_prefix(run.pipeline, sink.name))
+        return options
+    return {
+        **options,
+        "deliveryGuarantee": sink.guarantee,
+        "pipelineRun": run.run_id,
+        "transactionalIdPrefix": transactional_prefix(run.pipeline, sink.name),
+        "checkpointLocation": checkpoint_of(run.pipeline, sink.name),
+    }
 
 
 def _ready(pipeline: Pipeline, query: str, writer: DataStreamWriter) -> DataStreamWriter:

@@ -135,12 +135,6 @@ def folder(name: str, value: str | None) -> str:
     return text if _PLAIN.fullmatch(text) else hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def query_id(rows: "DataFrame", checkpoint: str) -> str:
-    """The id of the query that runs with this checkpoint; Spark writes it there before the first batch."""
-    (line,) = rows.sparkSession.read.text(f"{checkpoint}/metadata").collect()
-    return str(json.loads(line[0])["id"])
-
-
 def arrow_schema(rows: "DataFrame") -> "pa.Schema":
     """The columns of the files. All may be null: a table outlives the promises of a query."""
     import pyarrow as pa  # noqa: PLC0415  not for --help

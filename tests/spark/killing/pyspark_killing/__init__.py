@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceStreamWriter
+from pyspark.sql.datasource import DataSourceStreamWriter, DataSourceWriter
 from pyspark.sql.types import StructType
 
 from sskafka.client.transactions import Transaction
@@ -28,7 +28,8 @@ from sskafka.pipelines.connector.committing import ClusterCoordinator
 from sskafka.pipelines.connector.datasource import SSKafkaDataSource
 from sskafka.pipelines.connector.decision import Decision
 from sskafka.pipelines.connector.options import sink_options
-from sskafka.pipelines.connector.sink import StreamWriter, TaskWritten
+from sskafka.pipelines.connector.sink import NumberedBatchWriter, QueryBatch, StreamWriter, TaskWritten
+from sskafka.pipelines.connector.topic_batches import TopicBatches
 
 BATCH = 1
 """Deaths happen in this batch, unless told otherwise, so that a batch before it is committed."""
@@ -77,12 +78,12 @@ class KillingWriter(StreamWriter):
         super().__init__(sink_options(options))
         self._death = Death(options)
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
+    def write_as(self, of: QueryBatch, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
         batches = list(iterator)  # Spark takes them back when it kills the attempt
-        is_chosen = bool(batches) and _batch_of_task() >= self._death.batch
+        is_chosen = bool(batches) and of.number >= self._death.batch
         if is_chosen:
             self._death.at("task begins")
-        written = super().write(iter(batches))
+        written = super().write_as(of, iter(batches))
         if is_chosen:
             self._death.at("task")
             if written.attempt:
@@ -97,12 +98,16 @@ class KillingWriter(StreamWriter):
             self._death.at("done")
 
 
-def _batch_of_task() -> int:
-    from pyspark import TaskContext
+class KillingBatchWriter(NumberedBatchWriter):
+    """Of a batch that foreachBatch writes."""
 
-    context = TaskContext.get()
-    assert context is not None
-    return int(context.getLocalProperty("streaming.sql.batchId") or -1)
+    def __init__(self, options: Any) -> None:
+        super().__init__(sink_options(options))
+        self._stream = KillingWriter(options)
+
+
+class KillingBatches(TopicBatches):
+    format_name = "killing"
 
 
 def _die_in_commit(death: Death) -> None:
@@ -128,3 +133,6 @@ class DefaultSource(SSKafkaDataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         return KillingWriter(self.options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return KillingBatchWriter(self.options)
