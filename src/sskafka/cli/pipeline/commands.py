@@ -30,6 +30,7 @@ from sskafka.cli.usage import UsageError
 if TYPE_CHECKING:
     from sskafka.pipelines.connector.planning import ClusterSession
     from sskafka.pipelines.files.model import Pipeline
+    from sskafka.pipelines.runner.backfill import BackfillResult
     from sskafka.pipelines.runner.dead_letters import DeadLetter
     from sskafka.pipelines.runner.plan import Backlog
     from sskafka.pipelines.runner.progress import QueryProgress
@@ -58,6 +59,22 @@ VariableOption = Annotated[
 ]
 PlaceOption = Annotated[
     list[str] | None, typer.Option("--to", metavar="SINK=PLACE", help="Another path or topic. Repeatable.")
+]
+RunPlaceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--to",
+        metavar="SINK=PLACE|END",
+        help="Another path or topic. Repeatable. Without `=`: the end of a backfill.",
+    ),
+]
+FromOption = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="START",
+        help="Backfill: read this range once, then end. A time, ms since 1970, earliest, or topic:partition:offset,...",
+    ),
 ]
 
 
@@ -178,7 +195,9 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Read what is there now, then end.")] = False,
     own_name: OwnNameOption = "",
     topic: TopicOption = None,
-    to: PlaceOption = None,
+    to: RunPlaceOption = None,
+    start: FromOption = "",
+    again: Annotated[bool, typer.Option("--again", help="Run a backfill that is finished once more.")] = False,
     profile: ProfileOption = "",
     var: VariableOption = None,
     metrics: Annotated[
@@ -189,27 +208,43 @@ def run(
     ] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Run a pipeline until it ends, Ctrl+C, or `pipeline stop`."""
+    """Run a pipeline until it ends, Ctrl+C, or `pipeline stop`.
+
+    With --from or --to it is a backfill: a range of records goes through the same transformations into the same sinks,
+    beside the pipeline itself, and each row once, however often it is started."""
     from dataclasses import replace  # noqa: PLC0415  not for --help
 
     if check:
         pipeline_shipped.check([name], master=master, bootstrap=bootstrap)
         return
-    pipeline = rewired(load(name, profile, var), own_name, topic, to)
+    places, end = places_and_end(to)
+    pipeline = rewired(load(name, profile, var), own_name, topic, places)
     from sskafka.pipelines.files.model import Trigger  # noqa: PLC0415  see above
+    from sskafka.pipelines.runner.backfill import run_backfill  # noqa: PLC0415  see above
+    from sskafka.pipelines.runner.backfill_range import parse_range  # noqa: PLC0415  see above
     from sskafka.pipelines.runner.run import RunSettings, run_pipeline  # noqa: PLC0415  see above
 
+    if again and not (start or end):
+        raise UsageError("--again is for backfills: name their range with --from and --to")
     if once:
         pipeline = replace(pipeline, trigger=Trigger(""))
+    chosen = parse_range(start, end) if start or end else None
     progress = progress_for_people()
     stop = StopOnSignals(progress.tell)
     settings = RunSettings(bootstrap, master, key_values(conf, "--conf"))
     try:
         with serving_metrics(pipeline, metrics, progress) as show:
-            result = run_pipeline(pipeline, settings, tell=progress.tell, on_progress=show, stop=stop.event)
+            if chosen is None:
+                result = run_pipeline(pipeline, settings, tell=progress.tell, on_progress=show, stop=stop.event)
+                told = ending(name, pipeline, result)
+            else:
+                backfill = run_backfill(
+                    pipeline, chosen, settings, again=again, tell=progress.tell, on_progress=show, stop=stop.event
+                )
+                result, told = backfill.run, backfill_ending(name, backfill)
     finally:
         progress.close()
-    talk(ending(name, pipeline, result))
+    talk(told)
     if stop.number == signal.SIGINT:
         raise typer.Exit(INTERRUPTED)
     if pipeline.strict and result.unmet:
@@ -247,6 +282,33 @@ def serving_metrics(
             server.update(queries)
 
         yield show
+
+
+def places_and_end(to: list[str] | None) -> tuple[list[str], str]:
+    """The values of `--to`: places of sinks have a `=`, the end of a range has none."""
+    places = [text for text in to or () if "=" in text]
+    ends = [text for text in to or () if "=" not in text]
+    if len(ends) > 1:
+        raise UsageError(f"--to names two ends of a range: {', '.join(ends)}")
+    return places, "".join(ends)
+
+
+def backfill_ending(name: str, backfill: "BackfillResult") -> str:
+    if backfill.finished_before:
+        return (
+            f"{backfill.name} was finished at {backfill.finished_before}: {counts_text(backfill.run)}. "
+            "Nothing was read; --again runs it once more, and sinks that append get its rows a second time"
+        )
+    if backfill.is_stopped:
+        return f"{backfill.name} was stopped; start it again with the same range to go on"
+    return f"run {backfill.run.run} of {backfill.name} has ended: {counts_text(backfill.run)}" + (
+        f"; `sskafka pipeline dlq {name}` shows the dead letters" if backfill.run.dead_letters else ""
+    )
+
+
+def counts_text(result: "RunResult") -> str:
+    written = ", ".join(f"{query.rows_out} to {query.query}" for query in result.queries)
+    return f"{result.rows_in} rows read, written {written}"
 
 
 def ending(name: str, pipeline: "Pipeline", result: "RunResult") -> str:

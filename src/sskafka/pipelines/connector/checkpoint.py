@@ -25,7 +25,7 @@ def place_of(location: str) -> str:
     Tasks ask this too, on other hosts: nothing is looked up, and a relative path says nothing."""
     if not location:
         return ""
-    path = _local_path(location)
+    path = local_path(location)
     if path is None:
         return location.rstrip("/")
     return f"file:{os.path.normpath(path)}" if path.is_absolute() else ""
@@ -33,7 +33,7 @@ def place_of(location: str) -> str:
 
 def query_id_of(location: str) -> str | None:
     """The id that Spark gave the query when it made the checkpoint."""
-    text = _read(location, "metadata")
+    text = read_checkpoint(location, "metadata")
     try:
         return None if text is None else str(json.loads(text)["id"])
     except (ValueError, KeyError, TypeError):
@@ -42,24 +42,26 @@ def query_id_of(location: str) -> str | None:
 
 def offsets_digest(location: str, batch: int) -> str:
     """Tells two batches of one number apart that cover different offsets; empty where that cannot be read."""
-    text = _read(location, f"offsets/{batch}")
+    text = read_checkpoint(location, f"offsets/{batch}")
     if text is None:
         return ""
     offsets = text.split("\n")[_LINES_BEFORE_OFFSETS:]
     return hashlib.sha256("\n".join(offsets).strip().encode()).hexdigest()[:32]
 
 
-def _local_path(location: str) -> Path | None:
+def local_path(location: str) -> Path | None:
+    """The path of a location on this machine; None where it is a URL of another file system."""
     parts = urlsplit(location)
     if "://" not in location and parts.scheme != "file":
         return Path(location)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
-def _read(location: str, name: str) -> str | None:
+def read_checkpoint(location: str, name: str) -> str | None:
+    """The text of a file of the checkpoint; None where it is not there or cannot be read."""
     if not location:
         return None
-    path = _local_path(location)
+    path = local_path(location)
     try:
         return (path / name).read_text(encoding="utf-8") if path is not None else _read_remote(location, name)
     except OSError:

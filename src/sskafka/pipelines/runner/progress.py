@@ -14,6 +14,8 @@ from sskafka.pipelines.connector.offsets import TOPIC_IDS
 from sskafka.pipelines.files.model import DEAD_LETTERS
 
 OUT, ROWS = "sskafka_out", "rows"
+IN = "sskafka_in_"
+"""Of a source that is read as a batch, with its name behind it; streams report what they read themselves."""
 EXPECTATION, UNMET = "expectation_", "unmet"
 
 

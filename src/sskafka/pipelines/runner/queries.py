@@ -4,7 +4,7 @@ Separate queries keep each sink exactly once by its own means: Parquet by Spark'
 Delta by transaction versions in the table. They read the topics again each; a topic is made for that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import assert_never
@@ -30,16 +30,18 @@ from sskafka.pipelines.files.model import (
     Source,
     TopicSink,
 )
+from sskafka.pipelines.runner.backfill_range import SourceRange
 from sskafka.pipelines.runner.connectors import is_connect, writer_of
 from sskafka.pipelines.runner.database import JdbcSinkError
 from sskafka.pipelines.runner.delta import DeltaWriter
 from sskafka.pipelines.runner.iceberg import IcebergWriter
 from sskafka.pipelines.runner.jdbc import JdbcWriter
 from sskafka.pipelines.runner.naming import FileMistakeError
+from sskafka.pipelines.runner.observing import observed
 from sskafka.pipelines.runner.patience import patiently, start_patiently
 from sskafka.pipelines.runner.progress import OUT, ROWS
 from sskafka.pipelines.runner.recovery import checkpoint_of, transactional_prefix
-from sskafka.pipelines.runner.tables import dead_letters, parsed, read_records, table
+from sskafka.pipelines.runner.tables import dead_letters, parsed, read_range, read_records, table
 from sskafka.pipelines.runner.transforming import transformed
 
 
@@ -54,6 +56,8 @@ class Surroundings:
     """While a file of this name is there, no query begins a new micro-batch."""
     run_id: str = ""
     """Of the pipeline's run: it owns the queries that write topics, and supersedes older runs."""
+    ranges: Mapping[str, SourceRange] | None = None
+    """What a backfill reads of each source; streams have none."""
 
 
 def result_of(run: Surroundings, query: str, wanted: str = "") -> DataFrame:
@@ -65,7 +69,10 @@ def result_of(run: Surroundings, query: str, wanted: str = "") -> DataFrame:
 
 
 def _parsed_for(run: Surroundings, source: Source, query: str) -> DataFrame:
-    records = read_records(run.spark, run.pipeline, source, run.bootstrap, query, run.pause)
+    if run.ranges is not None:
+        records = read_range(run.spark, run.pipeline, source, run.bootstrap, run.ranges[source.name])
+    else:
+        records = read_records(run.spark, run.pipeline, source, run.bootstrap, query, run.pause)
     return parsed(records, run.pipeline, source)
 
 
@@ -100,31 +107,31 @@ def _writer(run: Surroundings, place: int) -> DataStreamWriter:
 def _sink_writer(run: Surroundings, place: int) -> DataStreamWriter:
     pipeline, sink = run.pipeline, run.pipeline.sinks[place]
     rows = result_of(run, sink.name, sink.table)
-    _check_columns(pipeline, place, rows.columns)
+    check_columns(pipeline, place, rows.columns)
     match sink:
         case ParquetSink():
-            writer = _counted(rows).writeStream.format("parquet").option("path", pipeline.resolved(sink.path))
+            writer = counted(rows).writeStream.format("parquet").option("path", pipeline.resolved(sink.path))
             if sink.partition_by:
                 writer = writer.partitionBy(*sink.partition_by)
         case TopicSink():
             writer = _topic_writer(run, sink, as_records(rows, sink), pipeline.output_mode)
         case ConsoleSink():
-            writer = _counted(rows).writeStream.format("console").option("truncate", "false")
+            writer = counted(rows).writeStream.format("console").option("truncate", "false")
             writer = writer.option("numRows", str(sink.rows))
         case DeltaSink():
             table_writer = DeltaWriter(pipeline, sink, checkpoint_of(pipeline, sink.name))
-            writer = _counted(rows).writeStream.foreachBatch(table_writer)
+            writer = counted(rows).writeStream.foreachBatch(table_writer)
         case IcebergSink():
             iceberg_writer = IcebergWriter(pipeline, sink, checkpoint_of(pipeline, sink.name))
-            writer = _counted(rows).writeStream.foreachBatch(iceberg_writer)
+            writer = counted(rows).writeStream.foreachBatch(iceberg_writer)
         case JdbcSink():
-            writer = _counted(rows).writeStream.foreachBatch(_jdbc_writer(run, place, sink, rows.columns))
+            writer = counted(rows).writeStream.foreachBatch(jdbc_writer(run, place, sink, rows.columns))
         case other:
             assert_never(other)
     return _ready(pipeline, sink.name, writer.outputMode(str(pipeline.output_mode)))
 
 
-def _jdbc_writer(run: Surroundings, place: int, sink: JdbcSink, columns: Sequence[str]) -> JdbcWriter:
+def jdbc_writer(run: Surroundings, place: int, sink: JdbcSink, columns: Sequence[str]) -> JdbcWriter:
     """The writer, once the database has been asked whether it can be written."""
     if is_connect(run.spark):
         where = run.pipeline.place(f"sinks[{place}].jdbc")
@@ -139,7 +146,7 @@ def _jdbc_writer(run: Surroundings, place: int, sink: JdbcSink, columns: Sequenc
     return writer
 
 
-def _check_columns(pipeline: Pipeline, place: int, columns: Sequence[str]) -> None:
+def check_columns(pipeline: Pipeline, place: int, columns: Sequence[str]) -> None:
     """Spark would find what is missing in the middle of a batch, or never."""
     sink = pipeline.sinks[place]
     match sink:
@@ -170,11 +177,17 @@ def kind_of(sink: Sink) -> str:
     return type(sink).__name__.removesuffix("Sink").lower()
 
 
-def _counted(rows: DataFrame) -> DataFrame:
-    return rows.observe(OUT, sf.count(sf.lit(1)).alias(ROWS))
+def counted(rows: DataFrame) -> DataFrame:
+    return observed(rows, OUT, sf.count(sf.lit(1)).alias(ROWS))
 
 
 def _dead_letter_writer(run: Surroundings) -> DataStreamWriter:
+    sink = TopicSink(DEAD_LETTERS, run.pipeline.dead_letter_topic)
+    return _ready(run.pipeline, DEAD_LETTERS, _topic_writer(run, sink, letters_of(run)))
+
+
+def letters_of(run: Surroundings) -> DataFrame:
+    """The dead letters of all sources, as records."""
     letters: DataFrame | None = None
     for source in run.pipeline.sources:
         if source.has_dead_letters:
@@ -182,8 +195,7 @@ def _dead_letter_writer(run: Surroundings) -> DataStreamWriter:
             of_source = dead_letters(rows, run.pipeline, source)
             letters = of_source if letters is None else letters.union(of_source)
     assert letters is not None
-    sink = TopicSink(DEAD_LETTERS, run.pipeline.dead_letter_topic)
-    return _ready(run.pipeline, DEAD_LETTERS, _topic_writer(run, sink, letters))
+    return letters
 
 
 def as_records(rows: DataFrame, sink: TopicSink) -> DataFrame:
@@ -201,8 +213,8 @@ def _topic_writer(
     connector = writer_of(run.spark, run.pipeline, sink)
     options = topic_options(run, sink, connector)
     if connector == OURS and mode is OutputMode.UPDATE:
-        return _counted(records).writeStream.foreachBatch(TopicBatches(options))
-    return _counted(records).writeStream.format(connector).options(**options)
+        return counted(records).writeStream.foreachBatch(TopicBatches(options))
+    return counted(records).writeStream.format(connector).options(**options)
 
 
 def topic_options(run: Surroundings, sink: TopicSink, connector: str) -> dict[str, str]:

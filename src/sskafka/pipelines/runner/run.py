@@ -133,7 +133,7 @@ def _run(
         with keeping_signal_handlers():
             spark = start_session(session, tell)
         run = _Run(pipeline, settings.bootstrap, spark, reporter, stop)
-        with _telling_of_java():
+        with telling_of_java():
             result = run.go(run_id, tell, on_progress)
         told = finish(pipeline)
     if told:
@@ -160,7 +160,7 @@ def checkpoint_conf(pipeline: Pipeline) -> dict[str, str]:
 
 
 @contextmanager
-def _telling_of_java() -> Iterator[None]:
+def telling_of_java() -> Iterator[None]:
     """When Java has died, what fails is whatever was asked of it next."""
     try:
         yield

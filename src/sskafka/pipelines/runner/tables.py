@@ -18,10 +18,12 @@ from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.files.avro_schema import AvroDataError, decoder_of, parse_avro_schema, spark_columns
 from sskafka.pipelines.files.ddl import Schema
 from sskafka.pipelines.files.model import Action, Expectation, Pipeline, RecordFormat, Source, Tombstones
+from sskafka.pipelines.runner.backfill_range import SourceRange, connection_options
 from sskafka.pipelines.runner.connectors import reader_of
 from sskafka.pipelines.runner.dead_letters import DLQ
 from sskafka.pipelines.runner.naming import naming_the_line
-from sskafka.pipelines.runner.progress import EXPECTATION, UNMET
+from sskafka.pipelines.runner.observing import observed
+from sskafka.pipelines.runner.progress import EXPECTATION, IN, ROWS, UNMET
 
 ERROR = "_error"
 NO_VALUE = "the record has no value"
@@ -51,6 +53,20 @@ def read_records(
     for name, value in source.options.items():
         reader = reader.option(name, value)
     return reader.load()
+
+
+def read_range(
+    spark: SparkSession, pipeline: Pipeline, source: Source, bootstrap: str, chosen: SourceRange
+) -> DataFrame:
+    """The records of a range, as a batch: no watermark drops any, and windows end with the range."""
+    reader = (
+        spark.read.format(reader_of(spark, pipeline))
+        .options(**connection_options(source), **chosen.options())
+        .option(BOOTSTRAP, bootstrap)
+        .option("includeHeaders", "true")
+        .option("kafka.isolation.level", "read_committed")
+    )
+    return observed(reader.load(), f"{IN}{source.name}", sf.count(sf.lit(1)).alias(ROWS))
 
 
 def group_of(pipeline: Pipeline, query: str) -> str:
@@ -222,7 +238,7 @@ def _expecting(rows: DataFrame, expectation: Expectation) -> DataFrame:
 
 
 def _counted(rows: DataFrame, expectation: Expectation) -> DataFrame:
-    return rows.observe(f"{EXPECTATION}{expectation.name}", sf.count_if(~met(expectation)).alias(UNMET))
+    return observed(rows, f"{EXPECTATION}{expectation.name}", sf.count_if(~met(expectation)).alias(UNMET))
 
 
 def dead_letters(rows: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:

@@ -1,0 +1,242 @@
+"""A backfill: a range of records, read as one batch, through the transformations of a pipeline into its sinks.
+
+    check ─> offsets of the range ─> Spark ─> sink after sink, each as one batch ─> done
+                 └───────── backfill.json ────────┘
+
+It has a name, a checkpoint and a run of its own, so the pipeline itself may run at the same time. Each sink knows the
+batch by the id of that checkpoint: a backfill that was killed goes on with the sinks that are not done, and a sink that
+has the batch already leaves it out. Parquet files go to a directory of their own, because Spark's log of a directory
+belongs to the one query that writes it.
+"""
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sskafka.client.config import ConnectionConfig
+from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.pipelines.files.model import DEAD_LETTERS, OutputMode, ParquetSink, Pipeline, Sink
+from sskafka.pipelines.runner.backfill_range import BackfillRange, backfill_name, resolved_ranges
+from sskafka.pipelines.runner.backfill_state import BackfillState, QueryDone
+from sskafka.pipelines.runner.errors import PipelineRunError, explained
+from sskafka.pipelines.runner.finishing import finish
+from sskafka.pipelines.runner.lineage import LineageReporter
+from sskafka.pipelines.runner.progress import EXPECTATION, IN, OUT, QueryProgress
+from sskafka.pipelines.runner.recovery import recover_topics
+from sskafka.pipelines.runner.reporting import RunReporter
+from sskafka.pipelines.runner.run import (
+    POLL_S,
+    OnProgress,
+    RunResult,
+    RunSettings,
+    checkpoint_conf,
+    keeping_signal_handlers,
+    masking_secrets,
+    prepare_topics,
+    telling_of_java,
+)
+from sskafka.pipelines.session import SessionSettings, Tell, start_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sskafka.pipelines.runner.queries import Surroundings
+
+Counts = dict[str, int | None]
+"""Rows by the name of what counted them; None where nobody did."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillResult:
+    name: str
+    run: RunResult
+    finished_before: str = ""
+    """When an earlier run finished the backfill; then this one has done nothing."""
+    is_stopped: bool = False
+
+
+def run_backfill(
+    pipeline: Pipeline,
+    chosen: BackfillRange,
+    settings: RunSettings,
+    *,
+    again: bool = False,
+    tell: Tell = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
+    stop: threading.Event | None = None,
+) -> BackfillResult:
+    """Read the range into all sinks that do not have it yet; `again`: into all, whatever they have."""
+    if pipeline.output_mode is OutputMode.COMPLETE:
+        raise PipelineRunError(
+            f"{pipeline.place('output_mode')}: complete would replace the whole table by the rows of the range; "
+            "use append or update for a pipeline that is backfilled"
+        )
+    backfill = backfilled(pipeline, chosen)
+    state = BackfillState(backfill.checkpoint_root)
+    if again:
+        state.forget()
+    if state.is_finished(queries_of(backfill)):
+        last = max(one.at for one in state.done.values())
+        return BackfillResult(backfill.name, RunResult("", progress_of(state)), last)
+    with masking_secrets(pipeline):
+        return _Backfill(pipeline, backfill, state, settings, tell).run(chosen, on_progress, stop or threading.Event())
+
+
+def backfilled(pipeline: Pipeline, chosen: BackfillRange) -> Pipeline:
+    """The pipeline under the name of the backfill, with a checkpoint and Parquet directories of its own."""
+    name = backfill_name(pipeline, chosen)
+    suffix = name.removeprefix(pipeline.name)
+    return replace(
+        pipeline,
+        name=name,
+        checkpoint=f"{pipeline.checkpoint_root}{suffix}",
+        dead_letters=pipeline.dead_letter_topic,
+        sinks=tuple(_own_place(sink, suffix.replace("@", "-")) for sink in pipeline.sinks),
+    )
+
+
+def _own_place(sink: Sink, suffix: str) -> Sink:
+    return replace(sink, path=f"{sink.path.rstrip('/')}{suffix}") if isinstance(sink, ParquetSink) else sink
+
+
+def queries_of(pipeline: Pipeline) -> list[str]:
+    return [sink.name for sink in pipeline.sinks] + ([DEAD_LETTERS] if pipeline.has_dead_letters else [])
+
+
+def progress_of(state: BackfillState) -> list[QueryProgress]:
+    return [
+        QueryProgress(name, 0, one.rows_in or 0, one.rows_out or 0, unmet=one.unmet) for name, one in state.done.items()
+    ]
+
+
+class _Backfill:
+    def __init__(
+        self, pipeline: Pipeline, backfill: Pipeline, state: BackfillState, settings: RunSettings, tell: Tell
+    ) -> None:
+        self._pipeline = pipeline
+        self._backfill = backfill
+        self._state = state
+        self._settings = settings
+        self._tell = tell
+
+    def run(self, chosen: BackfillRange, on_progress: OnProgress, stop: threading.Event) -> BackfillResult:
+        run_id, bootstrap, backfill = uuid.uuid4().hex[:12], self._settings.bootstrap, self._backfill
+        self._prepare(chosen, run_id)
+        conf = {**checkpoint_conf(backfill), **backfill.spark, **self._settings.conf}
+        session = SessionSettings(f"sskafka {backfill.name}", self._settings.master, conf)
+        lineage = LineageReporter(backfill, bootstrap, run_id, self._tell)
+        with lineage, RunReporter(backfill, bootstrap, run_id, stop, self._tell) as reporter:
+            with keeping_signal_handlers():
+                spark = start_session(session, self._tell)
+            with telling_of_java():
+                self._write_all(spark, run_id, reporter, on_progress, stop)
+            if reporter.taken_over_by:
+                raise PipelineRunError(f"run {reporter.taken_over_by} of the same backfill has taken over")
+            told = "" if stop.is_set() else finish(self._pipeline)
+        if told:
+            self._tell(told)
+        result = RunResult(run_id, progress_of(self._state))
+        return BackfillResult(backfill.name, result, is_stopped=not self._state.is_finished(queries_of(backfill)))
+
+    def _prepare(self, chosen: BackfillRange, run_id: str) -> None:
+        bootstrap, backfill = self._settings.bootstrap, self._backfill
+        with ClusterSession(bootstrap, ConnectionConfig(client_id="sskafka-pipeline")) as cluster:
+            self._tell(f"connected to {bootstrap}")
+            prepare_topics(cluster, backfill, bootstrap)
+            if not self._state.ranges:
+                self._state.begin(resolved_ranges(cluster, backfill, chosen, bootstrap))
+            for query in queries_of(backfill):
+                self._state.begin_query(query)
+            recover_topics(cluster, backfill, bootstrap, run_id)
+        count = sum(one.size for one in self._state.ranges.values())
+        self._tell(f"{backfill.name} reads {count} offsets {chosen}")
+
+    def _write_all(
+        self,
+        spark: "SparkSession",
+        run_id: str,
+        reporter: RunReporter,
+        on_progress: OnProgress,
+        stop: threading.Event,
+    ) -> None:
+        from sskafka.pipelines.runner.backfill_writing import write_query  # noqa: PLC0415  Spark is there now
+        from sskafka.pipelines.runner.connectors import check_connector  # noqa: PLC0415  see above
+        from sskafka.pipelines.runner.queries import Surroundings  # noqa: PLC0415  see above
+
+        told = check_connector(spark, self._backfill)
+        if told:
+            self._tell(told)
+        surroundings = Surroundings(
+            spark, self._backfill, self._settings.bootstrap, "", run_id, dict(self._state.ranges)
+        )
+        for place, query in enumerate(queries_of(self._backfill)):
+            if query in self._state.done:
+                self._tell(f"{query}: has the range already")
+                continue
+            counts = self._written(surroundings, partial(write_query, surroundings, place), query, stop)
+            if counts is None:
+                return
+            self._state.finish_query(query, counted(counts))
+            progress = progress_of(self._state)
+            reporter.progress(progress)
+            on_progress(progress)
+
+    def _written(
+        self,
+        run: "Surroundings",
+        write: Callable[[], Counts],
+        query: str,
+        stop: threading.Event,
+    ) -> Counts | None:
+        """The counts of a sink that was written; None when the run was asked to stop before the sink had the range."""
+        if stop.is_set():
+            return None
+        self._tell(f"{query}: writing")
+        try:
+            with interrupted_by(stop, run.spark):
+                return write()
+        except Exception as error:
+            if stop.is_set():
+                return None
+            raise PipelineRunError(f"{query}: {explained(error)}") from error
+
+
+@contextmanager
+def interrupted_by(stop: threading.Event, spark: "SparkSession") -> Iterator[None]:
+    """Within the block Spark's jobs of this thread are cancelled when `stop` is set.
+
+    The block is not run by a thread of its own: in a new one Spark has no active session, and finds no data source that
+    is written in Python."""
+    tag, is_over = f"backfill-{uuid.uuid4().hex}", threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(POLL_S):
+            if stop.is_set():
+                spark.interruptTag(tag)  # over and over: a sink has several jobs
+
+    watcher = threading.Thread(target=watch, name="backfill-stop", daemon=True)
+    spark.addTag(tag)
+    watcher.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        watcher.join()
+        spark.removeTag(tag)
+
+
+def counted(counts: Counts) -> QueryDone:
+    read = [count for name, count in counts.items() if name.startswith(IN)]
+    known = [count for count in read if count is not None]
+    unmet = {name.removeprefix(EXPECTATION): count for name, count in counts.items() if name.startswith(EXPECTATION)}
+    return QueryDone(
+        sum(known) if len(known) == len(read) else None,
+        counts.get(OUT),
+        datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        {name: count for name, count in unmet.items() if count},
+    )

@@ -1,0 +1,99 @@
+"""What a backfill remembers, in its checkpoint: the offsets that its range means, and which sinks are done.
+
+    <checkpoint>/backfill.json          range, offsets by source, counts by query that is done
+    <checkpoint>/<query>/metadata       {"id": ...}    as Spark's checkpoints have it: sinks know the batch by this id
+    <checkpoint>/<query>/offsets/0      the offsets, in the form of Spark's checkpoints
+
+The offsets are looked up once: a backfill up to `latest` that is killed and started again reads the same records.
+"""
+
+import json
+import shutil
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sskafka.pipelines.connector.checkpoint import local_path, read_checkpoint
+from sskafka.pipelines.runner.backfill_range import SourceRange
+
+FILE = "backfill.json"
+BATCH = 0
+"""A backfill is one batch in each sink."""
+
+
+@dataclass(slots=True)
+class QueryDone:
+    """A sink that has all rows of the range."""
+
+    rows_in: int | None
+    """None where nobody counted: the run that wrote the rows was killed before it could tell."""
+    rows_out: int | None
+    at: str
+    unmet: dict[str, int] = field(default_factory=dict)
+
+
+class BackfillState:
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self.ranges: dict[str, SourceRange] = {}
+        self.done: dict[str, QueryDone] = {}
+        text = read_checkpoint(root, FILE)
+        if text is not None:
+            fields = json.loads(text)
+            self.ranges = {name: SourceRange(*both) for name, both in fields["ranges"].items()}
+            self.done = {name: QueryDone(**one) for name, one in fields["done"].items()}
+
+    def is_finished(self, queries: list[str]) -> bool:
+        return bool(self.ranges) and all(query in self.done for query in queries)
+
+    def begin(self, ranges: Mapping[str, SourceRange]) -> None:
+        self.ranges = dict(ranges)
+        self._save()
+
+    def begin_query(self, query: str) -> None:
+        """Give the query the id under which sinks know it, unless it has one."""
+        if read_checkpoint(self._root, f"{query}/metadata") is None:
+            _write(self._root, f"{query}/offsets/{BATCH}", f"v1\n{{}}\n{json.dumps(self.ranges)}\n")
+            _write(self._root, f"{query}/metadata", json.dumps({"id": str(uuid.uuid4())}))
+
+    def finish_query(self, query: str, done: QueryDone) -> None:
+        self.done[query] = done
+        self._save()
+
+    def forget(self) -> None:
+        """Begin anew: sinks take what is written next for another batch."""
+        place = local_path(self._root)
+        if place is not None:
+            shutil.rmtree(place, ignore_errors=True)
+        else:
+            system, root = _remote(self._root)
+            system.delete_dir(root)
+        self.ranges, self.done = {}, {}
+
+    def _save(self) -> None:
+        done = {name: asdict(one) for name, one in self.done.items()}
+        _write(self._root, FILE, json.dumps({"ranges": self.ranges, "done": done}, indent=1))
+
+
+def _write(root: str, name: str, text: str) -> None:
+    """Write a file as a whole or not at all."""
+    place = local_path(root)
+    if place is None:
+        system, base = _remote(root)
+        with system.open_output_stream(f"{base}/{name}") as stream:
+            stream.write(text.encode())
+        return
+    file = Path(place) / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    written = file.with_name(f"{file.name}.{uuid.uuid4().hex[:8]}.tmp")
+    written.write_text(text, encoding="utf-8")
+    written.rename(file)
+
+
+def _remote(root: str) -> tuple[Any, str]:
+    from pyarrow import fs  # noqa: PLC0415  few checkpoints need it
+
+    system, base = fs.FileSystem.from_uri(root.replace("s3a://", "s3://", 1))
+    return system, base.rstrip("/")

@@ -1,0 +1,83 @@
+"""The rows of a backfill into one sink: the same writers as those of streams, with one batch that has the number 0."""
+
+from typing import assert_never
+
+from pyspark.sql import DataFrame
+
+from sskafka.pipelines.connector.choosing import OURS
+from sskafka.pipelines.connector.topic_batches import TopicBatches
+from sskafka.pipelines.files.model import (
+    DEAD_LETTERS,
+    ConsoleSink,
+    DeltaSink,
+    IcebergSink,
+    JdbcSink,
+    ParquetSink,
+    Sink,
+    TopicSink,
+)
+from sskafka.pipelines.runner.backfill_state import BATCH
+from sskafka.pipelines.runner.connectors import writer_of
+from sskafka.pipelines.runner.delta import DeltaWriter
+from sskafka.pipelines.runner.iceberg import IcebergWriter
+from sskafka.pipelines.runner.observing import counting_batch
+from sskafka.pipelines.runner.patience import patiently
+from sskafka.pipelines.runner.queries import (
+    Surroundings,
+    as_records,
+    check_columns,
+    counted,
+    jdbc_writer,
+    letters_of,
+    result_of,
+    topic_options,
+)
+from sskafka.pipelines.runner.recovery import checkpoint_of
+
+
+def write_query(run: Surroundings, place: int) -> dict[str, int | None]:
+    """Write one sink, or the dead letters behind them all; what was counted on the way."""
+    return patiently(lambda: _write_query(run, place))
+
+
+def _write_query(run: Surroundings, place: int) -> dict[str, int | None]:
+    with counting_batch() as counts:
+        if place < len(run.pipeline.sinks):
+            sink = run.pipeline.sinks[place]
+            rows = result_of(run, sink.name, sink.table)
+            check_columns(run.pipeline, place, rows.columns)
+            _write_sink(run, place, sink, rows)
+        else:
+            _write_topic(run, TopicSink(DEAD_LETTERS, run.pipeline.dead_letter_topic), letters_of(run))
+        return counts.collected()
+
+
+def _write_sink(run: Surroundings, place: int, sink: Sink, rows: DataFrame) -> None:
+    pipeline = run.pipeline
+    checkpoint = checkpoint_of(pipeline, sink.name)
+    match sink:
+        case ParquetSink():  # the directory is the backfill's own: what a killed run has left is overwritten
+            counted(rows).write.mode("overwrite").parquet(
+                pipeline.resolved(sink.path), partitionBy=list(sink.partition_by) or None
+            )
+        case DeltaSink():
+            DeltaWriter(pipeline, sink, checkpoint)(counted(rows), BATCH)
+        case IcebergSink():
+            IcebergWriter(pipeline, sink, checkpoint)(counted(rows), BATCH)
+        case JdbcSink():
+            jdbc_writer(run, place, sink, rows.columns)(counted(rows), BATCH)
+        case TopicSink():
+            _write_topic(run, sink, as_records(rows, sink))
+        case ConsoleSink():
+            counted(rows).show(sink.rows, truncate=False)
+        case other:
+            assert_never(other)
+
+
+def _write_topic(run: Surroundings, sink: TopicSink, records: DataFrame) -> None:
+    connector = writer_of(run.spark, run.pipeline, sink)
+    options = topic_options(run, sink, connector)
+    if connector == OURS:
+        TopicBatches(options)(counted(records), BATCH)
+    else:
+        counted(records).write.format(connector).options(**options).save()
