@@ -629,6 +629,7 @@ def test_a_topic_gets_each_update_of_a_window(
     produce(topic, [order(number) for number in range(20)])
     result = run(pipeline)
     assert {query.query: query.rows_out for query in result.queries} == {"topic": 2, "dead-letters": 0}
+    assert result.queries[0].reads == f"{topic}[0: 10..20]"
     produce(topic, [order(number) for number in range(5)])
     run(pipeline)
     values = [json.loads(value or b"{}") for _, value in committed_records(bootstrap, f"{topic}-out")]

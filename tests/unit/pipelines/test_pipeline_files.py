@@ -17,6 +17,7 @@ from sskafka.pipelines.files.model import (
     TopicSink,
 )
 from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.runner.naming import query_name, query_of
 
 MINIMAL = """\
 name: orders
@@ -233,3 +234,10 @@ def test_sparks_own_connector_promises_no_more_than_it_holds(tmp_path: Path) -> 
     ((line, text),) = problems(tmp_path, written + "connector: kafka\n")
     assert line == 7
     assert "writes at least once; use connector: sskafka or auto" in text
+
+
+def test_the_name_of_a_query_tells_its_topics(tmp_path: Path) -> None:
+    pipeline = load(tmp_path, FULL)
+    name = query_name(pipeline, "delta")
+    assert name == "joined.delta from orders, orders-eu, users-.*"
+    assert query_of(pipeline, name) == "delta"

@@ -90,3 +90,23 @@ def test_rows_of_a_batch_that_only_moves_the_watermark_are_expected_too() -> Non
     for report in (idle, closing, closing, {**idle, "batchId": 2}):
         totals.add(report)
     assert totals.progress.unmet == {"nothing_lost": 2}
+
+
+def test_what_a_batch_has_read_is_described_for_people() -> None:
+    totals = QueryTotals("parquet")
+    many = {str(number): 9 for number in range(10)}
+    sources = [
+        {
+            "description": "org.apache.spark.sql.execution.datasources.v2.python.PythonMicroBatchStream@1f",
+            "startOffset": {"#topic-ids": {"a": "x"}, "a": {"0": 5}},
+            "endOffset": {"#topic-ids": {"a": "x"}, "a": {"0": 10, "1": 5}, "b": {"0": 1}},
+        },
+        {"startOffset": None, "endOffset": {"c": many}},
+        {"endOffset": "17"},
+    ]
+    totals.add({**REPORT, "sources": sources})
+    shown = ", ".join(f"{number}: 0..9" for number in range(8))
+    assert totals.progress.reads == f"a[0: 5..10, 1: 0..5], b[0: 0..1]; c[{shown}, 2 more]"
+    assert totals.progress.topics == "a, b; c"
+    totals.add({**REPORT, "batchId": 4, "numInputRows": 0, "observedMetrics": {}})
+    assert totals.progress.topics == "a, b; c", "an idle trigger has read nothing"

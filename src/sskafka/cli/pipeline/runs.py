@@ -77,6 +77,7 @@ def status_rows(run: "RunView") -> list[dict[str, Any]]:
             "watermark": query.get("watermark") or None,
             "state_rows": query.get("state_rows"),
             "dead_letters": run.dead_letters,
+            "reads": query.get("reads") or None,
             "error": run.error or None,
         }
         for query in run.queries or ({},)

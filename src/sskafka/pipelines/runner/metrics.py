@@ -34,6 +34,8 @@ def _of_query(labels: Labels, query: QueryProgress) -> Iterator[Sample]:
     yield f"{PREFIX}batch", labels, query.batch
     yield f"{PREFIX}batch_duration_seconds", labels, query.batch_ms / 1000
     yield f"{PREFIX}state_rows", labels, query.state_rows
+    if query.reads:
+        yield f"{PREFIX}source_info", (*labels, ("topics", query.topics)), 1
     if query.watermark:
         yield f"{PREFIX}watermark_timestamp_seconds", labels, datetime.fromisoformat(query.watermark).timestamp()
     for name, count in query.unmet.items():

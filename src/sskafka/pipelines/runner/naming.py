@@ -9,6 +9,8 @@ from pyspark.errors import AnalysisException
 from sskafka.pipelines.files.model import Pipeline
 from sskafka.pipelines.runner.errors import explained
 
+TOPICS_SHOWN_LENGTH_MAX = 100
+_FROM = " from "
 _LINE = re.compile(r"line (\d+),? pos")
 
 
@@ -25,3 +27,15 @@ def naming_the_line(pipeline: Pipeline, where: str) -> Iterator[None]:
         found = _LINE.search(str(error))
         below = int(found[1]) - 1 if found else 0
         raise FileMistakeError(f"{pipeline.place(where, below)}: {explained(error)}") from error
+
+
+def query_name(pipeline: Pipeline, query: str) -> str:
+    """The name of a query in Spark, with the topics that it reads: all that Spark's UI shows of them."""
+    topics = ", ".join(source.pattern or ", ".join(source.topics) for source in pipeline.sources)
+    shown = topics if len(topics) <= TOPICS_SHOWN_LENGTH_MAX else f"{topics[:TOPICS_SHOWN_LENGTH_MAX]}..."
+    return f"{pipeline.name}.{query}{_FROM}{shown}"
+
+
+def query_of(pipeline: Pipeline, name: str) -> str:
+    """The query that has a name in Spark."""
+    return name.removeprefix(f"{pipeline.name}.").partition(_FROM)[0]

@@ -5,6 +5,7 @@ called OUT, and reports bring that count along.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +18,8 @@ OUT, ROWS = "sskafka_out", "rows"
 IN = "sskafka_in_"
 """Of a source that is read as a batch, with its name behind it; streams report what they read themselves."""
 EXPECTATION, UNMET = "expectation_", "unmet"
+PARTITIONS_SHOWN_MAX = 8
+_BRACKETS = re.compile(r"\[[^\]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,13 @@ class QueryProgress:
     batch_ms: int = 0
     unmet: dict[str, int] = field(default_factory=dict)
     """Rows, since the run began, that did not meet an expectation."""
+    reads: str = ""
+    """Topics and offsets of the last micro-batch, for people: `orders[0: 5..17, 1: 3..9]`."""
+
+    @property
+    def topics(self) -> str:
+        """The topics of `reads`, without their offsets."""
+        return _BRACKETS.sub("", self.reads)
 
     @property
     def left_s(self) -> float | None:
@@ -83,6 +93,7 @@ class QueryTotals:
             state_rows=_state_rows(report),
             batch_ms=_batch_ms(report),
             unmet=_summed(last.unmet, _unmet(report)),
+            reads=described_sources(report),
         )
 
     def _note_idle(self, report: Mapping[str, Any]) -> None:
@@ -98,6 +109,7 @@ class QueryTotals:
             state_rows=_state_rows(report),
             batch_ms=last.batch_ms,
             unmet=last.unmet,
+            reads=last.reads,
         )
 
     def _seconds(self, report: Mapping[str, Any]) -> float:
@@ -122,16 +134,33 @@ def _lag(report: Mapping[str, Any]) -> int:
     return sum(lag_of(source) for source in report.get("sources", ()))
 
 
+def described_sources(report: Mapping[str, Any]) -> str:
+    """What a micro-batch has read, source by source. Spark describes a source that is written in Python by the name and
+    address of a Java object, and lets it say nothing else."""
+    return "; ".join(filter(None, map(_described, report.get("sources", ()))))
+
+
+def _described(source: Mapping[str, Any]) -> str:
+    start, end = _by_topic(source.get("startOffset")), _by_topic(source.get("endOffset"))
+    return ", ".join(f"{topic}[{_ranges(start.get(topic, {}), offsets)}]" for topic, offsets in end.items())
+
+
+def _ranges(start: Mapping[str, int], end: Mapping[str, int]) -> str:
+    listed = [f"{number}: {start.get(number, 0)}..{offset}" for number, offset in end.items()]
+    more = len(listed) - PARTITIONS_SHOWN_MAX
+    return ", ".join((*listed[:PARTITIONS_SHOWN_MAX], f"{more} more") if more > 0 else listed)
+
+
 def _offsets(value: Any) -> dict[str, int]:
+    return {f"{topic}-{number}": int(offset) for topic, of in _by_topic(value).items() for number, offset in of.items()}
+
+
+def _by_topic(value: Any) -> dict[str, Mapping[str, int]]:
+    """Offsets as Spark reports them: JSON, or a mapping of it; empty for other sources."""
     if isinstance(value, str):
         value = json.loads(value) if value.startswith("{") else {}
     topics: Mapping[str, Mapping[str, int]] = value or {}
-    return {
-        f"{topic}-{number}": int(offset)
-        for topic, of in topics.items()
-        if topic != TOPIC_IDS
-        for number, offset in of.items()
-    }
+    return {topic: of for topic, of in topics.items() if topic != TOPIC_IDS}
 
 
 def _observed(report: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

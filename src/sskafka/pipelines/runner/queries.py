@@ -36,7 +36,7 @@ from sskafka.pipelines.runner.database import JdbcSinkError
 from sskafka.pipelines.runner.delta import DeltaWriter
 from sskafka.pipelines.runner.iceberg import IcebergWriter
 from sskafka.pipelines.runner.jdbc import JdbcWriter
-from sskafka.pipelines.runner.naming import FileMistakeError
+from sskafka.pipelines.runner.naming import FileMistakeError, query_name
 from sskafka.pipelines.runner.observing import observed
 from sskafka.pipelines.runner.patience import patiently, start_patiently
 from sskafka.pipelines.runner.progress import OUT, ROWS
@@ -232,7 +232,7 @@ def topic_options(run: Surroundings, sink: TopicSink, connector: str) -> dict[st
 
 
 def _ready(pipeline: Pipeline, query: str, writer: DataStreamWriter) -> DataStreamWriter:
-    writer = writer.queryName(f"{pipeline.name}.{query}").option("checkpointLocation", checkpoint_of(pipeline, query))
+    writer = writer.queryName(query_name(pipeline, query)).option("checkpointLocation", checkpoint_of(pipeline, query))
     if pipeline.trigger.is_available_now:
         return writer.trigger(availableNow=True)
     return writer.trigger(processingTime=pipeline.trigger.interval)

@@ -271,7 +271,9 @@ class _Run:
         return RunResult(run_id, progress)
 
     def _name(self, query: "StreamingQuery") -> str:
-        return (query.name or "").removeprefix(f"{self._pipeline.name}.")
+        from sskafka.pipelines.runner.naming import query_of  # noqa: PLC0415  Spark is there now
+
+        return query_of(self._pipeline, query.name or "")
 
 
 def stop_queries(queries: "list[StreamingQuery]", pause: Path) -> None:
