@@ -18,6 +18,7 @@ from struct import error as StructError  # noqa: N812
 from typing import NamedTuple, TypeAlias
 
 from sskafka.model.ids import ZERO_UUID, Uuid
+from sskafka.wire.apis import API_BY_KEY, ApiKey
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.fetch_response import (
     EpochEnd,
@@ -45,7 +46,7 @@ LOG_START_OFFSET_FROM = 5
 SESSION_FROM = 7
 LEADER_EPOCH_FROM = 9
 RACK_FROM = 11
-FLEXIBLE_FROM = 12
+FLEXIBLE_FROM = API_BY_KEY[ApiKey.FETCH].flexible_from
 TOPIC_ID_FROM = 13
 REPLICA_STATE_FROM = 15
 DIRECTORY_ID_FROM = 17

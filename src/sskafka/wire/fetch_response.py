@@ -16,6 +16,7 @@ from struct import Struct
 from typing import Any, NamedTuple, TypeAlias
 
 from sskafka.model.ids import Uuid
+from sskafka.wire.apis import API_BY_KEY, ApiKey
 from sskafka.wire.fields import NO_TAGS, compact_string_field, string_field
 from sskafka.wire.leaders import CurrentLeader, NodeEndpoint, current_leader_field, node_endpoints_section
 from sskafka.wire.varint import encode_uvarint
@@ -23,7 +24,7 @@ from sskafka.wire.varint import encode_uvarint
 LOG_START_OFFSET_FROM = 5
 SESSION_FROM = 7
 PREFERRED_REPLICA_FROM = 11
-FLEXIBLE_FROM = 12
+FLEXIBLE_FROM = API_BY_KEY[ApiKey.FETCH].flexible_from
 NODE_ENDPOINTS_FROM = 16
 
 Topic: TypeAlias = str | Uuid

@@ -19,6 +19,7 @@ from struct import error as StructError  # noqa: N812
 from typing import NamedTuple, TypeAlias
 
 from sskafka.model.ids import Uuid
+from sskafka.wire.apis import API_BY_KEY, ApiKey
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.fields import (
     NO_TAGS,
@@ -35,7 +36,7 @@ from sskafka.wire.varint import decode_uvarint, encode_uvarint, skip_tagged_fiel
 
 LOG_START_OFFSET_FROM = 5
 ERROR_MESSAGE_FROM = 8
-FLEXIBLE_FROM = 9
+FLEXIBLE_FROM = API_BY_KEY[ApiKey.PRODUCE].flexible_from
 CURRENT_LEADER_FROM = 10
 TOPIC_ID_FROM = 13
 
