@@ -35,6 +35,7 @@ CONNECT_PACKAGES = {"grpcio": "grpc", "grpcio-status": "grpc_status", "zstandard
 DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.streaming.stopTimeout": "60000",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -28,10 +28,15 @@ class SSKafkaDataSource(DataSource):
         return spark_schema(include_headers=includes_headers(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        from sskafka.pipelines.connector.source import BatchReader  # noqa: PLC0415  see above
+        from sskafka.pipelines.connector.source import (  # noqa: PLC0415  see above
+            BatchReader,
+            FilteringReader,
+            is_pushing_filters,
+        )
 
         self._check_schema(schema)
-        return BatchReader(source_options(self.options, streaming=False))
+        reader = FilteringReader if is_pushing_filters() else BatchReader
+        return reader(source_options(self.options, streaming=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from sskafka.pipelines.connector.source import StreamReader  # noqa: PLC0415  see above

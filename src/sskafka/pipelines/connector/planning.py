@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import re
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from itertools import count
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 from sskafka.client.admin import Admin
 from sskafka.client.cluster import Cluster
@@ -35,6 +35,9 @@ from sskafka.pipelines.connector.offsets import (
 from sskafka.pipelines.connector.options import OffsetSpec, SourceOptions, Subscription
 
 T = TypeVar("T")
+Narrow: TypeAlias = Callable[
+    [Iterable[OffsetRange], Callable[[Mapping[TopicPartition, int]], Offsets]], list[OffsetRange]
+]
 
 logger = logging.getLogger(__name__)
 
@@ -248,9 +251,15 @@ class Planner:
             raise DataLossError(what)
         logger.warning("%s", what)
 
-    def tasks(self, start: Offsets, end: Offsets, latest: Offsets | None = None) -> list[list[OffsetRange]]:
-        """The ranges of each task; fewer tasks than partitions where those have little to read."""
+    def tasks(
+        self, start: Offsets, end: Offsets, latest: Offsets | None = None, narrowed: Narrow | None = None
+    ) -> list[list[OffsetRange]]:
+        """The ranges of each task; fewer tasks than partitions where those have little to read.
+
+        `narrowed` leaves out what need not be read, after it is known that everything is there."""
         ranges = ranges_between(*self._checked(start, end, latest))
+        if narrowed is not None:
+            ranges = narrowed(ranges, self._at)
         options = self._options
         if options.max_records_per_partition is not None:
             ranges = cut_ranges(ranges, options.max_records_per_partition)

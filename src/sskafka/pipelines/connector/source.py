@@ -6,14 +6,16 @@ Readers are made in several processes and pickled to tasks: they hold options on
 import asyncio
 import math
 import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from sskafka.pipelines.connector.fetching import read_ranges
+from sskafka.pipelines.connector.filters import Narrowing, narrowing_of
 from sskafka.pipelines.connector.kept_sessions import kept_session
 from sskafka.pipelines.connector.offsets import (
     OffsetRange,
@@ -30,6 +32,7 @@ from sskafka.pipelines.connector.planning import ClusterSession, Planner
 from sskafka.pipelines.connector.progress import maybe_commit_progress
 
 GROUP_QUIET_S = 60
+_PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class RangesPartition(InputPartition):
@@ -49,14 +52,33 @@ def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.Reco
 class BatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
+        self._narrowing = Narrowing()
 
     def partitions(self) -> Sequence[InputPartition]:
         with ClusterSession(self._options.bootstrap, self._options.connection) as session:
             planner = Planner(self._options, session)
-            return [RangesPartition(ranges) for ranges in planner.tasks(*planner.bounds())]
+            tasks = planner.tasks(*planner.bounds(), narrowed=self._narrowing.narrowed)
+            return [RangesPartition(ranges) for ranges in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(self._options, partition)
+
+
+class FilteringReader(BatchReader):
+    """A batch reader for the process in which Spark pushes filters down (`is_pushing_filters`)."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
+        self._narrowing, left = narrowing_of(filters)
+        return iter(left)
+
+
+def is_pushing_filters() -> bool:
+    """Whether this process has the module with which Spark pushes filters down.
+
+    Elsewhere a reader must not have `pushFilters`: where spark.sql.python.filterPushdown.enabled is false, as it is by
+    default, Spark refuses such a reader instead of reading without filters."""
+    main = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return _PUSHING in sys.modules or getattr(main, "name", "") == _PUSHING
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
