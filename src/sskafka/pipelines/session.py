@@ -56,6 +56,7 @@ LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": LATE_OPTIMIZING,
+    "spark.python.daemon.module": "sskafka.pipelines.worker_daemon",
 }
 
 

@@ -38,7 +38,7 @@ from sskafka.pipelines.runner.iceberg import IcebergWriter
 from sskafka.pipelines.runner.jdbc import JdbcWriter
 from sskafka.pipelines.runner.naming import FileMistakeError, query_name
 from sskafka.pipelines.runner.observing import observed
-from sskafka.pipelines.runner.patience import patiently, start_patiently
+from sskafka.pipelines.runner.patience import patiently, settled, start_patiently
 from sskafka.pipelines.runner.progress import OUT, ROWS
 from sskafka.pipelines.runner.recovery import checkpoint_of, transactional_prefix
 from sskafka.pipelines.runner.tables import dead_letters, parsed, read_range, read_records, table
@@ -77,16 +77,21 @@ def _parsed_for(run: Surroundings, source: Source, query: str) -> DataFrame:
 
 
 def start_queries(run: Surroundings) -> list[StreamingQuery]:
-    """Starts them all, one after the other; when one cannot start, those before it are stopped.
+    """Starts the first one, then all others together; when one cannot start, those that have started are stopped.
 
-    Not together: while a query is planned, Spark adds to a map that all queries of Python sources share and that is not
-    made for threads. Two that did so at once left it damaged, and no job could be sent off any more."""
+    The first one alone: when a stream of a Python source starts, Spark (PythonStreamingSourceRunner.init) puts the
+    worker's environment into the map of the source's function, a HashMap that all queries share and that is sent with
+    every task. Two streams that add keys at once damage it, and no job can be sent off any more. The keys are the same
+    for all: once one stream has started, the others replace values only, which is safe."""
     count = len(run.pipeline.sinks) + run.pipeline.has_dead_letters
     writers = [patiently(partial(_writer, run, place)) for place in range(count)]
     started: list[StreamingQuery] = []
     try:
-        for writer in writers:
-            started.append(start_patiently(writer.start))  # noqa: PERF401  what has started must be known when a later one fails
+        started.append(start_patiently(writers[0].start))
+        for writer in writers[1:]:
+            started.append(patiently(writer.start))  # noqa: PERF401  what has started must be known when a later one fails
+        for place, writer in enumerate(writers[1:], 1):
+            started[place] = settled(started[place], writer.start)
     except BaseException:
         for query in started:
             query.stop()

@@ -1,0 +1,35 @@
+"""Spark's daemon of Python workers, with what the workers need imported before they are forked.
+
+    python -m sskafka.pipelines.worker_daemon WORKER_MODULE        as Spark starts it (spark.python.daemon.module)
+
+Spark's own daemon imports nothing of the worker: every process that it forks takes half a second of CPU time to import
+pyspark, Arrow and the connector. A query has several such processes, and all queries of a pipeline start them at once.
+Importing Arrow and numpy starts threads, but both prepare for forks.
+"""
+
+import sys
+from importlib import import_module
+
+from pyspark.daemon import manager
+
+TASKS = "pyspark.worker"
+_READING = "sskafka.pipelines.connector.source"
+_WRITING = "sskafka.pipelines.connector.sink"
+PRELOADED = {
+    TASKS: (_READING, _WRITING, "pyarrow.compute"),
+    "pyspark.sql.worker.plan_data_source_read": (_READING,),
+    "pyspark.sql.worker.data_source_pushdown_filters": (_READING,),
+    "pyspark.sql.worker.write_into_data_source": (_WRITING,),
+    "pyspark.sql.worker.python_streaming_sink_runner": (_WRITING,),
+}
+
+
+def preload(worker_module: str) -> None:
+    """Import the module that workers run, and the part of the connector that it calls."""
+    for name in (worker_module, *PRELOADED.get(worker_module, ())):
+        import_module(name)
+
+
+if __name__ == "__main__":
+    preload(sys.argv[1] if len(sys.argv) > 1 else TASKS)
+    manager()

@@ -1,0 +1,29 @@
+"""The daemon of Python workers: what it imports before it forks."""
+
+import subprocess
+import sys
+
+import pytest
+
+from sskafka.pipelines.worker_daemon import PRELOADED
+
+
+def modules_of(worker: str) -> set[str]:
+    program = (
+        f"import sys; from sskafka.pipelines import worker_daemon as it; it.preload({worker!r}); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("worker", PRELOADED)
+def test_workers_find_their_modules_imported(worker: str) -> None:
+    loaded = modules_of(worker)
+    assert {worker, *PRELOADED[worker]} <= loaded
+    assert "numpy.random" not in loaded, "all processes that are forked would draw the same numbers"
+
+
+def test_processes_that_only_look_for_the_source_load_nothing_more() -> None:
+    loaded = modules_of("pyspark.sql.worker.lookup_data_sources")
+    assert "pyspark.sql.worker.lookup_data_sources" in loaded
+    assert "pyarrow" not in loaded
