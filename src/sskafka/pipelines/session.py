@@ -49,6 +49,13 @@ LATE_OPTIMIZING = (
 )
 """Java's optimizing compiler at ten times its thresholds. While Spark starts it takes half of Java's CPU time, for code
 that runs for seconds; loops over rows reach it all the same, a moment later."""
+LOCAL_CHECKPOINTS = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    )
+}
+"""How Spark writes the files of checkpoints on local disks. Its default starts the program `readlink` for each file and
+each renaming of it: dozens of processes in a batch. This way renames as safely without."""
 LOCAL_DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
@@ -88,6 +95,8 @@ class SessionSettings:
     master: str = ""
     """As Spark's --master; empty: all cores of this machine."""
     conf: Mapping[str, str] = field(default_factory=dict)
+    local_checkpoints: bool = True
+    """Whether queries of a session on a local master have their checkpoints on local disks."""
 
     @property
     def is_submitted(self) -> bool:
@@ -112,7 +121,8 @@ class SessionSettings:
 
     def all_conf(self) -> dict[str, str]:
         """What the session is built with; the user's own settings win."""
-        conf = {**DEFAULTS, **(LOCAL_DEFAULTS if self.is_local else CLUSTER_DEFAULTS), **self.conf}
+        checkpoints = LOCAL_CHECKPOINTS if self.is_local and self.local_checkpoints else {}
+        conf = {**DEFAULTS, **(LOCAL_DEFAULTS if self.is_local else CLUSTER_DEFAULTS), **checkpoints, **self.conf}
         return {name: conf[name] for name in conf if name not in self.left_to_the_server(conf)}
 
     def left_to_the_server(self, conf: Mapping[str, str]) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 from sskafka.pipelines import java, session
 from sskafka.pipelines.java import JavaMissingError, find_java, make_wrapper
 from sskafka.pipelines.session import (
+    LOCAL_CHECKPOINTS,
     ConnectMissingError,
     ConnectServerError,
     SessionSettings,
@@ -115,3 +116,12 @@ def test_spark_submit_has_chosen_the_master(monkeypatch: pytest.MonkeyPatch) -> 
     assert (submitted.is_submitted, submitted.chosen_master, submitted.is_local) == (True, "", False)
     own = SessionSettings(master="local[2]")
     assert (own.is_submitted, own.chosen_master, own.is_local) == (False, "local[2]", True)
+
+
+def test_sessions_on_a_local_master_write_checkpoints_without_other_programs() -> None:
+    (name,) = LOCAL_CHECKPOINTS
+    assert SessionSettings(master="local[2]").all_conf()[name] == LOCAL_CHECKPOINTS[name]
+    assert SessionSettings(master="local[2]", conf={name: "x"}).all_conf()[name] == "x"
+    assert name not in SessionSettings(master="local[2]", local_checkpoints=False).all_conf()
+    assert name not in SessionSettings(master="spark://host:7077").all_conf()
+    assert name not in SessionSettings(master="sc://host").all_conf()

@@ -36,7 +36,7 @@ from sskafka.pipelines.runner.lineage import LineageReporter
 from sskafka.pipelines.runner.progress import QueryProgress, QueryTotals, dead_letters
 from sskafka.pipelines.runner.recovery import recover_topics, topic_sinks
 from sskafka.pipelines.runner.reporting import RunReporter
-from sskafka.pipelines.session import SessionSettings, Tell, java_exit_code, start_session
+from sskafka.pipelines.session import LOCAL_CHECKPOINTS, SessionSettings, Tell, java_exit_code, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +53,6 @@ BATCH_END_POLL_S = 0.03
 JAVA_END_WAIT_S = 2.0
 REPORTS_CONF = {"spark.sql.streaming.numRecentProgressUpdates": "20"}
 """Enough for a second: a batch takes a fifth of it at least."""
-LOCAL_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 STOP_TIMED_OUT = "java.util.concurrent.TimeoutException"
 
@@ -127,7 +126,7 @@ def _run(
         prepare_topics(cluster, pipeline, settings.bootstrap)
         recover_topics(cluster, pipeline, settings.bootstrap, run_id)
     conf = {**REPORTS_CONF, **checkpoint_conf(pipeline), **pipeline.spark, **settings.conf}
-    session = SessionSettings(f"sskafka {pipeline.name}", settings.master, conf)
+    session = SessionSettings(f"sskafka {pipeline.name}", settings.master, conf, local_checkpoints=False)
     lineage = LineageReporter(pipeline, settings.bootstrap, run_id, tell)
     with lineage, RunReporter(pipeline, settings.bootstrap, run_id, stop, tell) as reporter:
         with keeping_signal_handlers():
@@ -151,12 +150,11 @@ def keeping_signal_handlers() -> Iterator[None]:
 
 
 def checkpoint_conf(pipeline: Pipeline) -> dict[str, str]:
-    """How Spark writes files of the checkpoint. On a local disk its usual way starts `readlink` for each file and each
-    renaming of it: hundreds of processes in a few batches. The other way renames as safely without."""
+    """Return the setting for checkpoints on local disks if the pipeline has its checkpoint and files there."""
     files = [sink.path for sink in pipeline.sinks if isinstance(sink, ParquetSink)]
     if any("://" in place for place in (pipeline.checkpoint_root, *files)):
         return {}
-    return {"spark.sql.streaming.checkpointFileManagerClass": LOCAL_FILE_MANAGER}
+    return dict(LOCAL_CHECKPOINTS)
 
 
 @contextmanager
