@@ -144,6 +144,30 @@ def test_rows_that_a_failed_task_left_in_the_stage_are_noticed(
     assert len(stages) == 2, "the stage was filled again"
 
 
+def test_a_statement_behind_a_transaction_is_committed_by_itself(
+    spark: "SparkSession", derby: Derby, filed: Callable[..., Pipeline]
+) -> None:
+    (sink,) = filed().sinks
+    assert isinstance(sink, JdbcSink)
+    with Database(spark, sink) as database:
+        database.execute("create table numbers (id bigint)")
+        with pytest.raises(JdbcSinkError, match="Syntax error"):
+            break_off(database)
+        with database.transaction() as given_up:
+            database.execute("insert into numbers values (2)")
+            given_up.roll_back()
+        with database.transaction():
+            database.execute("insert into numbers values (3)")
+        database.execute("insert into numbers values (4)")
+        assert content(derby) == [(3,), (4,)]
+
+
+def break_off(database: Database) -> None:
+    with database.transaction():
+        database.execute("insert into numbers values (1)")
+        database.execute("this is not SQL")
+
+
 def test_rows_of_the_same_keys_replace_those_that_are_there(
     derby: Derby, writer_of: Callable[..., JdbcWriter], named: "Callable[..., DataFrame]"
 ) -> None:

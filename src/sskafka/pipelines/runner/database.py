@@ -124,6 +124,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
+        """A transaction that ends with the block. `setAutoCommit(True)` would commit what is open, so it comes last."""
         connection = self._connection
         with self._explaining():
             connection.setAutoCommit(False)
@@ -133,10 +134,12 @@ class Database:
         except BaseException:
             with suppress(JdbcSinkError), self._explaining():  # a lost connection rolls back by itself
                 connection.rollback()
+                connection.setAutoCommit(True)
             raise
-        if transaction.is_open:
-            with self._explaining():
+        with self._explaining():
+            if transaction.is_open:
                 connection.commit()
+            connection.setAutoCommit(True)
 
     @contextmanager
     def _prepared(self, sql: str, values: Sequence[str | int] = ()) -> Iterator[Any]:
