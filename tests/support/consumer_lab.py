@@ -5,11 +5,11 @@ from typing import Any
 from group_lab import GROUP, Asked, GroupLab
 
 from sskafka.groups.assignors import NOTHING, Partitions
-from sskafka.groups.classic_member import Client
 from sskafka.groups.consumer_group import ConsumerGroup, Topic
+from sskafka.groups.consumer_heartbeat import Heartbeat
 from sskafka.groups.consumer_records import by_topic, partitions_of
-from sskafka.groups.consumer_requests import Heartbeat
 from sskafka.groups.group_settings import ConsumerTimings
+from sskafka.groups.members import Client
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 

@@ -12,12 +12,12 @@ from typing import Any
 from virtual_time import VirtualTime
 
 from sskafka.groups.classic_group import ClassicGroup
-from sskafka.groups.classic_member import Client
 from sskafka.groups.classic_requests import Joining
 from sskafka.groups.consumer_group import Topic
 from sskafka.groups.group import Committer
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.machine import GroupMachine
+from sskafka.groups.members import Client
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
 from sskafka.model.coordination import PARKED, Completion, Decision, StateRecord, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError

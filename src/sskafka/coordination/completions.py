@@ -1,9 +1,17 @@
-"""Completions of coordinator operations: one that can be awaited, and one that nobody waits for."""
+"""How operations of coordinators end: what follows from a decision, when it is committed and when it failed.
+
+A request has a `Completion`. `FutureCompletion` can be awaited; nobody waits for `NOBODY`.
+"""
 
 import asyncio
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from sskafka.model.coordination import PARKED, Completion, Decision, Respond
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.replication.errors import NotEnoughReplicasError
+from sskafka.runtime.delayed_operation import DelayedOperation
+from sskafka.storage.errors import InvalidProducerEpochError, TransactionCoordinatorFencedError
 
 
 class FutureCompletion:
@@ -31,3 +39,51 @@ class _Nobody:
 
 
 NOBODY = _Nobody()
+
+
+def effects_of(decision: Decision[Any, Any], completion: Completion) -> Sequence[object]:
+    """Return what follows once the decision is committed, the answer first."""
+    if decision.answer is PARKED:
+        return decision.effects
+    return [Respond(completion, decision.answer), *decision.effects]
+
+
+def refuse(effects: Iterable[object], error: ErrorCode) -> None:
+    """Nothing of this happens; whoever waits for an answer is told why."""
+    for effect in effects:
+        if isinstance(effect, Respond):
+            effect.completion.refuse(error)
+
+
+class DelayedEffects(DelayedOperation):
+    """Effects that wait for the high watermark. It stands still while too few replicas are in sync."""
+
+    __slots__ = ("_complete", "_effects")
+
+    def __init__(self, effects: Sequence[object], complete: Callable[[Iterable[object]], None]) -> None:
+        self._effects = effects
+        self._complete = complete
+
+    def complete(self, outcomes: list[ErrorCode]) -> None:
+        match outcomes[0]:
+            case ErrorCode.NONE:
+                self._complete(self._effects)
+            case ErrorCode.REQUEST_TIMED_OUT:
+                refuse(self._effects, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            case _:
+                refuse(self._effects, ErrorCode.NOT_COORDINATOR)
+
+
+def refusal_of(error: BaseException) -> ErrorCode:
+    """Return what requesters are told of an append that failed."""
+    match error:
+        case KafkaError():
+            return error.code
+        case NotEnoughReplicasError():
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        case InvalidProducerEpochError():
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        case TransactionCoordinatorFencedError():
+            return ErrorCode.TRANSACTION_COORDINATOR_FENCED
+        case _:
+            return ErrorCode.NOT_COORDINATOR

@@ -12,17 +12,16 @@ from sskafka.coordination.completions import NOBODY
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.coordination.shard import Operation, Place, Shard, ShardRuntime
-from sskafka.groups.classic_member import Client
 from sskafka.groups.classic_requests import Joining
 from sskafka.groups.consumer_group import Topic, Topics
-from sskafka.groups.consumer_requests import Heartbeat
-from sskafka.groups.group import Committer, Group
+from sskafka.groups.consumer_heartbeat import Heartbeat
+from sskafka.groups.group import Committer, Group, GroupEvent
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
 from sskafka.groups.log_records import GroupDecision
 from sskafka.groups.machine import GroupMachine
+from sskafka.groups.members import Client
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
-from sskafka.groups.timeline import GroupEvent
 from sskafka.metadata.delta import ConfigResource, MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage

@@ -27,16 +27,15 @@ COORDINATOR_NOT_AVAILABLE before they are replayed, and timers wait.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sskafka.coordination.completions import NOBODY
+from sskafka.coordination.completions import NOBODY, DelayedEffects, effects_of, refusal_of, refuse
 from sskafka.coordination.loading import READ_BYTES, LoadCounters, ShardLoader
-from sskafka.coordination.shard_log import ShardLog
+from sskafka.coordination.shard_log import Gathered, ShardLog, batch_of, fits, parts_of, size_of
 from sskafka.coordination.shard_timers import Due, ShardTimers
 from sskafka.model.coordination import (
-    PARKED,
     Completion,
     Decision,
     Respond,
@@ -46,16 +45,12 @@ from sskafka.model.coordination import (
     TransactionalProducer,
 )
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.records.batch import HEADER_BYTES, NO_PRODUCER_ID
-from sskafka.records.builder import NO_PRODUCER_EPOCH, NewRecord, build_batch
 from sskafka.records.compression import Compression
 from sskafka.records.control import ControlType, EndTransactionMarker, control_key
-from sskafka.replication.errors import NotEnoughReplicasError, ReplicationError
+from sskafka.replication.errors import ReplicationError
 from sskafka.runtime.background import Background
 from sskafka.runtime.clock import Clock
-from sskafka.runtime.delayed_operation import DelayedOperation
 from sskafka.runtime.timer_wheel import TimerWheel
-from sskafka.storage.errors import InvalidProducerEpochError, TransactionCoordinatorFencedError
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +60,6 @@ Operation = Callable[[M, int], Decision[Any, Any]]
 Perform = Callable[[object], None]
 """Carries out an effect of a decision."""
 
-RECORD_OVERHEAD_BYTES = 32
 RETRY_MS = 1_000
 AS_THEY_COME = -1
 """What is decided in one turn of the loop is appended at its end."""
@@ -125,7 +119,7 @@ class Shard(Generic[M]):
         self._runtime = runtime
         self._perform = perform
         self._timers = ShardTimers(runtime.wheel, runtime.clock, self._run_timer, self._may_write)
-        self._gathered = _Gathered()
+        self._gathered = Gathered()
         self._end_offset = log.log_end_offset  # of what was appended last
         self._put_off: list[Operation[M]] = []
         self._is_retry_due = False
@@ -149,7 +143,7 @@ class Shard(Generic[M]):
             self._roll_back(error)
             return
         if decision.records and not self.log.is_writable:
-            _refuse(_effects(decision, completion), ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            refuse(effects_of(decision, completion), ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
             self._take(decision, completion)
 
@@ -213,11 +207,11 @@ class Shard(Generic[M]):
         return True
 
     def _take(self, decision: Decision[Any, Any], completion: Completion = NOBODY) -> None:
-        effects = _effects(decision, completion)
+        effects = effects_of(decision, completion)
         encoded = [self.machine.encode(record) for record in decision.records]
         if decision.is_divisible:
             self._take_in_parts(decision.records, encoded, effects)
-        elif HEADER_BYTES + _size_of(encoded) > self.log.batch_bytes_max:
+        elif not fits(encoded, self.log.batch_bytes_max):
             self._take_too_large(decision, completion)
         elif decision.producer is not None:
             if self._is_appended_alone(encoded, effects, decision.producer):
@@ -228,16 +222,16 @@ class Shard(Generic[M]):
 
     def _take_too_large(self, decision: Decision[Any, Any], completion: Completion) -> None:
         if decision.if_too_large is None:
-            _refuse(_effects(decision, completion), ErrorCode.UNKNOWN_SERVER_ERROR)
+            refuse(effects_of(decision, completion), ErrorCode.UNKNOWN_SERVER_ERROR)
         else:
             self._take(decision.if_too_large(self._runtime.clock.now_ms()), completion)
 
     def _take_in_parts(self, records: Sequence[Any], encoded: list[StateRecord], effects: Sequence[object]) -> None:
-        for part in _parts(encoded, self.log.batch_bytes_max // 2):
+        for part in parts_of(encoded, self.log.batch_bytes_max // 2):
             is_last = part.stop >= len(encoded)
             self._take_part(records[part], encoded[part], effects if is_last else ())
             if not is_last and self.state is not ShardState.ACTIVE:
-                _refuse(effects, ErrorCode.NOT_COORDINATOR)
+                refuse(effects, ErrorCode.NOT_COORDINATOR)
                 return
 
     def _take_part(self, records: Sequence[Any], encoded: list[StateRecord], effects: Sequence[object]) -> None:
@@ -245,9 +239,9 @@ class Shard(Generic[M]):
         if not encoded and not self._gathered.records:
             self._complete_at(self._end_offset, effects)
             return
-        size_bytes = _size_of(encoded)
+        size_bytes = size_of(encoded)
         if self._gathered.size_bytes + size_bytes > self.log.batch_bytes_max // 2 and not self._is_flushed():
-            _refuse(effects, ErrorCode.NOT_COORDINATOR)  # what the decision rests on could not be written
+            refuse(effects, ErrorCode.NOT_COORDINATOR)  # what the decision rests on could not be written
             return
         if not self._gathered.records:
             self._flush_later()
@@ -277,13 +271,13 @@ class Shard(Generic[M]):
 
     def flush(self) -> None:
         """Append what was decided since the last time."""
-        gathered, self._gathered = self._gathered, _Gathered()
+        gathered, self._gathered = self._gathered, Gathered()
         if not gathered.records or self.state is not ShardState.ACTIVE:
             return
         try:
             self._append(gathered.records, None)
         except Exception as error:  # whatever it is: the machine knows what the log does not
-            _refuse(gathered.effects, refusal_of(error))
+            refuse(gathered.effects, refusal_of(error))
             self._roll_back(error)
         else:
             self._complete_at(self._end_offset, gathered.effects)
@@ -297,12 +291,12 @@ class Shard(Generic[M]):
     ) -> bool:
         """Append a batch of a producer's own; False when the log refuses it, of which the requester is told."""
         if not self._is_flushed():
-            _refuse(effects, ErrorCode.NOT_COORDINATOR)
+            refuse(effects, ErrorCode.NOT_COORDINATOR)
             return False
         try:
             self._append(encoded, producer, is_marker)
         except Exception as error:
-            _refuse(effects, refusal_of(error))
+            refuse(effects, refusal_of(error))
             return False
         return True
 
@@ -310,15 +304,8 @@ class Shard(Generic[M]):
         self, encoded: list[StateRecord], producer: TransactionalProducer | None, is_marker: bool = False
     ) -> None:
         now_ms = self._runtime.clock.now_ms()
-        batch = build_batch(
-            [NewRecord(record.key, record.value, timestamp=now_ms) for record in encoded],
-            compression=Compression.NONE if is_marker else self._runtime.compression,
-            producer_id=producer.producer_id if producer else NO_PRODUCER_ID,
-            producer_epoch=producer.producer_epoch if producer else NO_PRODUCER_EPOCH,
-            transactional=producer is not None,
-            control=is_marker,
-        )
-        self._end_offset = self.log.append(batch, now_ms)
+        compression = Compression.NONE if is_marker else self._runtime.compression
+        self._end_offset = self.log.append(batch_of(encoded, now_ms, compression, producer, is_marker), now_ms)
 
     def _complete_at(self, end_offset: int, effects: Sequence[object]) -> None:
         """Let the effects happen once the high watermark has reached `end_offset`."""
@@ -327,7 +314,7 @@ class Shard(Generic[M]):
         if self.log.high_watermark >= end_offset:
             self._complete(effects)
         else:
-            delayed = _DelayedEffects(effects, self._complete)
+            delayed = DelayedEffects(effects, self._complete)
             delayed.begin(1, self._runtime.wheel, self._runtime.commit_timeout_ms)
             delayed.wait_for(0, self.log.committed_waiters, end_offset)
 
@@ -340,7 +327,7 @@ class Shard(Generic[M]):
                     self._perform(effect)
             except Exception:  # one that fails must not keep the others from theirs
                 _log.exception("an answer of a coordinator could not be given")
-                _refuse([effect], ErrorCode.UNKNOWN_SERVER_ERROR)
+                refuse([effect], ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def _run_timer(self, due: Due) -> None:
         if self.state is not ShardState.ACTIVE:
@@ -402,85 +389,7 @@ class Shard(Generic[M]):
     def _release(self, error: ErrorCode) -> None:
         self._loader.cancel()
         self._timers.cancel_all()
-        gathered, self._gathered = self._gathered, _Gathered()
-        _refuse(gathered.effects, error)
+        gathered, self._gathered = self._gathered, Gathered()
+        refuse(gathered.effects, error)
         for completion in self.machine.stop():
             completion.refuse(error)
-
-
-class _Gathered:
-    """What was decided in this turn and is not appended yet."""
-
-    __slots__ = ("effects", "records", "size_bytes")
-
-    def __init__(self) -> None:
-        self.records: list[StateRecord] = []
-        self.effects: list[object] = []
-        self.size_bytes = 0
-
-    def add(self, encoded: list[StateRecord], effects: Sequence[object], size_bytes: int) -> None:
-        self.records += encoded
-        self.effects += effects
-        self.size_bytes += size_bytes
-
-
-class _DelayedEffects(DelayedOperation):
-    """Effects that wait for the high watermark. It stands still while too few replicas are in sync."""
-
-    __slots__ = ("_complete", "_effects")
-
-    def __init__(self, effects: Sequence[object], complete: Callable[[Iterable[object]], None]) -> None:
-        self._effects = effects
-        self._complete = complete
-
-    def complete(self, outcomes: list[ErrorCode]) -> None:
-        match outcomes[0]:
-            case ErrorCode.NONE:
-                self._complete(self._effects)
-            case ErrorCode.REQUEST_TIMED_OUT:
-                _refuse(self._effects, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            case _:
-                _refuse(self._effects, ErrorCode.NOT_COORDINATOR)
-
-
-def refusal_of(error: BaseException) -> ErrorCode:
-    """Return what requesters are told of an append that failed."""
-    match error:
-        case KafkaError():
-            return error.code
-        case NotEnoughReplicasError():
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        case InvalidProducerEpochError():
-            return ErrorCode.INVALID_PRODUCER_EPOCH
-        case TransactionCoordinatorFencedError():
-            return ErrorCode.TRANSACTION_COORDINATOR_FENCED
-        case _:
-            return ErrorCode.NOT_COORDINATOR
-
-
-def _effects(decision: Decision[Any, Any], completion: Completion) -> Sequence[object]:
-    if decision.answer is PARKED:
-        return decision.effects
-    return [Respond(completion, decision.answer), *decision.effects]
-
-
-def _refuse(effects: Iterable[object], error: ErrorCode) -> None:
-    """Nothing of this happens; whoever waits for an answer is told why."""
-    for effect in effects:
-        if isinstance(effect, Respond):
-            effect.completion.refuse(error)
-
-
-def _parts(records: Sequence[StateRecord], part_bytes: int) -> Iterator[slice]:
-    """At least one, in order; none is larger than `part_bytes` unless a record is."""
-    start, size_bytes = 0, 0
-    for at, record in enumerate(records):
-        size_bytes += _size_of([record])
-        if at > start and size_bytes > part_bytes:
-            yield slice(start, at)
-            start, size_bytes = at, _size_of([record])
-    yield slice(start, len(records))
-
-
-def _size_of(records: Sequence[StateRecord]) -> int:
-    return sum(len(record.key) + len(record.value or b"") + RECORD_OVERHEAD_BYTES for record in records)

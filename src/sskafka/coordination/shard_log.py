@@ -1,10 +1,17 @@
-"""The log under a shard: one partition of an internal topic, as far as a shard needs it."""
+"""The log under a shard: one partition of an internal topic, as far as a shard needs it, and batches for it."""
 
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from sskafka.model.coordination import StateRecord, TransactionalProducer
+from sskafka.records.batch import HEADER_BYTES, NO_PRODUCER_ID
+from sskafka.records.builder import NO_PRODUCER_EPOCH, NewRecord, build_batch
+from sskafka.records.compression import Compression
 from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.runtime.delayed_operation import OffsetWaiters
 from sskafka.storage.file_slice import FileSlice
+
+RECORD_OVERHEAD_BYTES = 32
 
 
 class ShardLog(Protocol):
@@ -90,3 +97,60 @@ class PartitionLog:
     @property
     def committed_waiters(self) -> OffsetWaiters:
         return self.partition.committed_waiters
+
+
+class Gathered:
+    """What was decided in this turn and is not appended yet."""
+
+    __slots__ = ("effects", "records", "size_bytes")
+
+    def __init__(self) -> None:
+        self.records: list[StateRecord] = []
+        self.effects: list[object] = []
+        self.size_bytes = 0
+
+    def add(self, encoded: list[StateRecord], effects: Sequence[object], size_bytes: int) -> None:
+        self.records += encoded
+        self.effects += effects
+        self.size_bytes += size_bytes
+
+
+def batch_of(
+    encoded: Sequence[StateRecord],
+    now_ms: int,
+    compression: Compression,
+    producer: TransactionalProducer | None,
+    is_marker: bool,
+) -> bytearray:
+    return build_batch(
+        [NewRecord(record.key, record.value, timestamp=now_ms) for record in encoded],
+        compression=compression,
+        producer_id=producer.producer_id if producer else NO_PRODUCER_ID,
+        producer_epoch=producer.producer_epoch if producer else NO_PRODUCER_EPOCH,
+        transactional=producer is not None,
+        control=is_marker,
+    )
+
+
+def parts_of(records: Sequence[StateRecord], part_bytes: int) -> Iterator[slice]:
+    """At least one, in order; none is larger than `part_bytes` unless a record is."""
+    start, size_bytes = 0, 0
+    for at, record in enumerate(records):
+        size_bytes += _record_bytes(record)
+        if at > start and size_bytes > part_bytes:
+            yield slice(start, at)
+            start, size_bytes = at, _record_bytes(record)
+    yield slice(start, len(records))
+
+
+def fits(records: Sequence[StateRecord], batch_bytes_max: int) -> bool:
+    return HEADER_BYTES + size_of(records) <= batch_bytes_max
+
+
+def size_of(records: Sequence[StateRecord]) -> int:
+    """Return how many bytes they have at most in a batch, beside its header."""
+    return sum(map(_record_bytes, records))
+
+
+def _record_bytes(record: StateRecord) -> int:
+    return len(record.key) + len(record.value or b"") + RECORD_OVERHEAD_BYTES

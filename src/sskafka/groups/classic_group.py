@@ -8,7 +8,6 @@
                                                    generation begins and its leader is asked to assign
     PreparingRebalance       Empty                 nobody is left
     CompletingRebalance      Stable                the leader has brought the assignment
-    any                      Dead                  the group was deleted
 
 The log keeps the generation that was completed last: its members, protocol, leader and assignments. `replay` takes that
 over. Everything else is soft state, as in Kafka: who joins or waits, protocols beside the chosen one, a rebalance under
@@ -21,11 +20,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from sskafka.groups.classic_member import ClassicMember, Client, Protocols
-from sskafka.groups.group import CLASSIC, UNKNOWN_MEMBER, Committer
+from sskafka.groups.group import CLASSIC, UNKNOWN_MEMBER, Committer, GroupMemory, Timeline
+from sskafka.groups.members import ClassicMember, Client, Protocols
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, subscribed_topics
-from sskafka.groups.timeline import GroupMemory, Timeline
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import Uuid
@@ -38,15 +36,14 @@ class State(StrEnum):
     COMPLETING = "CompletingRebalance"
     STABLE = "Stable"
     DEAD = "Dead"
+    """What clients are told of a group that is not there."""
 
 
 _MAY_COME_FROM = {
-    State.EMPTY: {State.PREPARING},
     State.PREPARING: {State.EMPTY, State.STABLE, State.COMPLETING},
     State.COMPLETING: {State.PREPARING},
-    State.STABLE: {State.COMPLETING},
-    State.DEAD: {State.EMPTY, State.PREPARING, State.COMPLETING, State.STABLE},
 }
+"""Decisions change no more than these; a group is Stable or Empty by what is replayed."""
 
 
 class ClassicGroup:
@@ -91,7 +88,7 @@ class ClassicGroup:
 
     @property
     def is_empty(self) -> bool:
-        return self.state in {State.EMPTY, State.DEAD}
+        return self.state is State.EMPTY
 
     def check_commit(self, committer: Committer, partitions: Iterable[tuple[Uuid | None, int]]) -> None:
         is_alone = committer.generation < 0 and committer.member_id == UNKNOWN_MEMBER and committer.instance_id is None

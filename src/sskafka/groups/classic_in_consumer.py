@@ -15,14 +15,14 @@ from typing import Protocol
 from sskafka.groups.assignors import NOTHING, Partitions
 from sskafka.groups.classic_requests import Joining, check_session_timeout, join_refusal, leave_response
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
-from sskafka.groups.consumer_member import ClassicSide, ConsumerMember, MemberState
+from sskafka.groups.consumer_heartbeat import check_instance
 from sskafka.groups.consumer_records import Draft, by_topic
-from sskafka.groups.consumer_requests import CLASSIC_JOIN, CLASSIC_SYNC, ConsumerRequests, check_instance, timer_key
-from sskafka.groups.group import UNKNOWN_MEMBER
+from sskafka.groups.consumer_requests import CLASSIC_JOIN, CLASSIC_SYNC, ConsumerRequests, timer_key
+from sskafka.groups.group import UNKNOWN_MEMBER, EventKind
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.log_records import GroupDecision
+from sskafka.groups.members import ClassicSide, ConsumerMember, MemberState
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, read_subscription
-from sskafka.groups.timeline import EventKind
 from sskafka.model.coordination import Decision, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.codec import encode

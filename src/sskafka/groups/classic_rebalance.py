@@ -20,11 +20,10 @@ the records that a decision returns: at the end of `complete_sync` and `_become_
 from collections.abc import Mapping
 
 from sskafka.groups.classic_group import ClassicGroup, State
-from sskafka.groups.classic_member import ClassicMember
-from sskafka.groups.group import Group
+from sskafka.groups.group import EventKind, Group, GroupEvent
 from sskafka.groups.group_settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
 from sskafka.groups.log_records import GroupDecision, group_record
-from sskafka.groups.timeline import EventKind, GroupEvent
+from sskafka.groups.members import ClassicMember
 from sskafka.model.coordination import Decision, Respond, Timers
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
@@ -316,16 +315,5 @@ def _sync_key(group: ClassicGroup) -> tuple[str, str]:
 
 
 def note_member(group: ClassicGroup, member: ClassicMember, kind: EventKind, reason: str, now_ms: int) -> None:
-    group.timeline.add(
-        GroupEvent(
-            now_ms,
-            kind,
-            group.generation,
-            reason,
-            member.member_id,
-            member.client.client_id,
-            member.client.host,
-            member.instance_id,
-            len(group.members),
-        )
-    )
+    name, size = member.member_id, len(group.members)
+    group.timeline.member(now_ms, kind, group.generation, reason, name, member.client, member.instance_id, size)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sskafka.groups.classic_group import ClassicGroup, State
-from sskafka.groups.classic_member import ClassicMember, Client, Protocols
 from sskafka.groups.classic_rebalance import (
     ClassicRebalance,
     answer_join,
@@ -20,10 +19,10 @@ from sskafka.groups.classic_rebalance import (
     refuse_parked,
     synced_response,
 )
-from sskafka.groups.group import UNKNOWN_MEMBER
+from sskafka.groups.group import UNKNOWN_MEMBER, EventKind
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.log_records import GroupDecision, group_record
-from sskafka.groups.timeline import EventKind
+from sskafka.groups.members import ClassicMember, Client, Protocols
 from sskafka.model.coordination import Completion, Decision, Respond
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

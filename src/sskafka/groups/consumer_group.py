@@ -15,12 +15,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from sskafka.groups.assignors import NOTHING, Partitions
-from sskafka.groups.consumer_member import ConsumerMember
-from sskafka.groups.group import CONSUMER, UNKNOWN_MEMBER, Committer
+from sskafka.groups.assignors import ASSIGNORS, NOTHING, Assignment, Partitions, Subscriber
+from sskafka.groups.group import CONSUMER, UNKNOWN_MEMBER, Committer, GroupMemory, Timeline
+from sskafka.groups.members import ConsumerMember
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
-from sskafka.groups.timeline import GroupMemory, Timeline
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import Uuid
@@ -164,6 +163,22 @@ class ConsumerGroup:
     def preferred_assignor(self, members: Iterable[ConsumerMember], default: str) -> str:
         votes = Counter(member.server_assignor for member in members if member.server_assignor)
         return votes.most_common(1)[0][0] or default if votes else default
+
+    def new_target(self, assignor: str, topics: Topics) -> Assignment:
+        """Return what each member is to have, with the topics and subscriptions as they are now."""
+        ids = {name: topic.topic_id for name, topic in topics.items()}
+        subscribers = [
+            Subscriber(
+                member.member_id,
+                member.name,
+                frozenset(ids[name] for name in self.topics_of(member) if name in ids),
+                self.target_of(member),
+            )
+            for member in self.members.values()
+        ]
+        wanted = self.subscribed_topics
+        counts = {topic.topic_id: topic.partition_count for name, topic in sorted(topics.items()) if name in wanted}
+        return ASSIGNORS[assignor](subscribers, counts)
 
     # -- replay
 

@@ -10,10 +10,9 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from sskafka.groups.assignors import Partitions
-from sskafka.groups.classic_member import Client
 from sskafka.groups.consumer_group import ConsumerGroup
-from sskafka.groups.consumer_member import ClassicSide, ConsumerMember, MemberState
 from sskafka.groups.log_records import GroupDecision, GroupRecord, Record
+from sskafka.groups.members import ClassicSide, Client, ConsumerMember, MemberState
 from sskafka.model.coordination import PARKED, Decision
 from sskafka.model.ids import Uuid
 from sskafka.wire.messages import group_records as wire

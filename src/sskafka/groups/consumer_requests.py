@@ -16,26 +16,26 @@ goes on. Heartbeats that change nothing are answered as ever.
 
 from collections.abc import Callable, Iterable
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from sskafka.groups import consumer_records as records
-from sskafka.groups.assignors import ASSIGNORS, NOTHING, Assignment, Partitions, Subscriber
-from sskafka.groups.classic_member import Client
+from sskafka.groups.assignors import NOTHING, Partitions
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
-from sskafka.groups.consumer_member import (
+from sskafka.groups.consumer_heartbeat import Heartbeat, check_epoch, check_instance, check_released
+from sskafka.groups.consumer_records import Draft
+from sskafka.groups.group import EventKind
+from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
+from sskafka.groups.log_records import GroupDecision, GroupRecord
+from sskafka.groups.members import (
     JOINING_EPOCH,
     LEAVING_EPOCH,
     STATIC_LEAVING_EPOCH,
+    Client,
     ConsumerMember,
     MemberState,
 )
-from sskafka.groups.consumer_records import Draft
-from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
-from sskafka.groups.log_records import GroupDecision, GroupRecord
 from sskafka.groups.reconciliation import Target, reconciled
-from sskafka.groups.timeline import EventKind, GroupEvent
 from sskafka.groups.topic_news import TopicNews, patterns_of, topics_hash
-from sskafka.groups.topic_patterns import check_pattern
 from sskafka.model.coordination import Decision, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.consumer_group_heartbeat import (
@@ -47,31 +47,9 @@ from sskafka.wire.messages.consumer_group_heartbeat import (
     TopicPartitions,
 )
 
-MEMBER_IDS_OF_CLIENTS_FROM = 1
-
 SESSION, REBALANCE = "consumer session", "consumer rebalance"
 CLASSIC_JOIN, CLASSIC_SYNC = "consumer join", "consumer sync"
 """Kinds of timers that a member has; the latter two are those of members of the classic protocol."""
-
-
-class Heartbeat(NamedTuple):
-    """A ConsumerGroupHeartbeat request and where it came from."""
-
-    request: ConsumerGroupHeartbeatRequest
-    version: int
-    client: Client
-
-    @property
-    def reported(self) -> Partitions | None:
-        given = self.request.topic_partitions
-        return None if given is None else records.partitions_of(given)
-
-    @property
-    def is_full(self) -> bool:
-        """The member says everything anew, so it is told everything anew."""
-        request = self.request
-        wants = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-        return request.rebalance_timeout_ms != -1 and wants and request.topic_partitions is not None
 
 
 class ConsumerGroups(Protocol):
@@ -118,7 +96,7 @@ class ConsumerRequests:
 
     def heartbeat(self, heartbeat: Heartbeat, now_ms: int) -> GroupDecision:
         request = heartbeat.request
-        self._check(heartbeat)
+        heartbeat.check(self._settings.assignors)
         if request.member_epoch in {LEAVING_EPOCH, STATIC_LEAVING_EPOCH}:
             return self._leave(heartbeat, now_ms)
         draft = self._draft_of(request)
@@ -126,7 +104,7 @@ class ConsumerRequests:
         member = self._member_of(draft, heartbeat, now_ms)
         if member.member_id in draft.group.members:
             self.watch(draft.group, member)  # whatever becomes of what it says, it is alive
-        said = _as_said(member, heartbeat)
+        said = heartbeat.applied_to(member)
         updated = self.changed(draft, member, said, now_ms)
         self.maybe_assign(draft, now_ms)
         is_resubscribed = said.subscription != member.subscription
@@ -134,28 +112,6 @@ class ConsumerRequests:
         self.watch(draft.group, updated)
         must_tell = heartbeat.is_full or request.member_epoch == JOINING_EPOCH or updated.assigned != member.assigned
         return draft.decided(self._response(draft.group, updated, must_tell))
-
-    def _check(self, heartbeat: Heartbeat) -> None:
-        request, epoch = heartbeat.request, heartbeat.request.member_epoch
-        must_have_id = heartbeat.version >= MEMBER_IDS_OF_CLIENTS_FROM or epoch > 0 or epoch == LEAVING_EPOCH
-        _require(not (must_have_id and _is_blank(request.member_id)), "MemberId can't be empty.")
-        _require(not _is_blank(request.group_id), "GroupId can't be empty.")
-        _require(not _is_blank(request.instance_id), "InstanceId can't be empty.")
-        _require(not _is_blank(request.rack_id), "RackId can't be empty.")
-        if epoch == JOINING_EPOCH:
-            wants = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-            _require(request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs must be provided in first request.")
-            _require(request.topic_partitions == [], "TopicPartitions must be empty when (re-)joining.")
-            _require(wants, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
-        elif epoch == STATIC_LEAVING_EPOCH:
-            _require(request.instance_id is not None, "InstanceId can't be null.")
-        _require(epoch >= STATIC_LEAVING_EPOCH, "MemberEpoch is invalid.")
-        assignor, assignors = request.server_assignor, self._settings.assignors
-        if assignor is not None and assignor not in assignors:
-            text = f"ServerAssignor {assignor} is not supported. Supported assignors: {', '.join(assignors)}."
-            raise KafkaError(ErrorCode.UNSUPPORTED_ASSIGNOR, text)
-        if request.subscribed_topic_regex:
-            check_pattern(request.subscribed_topic_regex)
 
     def _draft_of(self, request: ConsumerGroupHeartbeatRequest) -> Draft:
         group = self._groups.find_consumer(request.group_id)
@@ -180,7 +136,7 @@ class ConsumerRequests:
         if request.instance_id is not None:
             check_instance(draft.group, request.instance_id, request.member_id)
         member = draft.group.member(request.member_id)
-        _check_epoch(member, request.member_epoch, heartbeat.reported)
+        check_epoch(member, request.member_epoch, heartbeat.reported)
         return member
 
     def _joining(self, draft: Draft, heartbeat: Heartbeat, now_ms: int) -> ConsumerMember:
@@ -191,7 +147,7 @@ class ConsumerRequests:
         instance_id = request.instance_id
         before = group.static_members.get(instance_id) if instance_id is not None else None
         if before is not None:
-            _check_released(group.members[before], member_id)
+            check_released(group.members[before], member_id)
             return self.replace_static(draft, group.members[before], member_id, now_ms)
         known = group.members.get(member_id)
         if known is None:
@@ -285,26 +241,11 @@ class ConsumerRequests:
     def _assign(self, draft: Draft, topics: Topics, now_ms: int) -> None:
         group = draft.group
         name = group.preferred_assignor(group.members.values(), self._settings.assignors[0])
-        target = self._new_target(group, name, topics)
+        target = group.new_target(name, topics)
         for member_id, partitions in target.items():
             if group.target.get(member_id) != partitions:
                 self._add(draft, records.target_record(group.group_id, member_id, partitions))
         self._add(draft, records.target_epoch_record(group.group_id, group.epoch, now_ms))
-
-    def _new_target(self, group: ConsumerGroup, assignor: str, topics: Topics) -> Assignment:
-        ids = {name: topic.topic_id for name, topic in topics.items()}
-        subscribers = [
-            Subscriber(
-                member.member_id,
-                member.name,
-                frozenset(ids[name] for name in group.topics_of(member) if name in ids),
-                group.target_of(member),
-            )
-            for member in group.members.values()
-        ]
-        wanted = group.subscribed_topics
-        counts = {topic.topic_id: topic.partition_count for name, topic in sorted(topics.items()) if name in wanted}
-        return ASSIGNORS[assignor](subscribers, counts)
 
     def reconcile(
         self, draft: Draft, member: ConsumerMember, reported: Partitions | None, is_resubscribed: bool, now_ms: int
@@ -440,82 +381,11 @@ class ConsumerRequests:
         )
 
 
-def _as_said(member: ConsumerMember, heartbeat: Heartbeat) -> ConsumerMember:
-    """What a request leaves out has not changed. Who speaks this protocol no longer speaks the classic one."""
-    request = heartbeat.request
-    names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
-    return member._replace(
-        instance_id=request.instance_id if request.instance_id is not None else member.instance_id,
-        rack_id=request.rack_id if request.rack_id is not None else member.rack_id,
-        client=heartbeat.client,
-        topic_names=frozenset(names) if names is not None else member.topic_names,
-        topic_regex=regex if regex is not None else member.topic_regex,
-        rebalance_timeout_ms=request.rebalance_timeout_ms
-        if request.rebalance_timeout_ms != -1
-        else member.rebalance_timeout_ms,
-        server_assignor=request.server_assignor if request.server_assignor is not None else member.server_assignor,
-        classic=None,
-    )
-
-
-def check_instance(group: ConsumerGroup, instance_id: str, member_id: str) -> None:
-    known = group.static_members.get(instance_id)
-    if known is None:
-        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    if known != member_id:
-        text = f"Static member {member_id} with instance id {instance_id} was fenced by member {known}."
-        raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, text)
-
-
-def _check_released(member: ConsumerMember, new_id: str) -> None:
-    """An instance of this protocol says when it leaves for a while; one of the classic protocol just comes back."""
-    if member.epoch != STATIC_LEAVING_EPOCH and member.classic is None:
-        text = (
-            f"Static member {new_id} with instance id {member.instance_id} cannot join the group because the instance "
-            f"id is owned by {member.member_id} member."
-        )
-        raise KafkaError(ErrorCode.UNRELEASED_INSTANCE_ID, text)
-
-
-def _check_epoch(member: ConsumerMember, epoch: int, reported: Partitions | None) -> None:
-    """The epoch before is good as well when the answer with the new one was lost: the member has taken on nothing."""
-    if epoch == member.epoch:
-        return
-    missed_answer = epoch == member.previous_epoch and reported is not None and reported <= member.assigned
-    if epoch > member.epoch or not missed_answer:
-        size = "greater" if epoch > member.epoch else "smaller"
-        text = (
-            f"The consumer group member has a {size} member epoch ({epoch}) than the one known by the group "
-            f"coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
-        )
-        raise KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, text)
-
-
-def _is_blank(text: str | None) -> bool:
-    return text is not None and not text.strip()
-
-
-def _require(condition: bool, problem: str) -> None:
-    if not condition:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
-
-
 def _note(
     group: ConsumerGroup, member: ConsumerMember, client: Client, kind: EventKind, reason: str, now_ms: int
 ) -> None:
-    group.timeline.add(
-        GroupEvent(
-            now_ms,
-            kind,
-            group.epoch,
-            reason,
-            member.member_id,
-            client.client_id,
-            client.host,
-            member.instance_id,
-            len(group.members),
-        )
-    )
+    size = len(group.members)
+    group.timeline.member(now_ms, kind, group.epoch, reason, member.member_id, client, member.instance_id, size)
 
 
 def timer_key(kind: str, group: ConsumerGroup, member: ConsumerMember) -> tuple[str, str, str]:

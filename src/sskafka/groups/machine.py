@@ -19,14 +19,13 @@ from sskafka.groups.classic_requests import ClassicRequests, Joining, check_sess
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_records import Draft
 from sskafka.groups.consumer_requests import ConsumerRequests
-from sskafka.groups.group import UNKNOWN_MEMBER, Committer, Group
+from sskafka.groups.group import UNKNOWN_MEMBER, Committer, Group, GroupMemory
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
 from sskafka.groups.log_records import GroupDecision, GroupRecord, OffsetRecord, Record
 from sskafka.groups.migration import downgraded, not_upgraded, upgraded
 from sskafka.groups.offset_requests import OffsetCommit, OffsetRequests
 from sskafka.groups.offsets import OffsetStore
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
-from sskafka.groups.timeline import GroupMemory
 from sskafka.model.coordination import Completion, Decision, StateRecord, Timers, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition

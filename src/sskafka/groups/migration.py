@@ -14,10 +14,9 @@ from sskafka.groups import consumer_records, log_records
 from sskafka.groups.assignors import NOTHING, Partitions
 from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.classic_in_consumer import classic_assignment
-from sskafka.groups.classic_member import ClassicMember
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
-from sskafka.groups.consumer_member import ClassicSide, ConsumerMember
 from sskafka.groups.consumer_records import Draft
+from sskafka.groups.members import ClassicMember, ClassicSide, ConsumerMember
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, read_subscription
 from sskafka.groups.topic_news import topics_hash
 from sskafka.model.errors import ErrorCode, KafkaError

@@ -69,11 +69,6 @@ class OffsetStore:
                     committed[partition] = offset
         return list(pending)
 
-    def forget_group(self, group_id: str) -> None:
-        self._committed.pop(group_id, None)
-        for offsets in self._pending.values():
-            offsets.pop(group_id, None)
-
     # -- questions
 
     def committed(self, group_id: str) -> Offsets:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sskafka.groups.assignors import NOTHING, Partitions
-from sskafka.groups.consumer_member import ConsumerMember, MemberState
+from sskafka.groups.members import ConsumerMember, MemberState
 from sskafka.model.ids import Uuid
 
 IsFree = Callable[[tuple[Uuid, int]], bool]

@@ -3,13 +3,18 @@
 A topic that comes, goes or grows concerns few groups, and every group is asked about it. So what changed is found out
 once, patterns are matched against new names alone, and a group that saw the topics as they were before is let go by a
 look at the few names that differ.
+
+Patterns are RE2, whose matching takes time in proportion to the names and no more: Python's own expressions can be made
+to run for ever by whoever may subscribe.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import blake2b
+from typing import Any
 
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
-from sskafka.groups.topic_patterns import matching
+from sskafka.model.errors import ErrorCode, KafkaError
 
 PATTERNS_MAX = 10_000
 """Remembered at once; those in use are soon found again."""
@@ -71,3 +76,27 @@ def topics_hash(topics: Topics, subscribed: Iterable[str]) -> int:
         return 0
     text = b"".join([b"%s:%d;" % topic for topic in found])
     return int.from_bytes(blake2b(text, digest_size=8).digest(), signed=True)
+
+
+def check_pattern(pattern: str) -> None:
+    _compiled(pattern)
+
+
+def matching(pattern: str, names: Iterable[str]) -> frozenset[str]:
+    """A pattern means whole names; internal topics are matched too, as in Apache Kafka."""
+    compiled = _compiled(pattern)
+    return frozenset(name for name in names if compiled.fullmatch(name))
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Any:
+    import re2  # noqa: PLC0415  loaded by the first who needs it
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        problem = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
+        text = f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {problem}."
+        raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, text) from error

@@ -12,10 +12,10 @@ from sskafka.coordination.completions import NOBODY
 from sskafka.coordination.coordinator import Coordinator
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.coordination.shard import Place, Shard, ShardState
-from sskafka.groups.classic_member import Client
 from sskafka.groups.group import Committer
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.machine import GroupMachine
+from sskafka.groups.members import Client
 from sskafka.groups.offset_requests import OffsetCommit
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage, TopicImage

@@ -10,11 +10,11 @@ from group_lab import Asked
 from shard_lab import ShardLab
 
 from sskafka.coordination.shard import Place, Shard, ShardState
-from sskafka.groups.classic_member import Client
 from sskafka.groups.consumer_group import ConsumerGroup, Topic
-from sskafka.groups.consumer_requests import Heartbeat
+from sskafka.groups.consumer_heartbeat import Heartbeat
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.machine import GroupMachine
+from sskafka.groups.members import Client
 from sskafka.model.errors import ErrorCode
 from sskafka.replication.errors import NotEnoughReplicasError
 from sskafka.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

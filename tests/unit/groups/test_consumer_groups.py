@@ -4,7 +4,7 @@ import pytest
 from consumer_lab import REBALANCE_MS, ConsumerLab, LabConsumer, settle, topic_id
 
 from sskafka.groups.consumer_requests import ConsumerRequests
-from sskafka.groups.timeline import EventKind
+from sskafka.groups.group import EventKind
 from sskafka.model.errors import ErrorCode
 
 

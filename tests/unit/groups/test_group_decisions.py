@@ -6,9 +6,9 @@ from consumer_lab import REBALANCE_MS, ConsumerLab, LabConsumer, settle
 from group_lab import GROUP, GroupLab
 
 from sskafka.groups.classic_group import ClassicGroup, State
-from sskafka.groups.classic_member import Client
 from sskafka.groups.consumer_group import ConsumerGroup
-from sskafka.groups.consumer_requests import Heartbeat
+from sskafka.groups.consumer_heartbeat import Heartbeat
+from sskafka.groups.members import Client
 from sskafka.model.coordination import Decision
 from sskafka.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 

@@ -2,7 +2,7 @@
 
 from group_lab import SESSION_MS, GroupLab
 
-from sskafka.groups.timeline import EVENTS_KEPT, EventKind, GroupEvent, Timeline
+from sskafka.groups.group import EVENTS_KEPT, EventKind, GroupEvent, Timeline
 from sskafka.wire.messages.leave_group import MemberIdentity
 
 

@@ -7,8 +7,7 @@ from consumer_lab import ConsumerLab, LabConsumer, topic_id
 
 from sskafka.groups import topic_news
 from sskafka.groups.consumer_group import Topic
-from sskafka.groups.topic_news import TopicNews, topics_hash
-from sskafka.groups.topic_patterns import matching
+from sskafka.groups.topic_news import TopicNews, matching, topics_hash
 
 
 def topics_of(**counts: int) -> dict[str, Topic]:

@@ -3,10 +3,10 @@
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.groups.assignors import Partitions
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
-from sskafka.groups.consumer_member import ConsumerMember
+from sskafka.groups.consumer_heartbeat import Heartbeat
 from sskafka.groups.consumer_records import by_topic
-from sskafka.groups.consumer_requests import Heartbeat
 from sskafka.groups.group import Group
+from sskafka.groups.members import ConsumerMember
 from sskafka.metadata.features import GROUP_VERSION
 from sskafka.model.acl import Operation
 from sskafka.model.coordination import Completion

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.groups.classic_group import ClassicGroup, State
-from sskafka.groups.classic_member import Client
-from sskafka.groups.group import Group
-from sskafka.groups.timeline import GroupEvent
+from sskafka.groups.group import Group, GroupEvent
+from sskafka.groups.members import Client
 from sskafka.model.acl import Operation
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode

@@ -1,0 +1,116 @@
+"""A ConsumerGroupHeartbeat request: what it says, and what is wrong with it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sskafka.groups import consumer_records as records
+from sskafka.groups.assignors import Partitions
+from sskafka.groups.consumer_group import ConsumerGroup
+from sskafka.groups.members import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, Client, ConsumerMember
+from sskafka.groups.topic_news import check_pattern
+from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+MEMBER_IDS_OF_CLIENTS_FROM = 1
+
+
+class Heartbeat(NamedTuple):
+    """A ConsumerGroupHeartbeat request and where it came from."""
+
+    request: ConsumerGroupHeartbeatRequest
+    version: int
+    client: Client
+
+    @property
+    def reported(self) -> Partitions | None:
+        given = self.request.topic_partitions
+        return None if given is None else records.partitions_of(given)
+
+    @property
+    def is_full(self) -> bool:
+        """The member says everything anew, so it is told everything anew."""
+        request = self.request
+        wants = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+        return request.rebalance_timeout_ms != -1 and wants and request.topic_partitions is not None
+
+    def check(self, assignors: Sequence[str]) -> None:
+        """Raise KafkaError for what is wrong with the request itself."""
+        request, epoch = self.request, self.request.member_epoch
+        must_have_id = self.version >= MEMBER_IDS_OF_CLIENTS_FROM or epoch > 0 or epoch == LEAVING_EPOCH
+        _require(not (must_have_id and _is_blank(request.member_id)), "MemberId can't be empty.")
+        _require(not _is_blank(request.group_id), "GroupId can't be empty.")
+        _require(not _is_blank(request.instance_id), "InstanceId can't be empty.")
+        _require(not _is_blank(request.rack_id), "RackId can't be empty.")
+        if epoch == JOINING_EPOCH:
+            wants = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+            _require(request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs must be provided in first request.")
+            _require(request.topic_partitions == [], "TopicPartitions must be empty when (re-)joining.")
+            _require(wants, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
+        elif epoch == STATIC_LEAVING_EPOCH:
+            _require(request.instance_id is not None, "InstanceId can't be null.")
+        _require(epoch >= STATIC_LEAVING_EPOCH, "MemberEpoch is invalid.")
+        assignor = request.server_assignor
+        if assignor is not None and assignor not in assignors:
+            text = f"ServerAssignor {assignor} is not supported. Supported assignors: {', '.join(assignors)}."
+            raise KafkaError(ErrorCode.UNSUPPORTED_ASSIGNOR, text)
+        if request.subscribed_topic_regex:
+            check_pattern(request.subscribed_topic_regex)
+
+    def applied_to(self, member: ConsumerMember) -> ConsumerMember:
+        """Return the member as it says it is; what the request leaves out has not changed."""
+        request = self.request
+        names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
+        return member._replace(
+            instance_id=request.instance_id if request.instance_id is not None else member.instance_id,
+            rack_id=request.rack_id if request.rack_id is not None else member.rack_id,
+            client=self.client,
+            topic_names=frozenset(names) if names is not None else member.topic_names,
+            topic_regex=regex if regex is not None else member.topic_regex,
+            rebalance_timeout_ms=request.rebalance_timeout_ms
+            if request.rebalance_timeout_ms != -1
+            else member.rebalance_timeout_ms,
+            server_assignor=request.server_assignor if request.server_assignor is not None else member.server_assignor,
+            classic=None,
+        )
+
+
+def check_instance(group: ConsumerGroup, instance_id: str, member_id: str) -> None:
+    known = group.static_members.get(instance_id)
+    if known is None:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    if known != member_id:
+        text = f"Static member {member_id} with instance id {instance_id} was fenced by member {known}."
+        raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, text)
+
+
+def check_released(member: ConsumerMember, new_id: str) -> None:
+    """An instance of this protocol says when it leaves for a while; one of the classic protocol just comes back."""
+    if member.epoch != STATIC_LEAVING_EPOCH and member.classic is None:
+        text = (
+            f"Static member {new_id} with instance id {member.instance_id} cannot join the group because the instance "
+            f"id is owned by {member.member_id} member."
+        )
+        raise KafkaError(ErrorCode.UNRELEASED_INSTANCE_ID, text)
+
+
+def check_epoch(member: ConsumerMember, epoch: int, reported: Partitions | None) -> None:
+    """The epoch before is good as well when the answer with the new one was lost: the member has taken on nothing."""
+    if epoch == member.epoch:
+        return
+    missed_answer = epoch == member.previous_epoch and reported is not None and reported <= member.assigned
+    if epoch > member.epoch or not missed_answer:
+        size = "greater" if epoch > member.epoch else "smaller"
+        text = (
+            f"The consumer group member has a {size} member epoch ({epoch}) than the one known by the group "
+            f"coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
+        )
+        raise KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, text)
+
+
+def _is_blank(text: str | None) -> bool:
+    return text is not None and not text.strip()
+
+
+def _require(condition: bool, problem: str) -> None:
+    if not condition:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
