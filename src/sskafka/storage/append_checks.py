@@ -1,7 +1,8 @@
-"""What the leader checks in produced batches before anything is written: all of them pass, or none is taken.
+"""Checks that the leader makes on produced batches before it writes them. Either all batches pass or none is appended.
 
-Headers suffice, but for compacted topics (every record needs a key), for topics that bound timestamps from below (the
-header has the first and the largest timestamp, not the smallest), and to say which records a refusal is about.
+The batch headers suffice for most checks. The records are decoded only for compacted topics (every record needs a key),
+for topics with a lower bound on timestamps (the header has the first and the largest timestamp, not the smallest), and
+to name the records that caused a rejection.
 """
 
 from math import inf
@@ -37,7 +38,7 @@ _CONTROL_OR_COMPRESSED = CONTROL | COMPRESSION_MASK
 
 
 def headers_of(batches: Buffer) -> list[BatchHeader]:
-    """The headers of the batches, which fill the buffer exactly."""
+    """Return the headers of the batches, which must fill the buffer exactly."""
     headers = [header for _, header in iter_headers(batches)]
     if not headers:
         raise InvalidRecordError("there is no batch to append")
@@ -45,7 +46,7 @@ def headers_of(batches: Buffer) -> list[BatchHeader]:
 
 
 class AppendChecks:
-    """The checks that a topic's settings ask for."""
+    """The checks that a topic's configuration requires."""
 
     __slots__ = ("_after_max_ms", "_checks_timestamps", "_length_max", "_needs_records", "config", "partition")
 
@@ -58,13 +59,13 @@ class AppendChecks:
         self._needs_records = config.is_compacted or (self._checks_timestamps and config.checks_early_timestamps)
 
     def checked(self, batches: Buffer, now_ms: int, from_client: bool) -> list[BatchHeader]:
-        """The headers of the batches, one behind the other; raises what is wrong with the first bad one."""
+        """Return the headers of consecutive batches. Raise the error of the first invalid batch."""
         size_bytes = len(batches)
         if size_bytes >= HEADER_BYTES:
             header = read_header(batches)
             if header.length + LOG_OVERHEAD_BYTES == size_bytes and header.magic == MAGIC:
                 self._check(batches, 0, header, now_ms, from_client)
-                return [header]  # a single batch, as nearly always
+                return [header]  # the common case: a single batch
         headers, position = headers_of(batches), 0
         for header in headers:
             self._check(batches, position, header, now_ms, from_client)
@@ -72,7 +73,7 @@ class AppendChecks:
         return headers
 
     def _check(self, batches: Buffer, position: int, header: BatchHeader, now_ms: int, from_client: bool) -> None:
-        """Flat and with local names, because every produced batch passes here."""
+        """Check one batch. The code is flat and uses local names because it runs for every produced batch."""
         base, length, _, _, _, attributes, last_delta, _, max_timestamp, producer_id, epoch, sequence, count = header
         if not crc_matches(batches, header, position):
             raise CorruptBatchError("the batch does not match its checksum")
@@ -95,7 +96,7 @@ class AppendChecks:
             raise InvalidTimestampError(_BAD_TIMESTAMPS)
 
     def recompressed(self, batches: Buffer, headers: list[BatchHeader], codec: Compression) -> bytearray:
-        """The batches as a topic with a compression of its own stores them."""
+        """Return the batches recompressed with `codec`, for a topic that sets its own compression."""
         level = self.config.compression_level(codec.name.lower())
         stored, position = bytearray(), 0
         for header in headers:
@@ -115,7 +116,7 @@ class AppendChecks:
             )
 
     def _check_records(self, batches: Buffer, position: int, header: BatchHeader, now_ms: int) -> None:
-        """Blame every record that is refused; as in Kafka the first decides what the batch is refused for."""
+        """Collect an error for every rejected record. As in Kafka, the first error decides the error of the batch."""
         errors: list[RecordError] = []
         first: type[InvalidRecordError | InvalidTimestampError] | None = None
         for number, record in enumerate(decode_records(batches, header, position)):
@@ -168,10 +169,10 @@ def _check_attributes(header: BatchHeader) -> None:
     try:
         codec_of(header.compression)
     except CorruptBatchError as error:
-        raise InvalidRecordError(str(error)) from error  # nothing a client could mend by sending it again
+        raise InvalidRecordError(str(error)) from error  # not retriable
 
 
 def _check_sequence_is_there(header: BatchHeader) -> None:
-    """Coordinators write in a producer's name without one, clients may not."""
+    """Require a sequence number. Coordinators may write for a producer without one, clients may not."""
     error = InvalidProducerEpochError if header.base_sequence >= 0 else InvalidRecordError
     raise error(f"producer {header.producer_id} sent epoch {header.producer_epoch} and sequence {header.base_sequence}")

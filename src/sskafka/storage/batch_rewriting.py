@@ -1,6 +1,7 @@
-"""Batches as a topic stores them where its settings differ from what the producer sent: compression and LogAppendTime.
+"""Rewrite batches where the topic's compression or LogAppendTime differs from what the producer sent.
 
-Nearly all topics keep what was sent; then nothing but offset and epoch, which lie outside of the checksum, is changed.
+Most topics store batches as they were sent. Only the base offset and the leader epoch change then, and both lie outside
+of the checksum.
 """
 
 from sskafka.records.batch import LOG_OVERHEAD_BYTES, NO_TIMESTAMP, BatchHeader, assign_offset, set_append_time
@@ -21,7 +22,7 @@ class BatchRewriting:
     def rewritten(
         self, batches: bytearray | memoryview, headers: list[BatchHeader], now_ms: int
     ) -> tuple[bytearray | memoryview, list[BatchHeader], int]:
-        """The batches, their headers, and the time that was written into them, if any."""
+        """Return the batches, their headers, and the append time that was written into them, if any."""
         if self._codec is not None:
             batches = self._checks.recompressed(batches, headers, self._codec)
             headers = headers_of(batches)
@@ -37,7 +38,7 @@ class BatchRewriting:
 def assign_offsets(
     batches: bytearray | memoryview, headers: list[BatchHeader], base_offset: int, leader_epoch: int
 ) -> int:
-    """Writes offsets from `base_offset` on, and the epoch, into the batches; gives the offset behind the last."""
+    """Write offsets from `base_offset` on and the leader epoch into the batches. Return the next offset."""
     position = 0
     for header in headers:
         assign_offset(batches, position, base_offset, leader_epoch)

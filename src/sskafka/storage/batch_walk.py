@@ -1,7 +1,7 @@
-"""Walking a segment from batch to batch.
+"""Iterate over the batches of a segment.
 
-`walk_headers` reads no more of the file than the headers need, `walk_batches` reads all of it. Both raise
-CorruptBatchError where the bytes up to `end` are not whole batches.
+`walk_headers` reads only as much of the file as the headers need, `walk_batches` reads all of it. Both raise
+CorruptBatchError if the bytes up to `end` are not whole batches.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def walk_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
 def walk_batches(
     file: File, position: int, end: int, chunk_bytes: int = _BATCHES_CHUNK_BYTES
 ) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-    """Also gives each batch's bytes, valid until the next step."""
+    """Yield each batch's header and its bytes, which are valid until the next step."""
     chunk = memoryview(b"")
     chunk_at = position
     while position < end:

@@ -1,6 +1,6 @@
-"""One of a broker's log directories while the broker runs: locked, identified, with its checkpoints and its logs.
+"""One log directory of a running broker: its lock, its identity, its checkpoints and its logs.
 
-Checkpoints may be written in threads: what goes into them is copied, and a lock keeps their writers apart.
+Checkpoints may be written in threads: their contents are copied first, and a lock serializes the writers.
 """
 
 import os
@@ -46,23 +46,23 @@ class BrokerDirectory:
         on_failure: Callable[[LogDirectory], None] | None,
         failure: LogDirectoryError | None = None,
     ) -> None:
-        """Takes the clean-shutdown mark away, so this must not be undone by writing before.
+        """Open the directory and remove the clean-shutdown file. Nothing may be written to the directory before that.
 
-        One with a `failure` is offline from the start: nothing in it is looked at."""
+        A directory with a `failure` is offline from the start, and nothing in it is read."""
         self.path = path
         self.is_cordoned = False
-        """Whether it gets no new replicas (cordoned.log.dirs)."""
+        """Whether the directory receives no new replicas (cordoned.log.dirs)."""
         self.disk = disk
         self.meta = meta
         self.health = LogDirectory(disk, path, on_failure)
         self.health.failure = failure
         self.flusher = Flusher(self.health, background)
         self.names = SharedSync(disk, path)
-        """Of the logs' own directories."""
+        """Syncs the entries of this directory, that is, the names of the logs' own directories."""
         self._renamed = _Renamed(self.names)
         self.logs: dict[TopicPartition, Log] = {}
         self.futures: dict[TopicPartition, Log] = {}
-        """Copies of logs in other directories, which will take their place."""
+        """Copies of logs in other directories, which will replace the originals (future replicas)."""
         self._lock = lock
         broker_epoch = take_clean_mark(disk, path) if failure is None else None
         self.was_clean_stop = broker_epoch is not None
@@ -78,7 +78,7 @@ class BrokerDirectory:
         self.deleted = [os.path.join(path, name) for name in names if is_deleted(name)]
         futures = {os.path.join(path, name): parse_future_name(name, meta.partition_base) for name in names}
         self.interrupted = {copy: topic_partition for copy, topic_partition in futures.items() if topic_partition}
-        """Copies that a stop interrupted, by their paths."""
+        """Copies that a stop interrupted, by path."""
 
     def _checkpoint(self, name: str) -> OffsetCheckpoint:
         return OffsetCheckpoint(self.disk, os.path.join(self.path, name), is_read=self.is_online)
@@ -105,11 +105,11 @@ class BrokerDirectory:
         return self._high_watermarks.offsets.get(topic_partition, 0)
 
     def known_high_watermark(self, topic_partition: TopicPartition) -> int | None:
-        """None when the file says nothing of it."""
+        """Return the checkpointed high watermark, or None if the checkpoint has no entry for the partition."""
         return self._high_watermarks.offsets.get(topic_partition)
 
     def known_offsets(self, topic_partition: TopicPartition) -> KnownOffsets:
-        """What the checkpoints say about a log that is to be opened."""
+        """Return what the checkpoints say about a log that is about to be opened."""
         return KnownOffsets(
             self.log_start_offset(topic_partition),
             self.recovery_point(topic_partition),
@@ -122,18 +122,18 @@ class BrokerDirectory:
         return self._cleaned_offsets.offsets.get(topic_partition)
 
     def give_up(self, topic_partition: TopicPartition) -> str:
-        """The partition is no longer served from here; gives the name of its directory."""
+        """Stop serving the partition from this directory. Return the name of its directory."""
         name = self.unclaimed.pop(topic_partition, None)
         return name or directory_name(topic_partition, self.meta.partition_base)
 
     def sync_names(self) -> None:
-        """Of the directories in it; by a thread where there is one."""
+        """Sync the entries of this directory, in a thread if there is one."""
         self.flusher.for_small_files.request_soon(self._renamed)
 
     # ---- checkpoints
 
     def forget_offsets(self, topic_partition: TopicPartition) -> None:
-        """What the files say of a deleted log must not be taken for a new one's of the same name."""
+        """Remove a deleted log's checkpoint entries, so that they are not applied to a new log of the same name."""
         with self._writing:
             for checkpoint in self._checkpoints():
                 if topic_partition in checkpoint.offsets:
@@ -145,7 +145,7 @@ class BrokerDirectory:
             self._write(self._recovery_points, points)
 
     def checkpoint_log_start_offsets(self) -> None:
-        """Only starts that the first segment's name does not tell, or may not tell after a crash."""
+        """Checkpoint the log start offsets that the first segment's name does not tell, or may not after a crash."""
         with self._writing:
             starts = {
                 tp: log.log_start_offset
@@ -155,7 +155,9 @@ class BrokerDirectory:
             self._write(self._log_start_offsets, starts)
 
     def checkpoint_cleaned_offsets(self) -> None:
-        """Of every log that was ever compacted: it may have gaps, even if its topic is not compacted now."""
+        """Checkpoint the first dirty offset of every log that was ever compacted.
+
+        Such a log may have gaps, even if its topic is not compacted now."""
         with self._writing:
             cleaned = {
                 tp: log.first_dirty_offset
@@ -165,13 +167,13 @@ class BrokerDirectory:
             self._write(self._cleaned_offsets, cleaned)
 
     def remember_cleaned(self, topic_partition: TopicPartition, offset: int) -> None:
-        """Of a log that is about to be put here."""
+        """Record the first dirty offset of a log that is about to be placed in this directory."""
         with self._writing:
             known = self._of_open_logs(self._cleaned_offsets.offsets)
             self._write(self._cleaned_offsets, {**known, topic_partition: offset})
 
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
-        """Of the partitions in `high_watermarks` that lie here; others keep what was written before."""
+        """Checkpoint the high watermarks of the partitions in this directory. Other partitions keep their entries."""
         with self._writing:
             known = {**self._high_watermarks.offsets, **high_watermarks}
             self._write(self._high_watermarks, self._of_open_logs(known))
@@ -183,7 +185,7 @@ class BrokerDirectory:
         return {tp: offset for tp, offset in offsets.items() if tp in self.logs}
 
     def _write(self, checkpoint: OffsetCheckpoint, new: dict[TopicPartition, int]) -> None:
-        """Partitions that were not opened yet keep what the file said of them."""
+        """Write the checkpoint. Partitions that have not been opened yet keep their old entries."""
         unopened = {tp: offset for tp, offset in checkpoint.offsets.items() if tp in self.unclaimed}
         if self.is_online:
             try:
@@ -194,7 +196,7 @@ class BrokerDirectory:
     # ---- stop
 
     def close(self, broker_epoch: int) -> None:
-        """Everything to disk, then the mark that says so, then the lock."""
+        """Close and sync all logs, then write the clean-shutdown file, then release the lock."""
         try:
             self.health.check_online()
             for log in self.logs.values():
@@ -216,7 +218,7 @@ class BrokerDirectory:
 
 
 class _Renamed:
-    """What a flush of a directory's own entries consists of."""
+    """A flush of the directory's own entries."""
 
     __slots__ = ("_names",)
 
@@ -227,11 +229,13 @@ class _Renamed:
         return FlushPlan([self._names.ticket()], 0, 0)
 
     def complete_flush(self, plan: FlushPlan) -> None:
-        """Nobody waits for it."""
+        """Do nothing: no acknowledgement waits for this flush."""
 
 
 def lock_directory(disk: Disk, path: str) -> Lock:
-    """Makes the directory if need be; LogDirectoryError when somebody else has it, OSError when the disk fails."""
+    """Lock the directory and create it if it is missing.
+
+    Raise LogDirectoryError if another process holds the lock, OSError if the disk fails."""
     try:
         disk.make_directory(path)
         return disk.lock(os.path.join(path, LOCK_FILE))

@@ -1,16 +1,16 @@
-"""Checkpoint files: small texts that are replaced as a whole.
+"""Checkpoint files: small text files that are always replaced as a whole.
 
     0                        version
     2                        number of lines that follow
     orders 0 4711            topic, partition, offset
     payments 3 12
 
-`recovery-point-offset-checkpoint`        up to where a log is surely on disk
-`log-start-offset-checkpoint`             where a log begins, if that is inside its first segment
+`recovery-point-offset-checkpoint`        offset up to which a log is known to be on disk
+`log-start-offset-checkpoint`             log start offset, if it lies inside the first segment
 `replication-offset-checkpoint`           high watermarks
-`cleaner-offset-checkpoint`               up to where a log has been compacted
+`cleaner-offset-checkpoint`               offset up to which a log has been compacted
 
-The number of lines makes a torn file recognisable; the rename makes it unlikely.
+A torn file is recognised by its number of lines. The atomic rename makes torn files unlikely.
 """
 
 import logging
@@ -30,29 +30,29 @@ _VERSION = "0"
 
 
 class OffsetCheckpoint:
-    """One such file, and what it says of which partition."""
+    """One checkpoint file and its offsets by partition."""
 
     __slots__ = ("_disk", "_path", "offsets")
 
     def __init__(self, disk: Disk, path: str, *, is_read: bool = True) -> None:
-        """A file that cannot be understood is as good as none: logs are then verified from their start."""
+        """Read the file. A file that cannot be parsed counts as missing: logs are then verified from their start."""
         self._disk = disk
         self._path = path
         self.offsets: Mapping[TopicPartition, int] = {}
         try:
             self.offsets = read_offsets(disk, path) if is_read else {}
         except CorruptFileError as error:
-            _log.warning("%s; it is ignored", error)
+            _log.warning("%s; the checkpoint is ignored", error)
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Replaces the file, unless it says the same already."""
+        """Replace the file, unless its content is the same already."""
         if offsets != self.offsets:
             write_offsets(self._disk, self._path, offsets)
             self.offsets = offsets
 
 
 def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:
-    """A missing file is an empty one."""
+    """Return the offsets in the file. A missing file counts as empty."""
     if not disk.exists(path):
         return {}
     return dict(_parse_offset(line, path) for line in read_lines(disk, path))
@@ -63,7 +63,7 @@ def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) 
 
 
 def read_lines(disk: Disk, path: str) -> list[str]:
-    """The lines after version and count, whose number is as promised; an empty file has none."""
+    """Return the lines after version and count, and check their number. An empty file has none."""
     content = read_file(disk, path)
     if not content:
         return []

@@ -1,8 +1,7 @@
-"""`.kafka_cleanshutdown`: left by a broker that closed all its logs, taken away at the next start.
+"""`.kafka_cleanshutdown`: written by a broker after it has closed all its logs, removed at the next start.
 
 {"version":0,"brokerEpoch":17}
-
-It must be gone before anything is written, or a crash later would pass for a clean stop.
+The file must be removed before anything is written. Otherwise a later crash would look like a clean shutdown.
 """
 
 import json
@@ -20,7 +19,9 @@ def mark_clean(disk: Disk, directory: str, broker_epoch: int) -> None:
 
 
 def take_clean_mark(disk: Disk, directory: str) -> int | None:
-    """The broker's epoch at its clean stop, -1 when the mark does not say; None after an unclean one."""
+    """Remove the file and return the broker epoch of the clean shutdown.
+
+    Return -1 if the file does not name an epoch, None after an unclean shutdown."""
     path = os.path.join(directory, FILE_NAME)
     if not disk.exists(path):
         return None

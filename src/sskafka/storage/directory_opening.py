@@ -1,8 +1,8 @@
-"""Taking possession of a broker's log directories at its start: lock, identify, look into them.
+"""Open a broker's log directories at startup: lock them and read their meta.properties.
 
-A directory that the disk does not give is offline from the start, and the broker serves what lies in the others. It
-does not start at all without the directory of the metadata log, without any other, in one that another process holds,
-or in one that is another node's: there somebody has to decide.
+A directory that cannot be read is offline from the start, and the broker serves the other directories. The broker
+refuses to start if the directory of the metadata log is offline, if all directories are offline, if another process
+holds a directory, or if a directory belongs to another node: an operator has to decide then.
 """
 
 import logging
@@ -25,12 +25,12 @@ _log = logging.getLogger(__name__)
 
 
 class Identity(NamedTuple):
-    """Whose directories they must be."""
+    """The node to which the directories must belong."""
 
     node_id: int
     partition_base: int
     format_as: Callable[[], MetaProperties] | None
-    """What a directory without meta.properties gets; None refuses it."""
+    """Makes the meta.properties of an unformatted directory. None: refuse unformatted directories."""
 
 
 class DirectoryOpening:
@@ -50,7 +50,7 @@ class DirectoryOpening:
         self._failures: dict[str, LogDirectoryError] = {}
 
     def open(self, paths: Sequence[str], metadata_path: str) -> dict[str, BrokerDirectory]:
-        """By their paths; raises LogDirectoryError when the broker must not start."""
+        """Return the opened directories by path. Raise LogDirectoryError if the broker must not start."""
         try:
             for path in dict.fromkeys([*paths, metadata_path]):
                 self._attempt(path, self._identify)

@@ -1,10 +1,10 @@
-"""The seam between storage and the operating system.
+"""The interface between storage and the operating system.
 
-`Disk` and `File` are all that storage asks of a file system, so a simulated disk, which keeps synced and unsynced
-bytes apart, can take its place. Paths are plain strings. Failures are OSError, as the system gives them.
+`Disk` and `File` are everything that storage needs of a file system. A simulated disk, which keeps synced and unsynced
+bytes apart, can replace them in tests. Paths are plain strings. Failures raise the system's OSError.
 
-A `File` stays usable for as long as somebody holds it: deleting or renaming its path does not disturb a reader, and
-the descriptor is closed with the last reference. `sync` and the reads may be called from other threads.
+A `File` stays usable as long as somebody holds a reference: deleting or renaming its path does not disturb a reader,
+and the descriptor is closed with the last reference. `sync` and the reads may be called from other threads.
 """
 
 import errno
@@ -16,14 +16,14 @@ from typing import NamedTuple, Protocol
 from sskafka.model.buffers import Buffer
 
 _FILE_MODE = 0o644
-_NOWAIT_FLAG = getattr(os, "RWF_NOWAIT", None)  # Linux alone has it
+_NOWAIT_FLAG = getattr(os, "RWF_NOWAIT", None)  # Linux only
 
 
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
 
 
 def reserve_blocks(fd: int, size: int) -> None:
-    """fallocate(2) with FALLOC_FL_KEEP_SIZE, which Python does not offer and Linux alone has."""
+    """Call fallocate(2) with FALLOC_FL_KEEP_SIZE, which Python does not offer. Linux only."""
     import ctypes  # noqa: PLC0415  (few brokers preallocate)
 
     fallocate = getattr(ctypes.CDLL(None, use_errno=True), "fallocate", None)
@@ -54,27 +54,27 @@ class Lock(Protocol):
 
 class File(Protocol):
     def write_at(self, data: Buffer, position: int) -> None:
-        """All of `data`, or OSError; after an error part of it may be there."""
+        """Write all of `data` or raise OSError; part of the data may have been written then."""
         ...
 
     def read_at(self, size: int, position: int) -> Buffer:
-        """Fewer bytes only at the end of the file. May wait for the disk."""
+        """Return `size` bytes, fewer only at the end of the file. May block on the disk."""
         ...
 
     def read_cached_at(self, size: int, position: int) -> Buffer | None:
-        """As `read_at`, but None where that would wait for the disk."""
+        """Like `read_at`, but return None if the read would block on the disk."""
         ...
 
     def sync(self) -> None:
-        """Returns when everything written so far would survive a power cut."""
+        """Return when everything written so far would survive a power failure."""
         ...
 
     def truncate(self, size: int) -> None: ...
 
     def preallocate(self, size: int) -> None:
-        """Reserve room for `size` bytes without changing the file's size; `truncate` gives back what was not used.
+        """Reserve space for `size` bytes without changing the file's size; `truncate` releases the unused space.
 
-        Does nothing where the file system cannot do that; OSError where the room is not there."""
+        Do nothing if the file system does not support that. Raise OSError if the space is not available."""
         ...
 
     def size(self) -> int: ...
@@ -92,11 +92,11 @@ class Disk(Protocol):
     def entries(self, path: str) -> list[DiskEntry]: ...
 
     def make_directory(self, path: str) -> None:
-        """Parents too; an existing one is fine."""
+        """Create the directory and its parents. An existing directory is fine."""
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Replaces an existing target at once. Durable after `sync_directory` of the parent."""
+        """Rename atomically and replace an existing target. Durable after `sync_directory` of the parent."""
         ...
 
     def remove(self, path: str) -> None: ...
@@ -108,7 +108,7 @@ class Disk(Protocol):
     def usage(self, path: str) -> DiskUsage: ...
 
     def lock(self, path: str) -> Lock:
-        """An exclusive lock held by this process; BlockingIOError when another one holds it."""
+        """Take an exclusive lock for this process. Raise BlockingIOError if another process holds the lock."""
         ...
 
 
@@ -226,8 +226,8 @@ class OsDisk:
     def lock(self, path: str) -> OsLock:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # seen by a second broker in this process too
-            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # seen by Apache Kafka
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # also excludes a second broker in this process
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # also excludes Apache Kafka
         except OSError as error:
             os.close(fd)
             if error.errno in {errno.EACCES, errno.EAGAIN}:
@@ -237,7 +237,7 @@ class OsDisk:
 
 
 class DirectorySync:
-    """A directory among files that are to be synced."""
+    """Makes a directory's sync available where files are synced."""
 
     __slots__ = ("_disk", "_path")
 
@@ -258,9 +258,9 @@ def read_file(disk: Disk, path: str) -> bytes:
 
 
 def replace_file(disk: Disk, path: str, data: Buffer, *, sync: bool = True) -> None:
-    """The whole file or the old one: written aside, synced, renamed, and the rename itself made durable.
+    """Replace a file atomically: write a temporary file, sync it, rename it, and sync the directory.
 
-    Without `sync` that holds for a crash of the process only; after a power cut the file may be torn."""
+    Without `sync` the replacement is atomic only for a crash of the process; a power failure may leave a torn file."""
     aside = path + ".tmp"
     file = disk.open(aside, create=True)
     try:

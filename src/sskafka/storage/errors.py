@@ -1,7 +1,8 @@
-"""What storage raises. Servers translate these to protocol codes in one place; storage knows no codes.
+"""Errors that storage raises. Servers translate them to protocol error codes in one place; storage knows no error
+codes.
 
-`RejectedAppendError` and its kin mean that nothing was written. `StorageError` means that the disk failed or is full:
-nothing of the append at hand was kept, everything before it was.
+`RejectedAppendError` and its subclasses mean that nothing was written. `StorageError` means that the disk failed or is
+full: nothing of the current append was kept, everything before it was.
 """
 
 from collections.abc import Sequence
@@ -30,19 +31,19 @@ __all__ = [
 
 
 class StorageError(Exception):
-    """The disk refused: full, broken, or taken offline after an error."""
+    """The disk is full, broken, or offline after an error."""
 
 
 class LogDirectoryError(StorageError):
-    """A log directory that cannot be used: locked by another broker, unwritable, or made for another node."""
+    """A log directory cannot be used: it is locked by another broker, not writable, or belongs to another node."""
 
 
 class CorruptFileError(StorageError):
-    """A small file (checkpoint, snapshot, properties, index) whose content cannot be right."""
+    """A small file (checkpoint, snapshot, properties, index) has invalid content."""
 
 
 class DamagedLogError(StorageError):
-    """A log whose recovery would drop records that were surely on the disk once."""
+    """Recovery of the log would drop records that were known to be on disk."""
 
     def __init__(self, path: str, position: int, offset: int, problem: str) -> None:
         super().__init__(f"{path} is damaged at byte {position}, offset {offset}: {problem}")
@@ -56,7 +57,7 @@ class OffsetOutOfRangeError(Exception):
 
 
 class RejectedAppendError(Exception):
-    """The batches were refused as a whole; the log is as it was."""
+    """The batches were rejected as a whole; the log is unchanged."""
 
 
 class RecordTooLargeError(RejectedAppendError):
@@ -64,7 +65,7 @@ class RecordTooLargeError(RejectedAppendError):
 
 
 class RecordError(NamedTuple):
-    """A record that is the reason why its batch was refused."""
+    """A record that caused the rejection of its batch."""
 
     batch_index: int
     message: str
@@ -99,7 +100,7 @@ class TransactionCoordinatorFencedError(RejectedAppendError):
 
 
 class UnexpectedAppendOffsetError(RejectedAppendError):
-    """A follower was handed batches that do not continue its log."""
+    """A follower received batches that do not continue its log."""
 
     def __init__(self, first_offset: int, last_offset: int, log_end_offset: int) -> None:
         super().__init__(f"batches {first_offset}..{last_offset} do not continue a log that ends at {log_end_offset}")

@@ -1,7 +1,7 @@
-"""A run of bytes in a segment, handed out instead of the bytes.
+"""A range of bytes in a segment file, returned in place of the bytes themselves.
 
-The connection reads it when the socket has room. It holds the file itself, so a segment that is deleted meanwhile
-stays readable; one that was truncated below the slice does not, and says so.
+The connection reads the slice when the socket has room. The slice holds the open file, so the bytes of a deleted
+segment stay readable. Reading raises StorageError if the file was truncated below the end of the slice.
 """
 
 from sskafka.model.buffers import Buffer
@@ -24,19 +24,19 @@ class FileSlice:
         return f"FileSlice({self.position}+{self.length})"
 
     def part(self, start: int, length: int) -> "FileSlice":
-        """The bytes from `start` on, at most `length` of them."""
+        """Return the slice from `start` on, at most `length` bytes long."""
         return FileSlice(self.file, self.position + start, min(length, self.length - start))
 
     def read(self) -> Buffer:
-        """All of it; may wait for the disk, so call it in an executor unless the bytes are known to be cached."""
+        """Read the whole slice. May block on the disk: use an executor unless the bytes are known to be cached."""
         return self._whole(self.file.read_at(self.length, self.position))
 
     def read_now(self) -> Buffer | None:
-        """All of it if memory holds it, otherwise None."""
+        """Return all bytes if they are in the page cache, otherwise None."""
         data = self.file.read_cached_at(self.length, self.position)
         return None if data is None else self._whole(data)
 
     def _whole(self, data: Buffer) -> Buffer:
         if len(data) != self.length:
-            raise StorageError(f"{self.length} bytes at {self.position} were cut off while they were being read")
+            raise StorageError(f"{self.length} bytes at {self.position} were truncated while they were being read")
         return data

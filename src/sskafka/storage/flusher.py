@@ -1,12 +1,12 @@
-"""Group commit: one sync for all the appends that wait for one.
+"""Group commit: one sync for all appends that wait for a sync.
 
-    append, append, append          each log asks for a flush and holds back its acknowledgements
-    next turn of the loop           one append waiting: sync right here, a thread would cost more
-                                    several: one thread syncs every log that asked; the loop goes on
-    done                            each log moves its recovery point and says what is ready; who asked meanwhile
-                                    is the next round
+    append, append, append          each log requests a flush and holds back its acknowledgements
+    next turn of the event loop     one append waits: sync on this thread, because a thread would cost more
+                                    several: one thread syncs every log that requested it; the loop continues
+    done                            each log advances its recovery point and its ready offset; logs that requested
+                                    a flush in the meantime are flushed in the next round
 
-A sync that fails takes the log directory offline; see log_directory.py.
+A failed sync takes the log directory offline; see log_directory.py.
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ class Syncable(Protocol):
 
 
 class FlushPlan(NamedTuple):
-    """What must be synced so that everything below `end_offset` survives."""
+    """The files to sync so that everything below `end_offset` is durable."""
 
     files: Sequence[Syncable]
     end_offset: int
-    truncations: int  # a log that was truncated meanwhile does not take the result
+    truncations: int  # the result is ignored if the log was truncated in the meantime
 
 
 class FlushableLog(Protocol):
@@ -36,14 +36,14 @@ class FlushableLog(Protocol):
 
 
 class Flusher:
-    """One for each log directory. Without a background every flush happens at once."""
+    """One flusher for each log directory. Without a background executor every flush is immediate."""
 
     def __init__(self, directory: LogDirectory, background: Background | None = None) -> None:
         self._directory = directory
         self._background = background
-        self._waiting: dict[FlushableLog, int] = {}  # log -> appends that wait
+        self._waiting: dict[FlushableLog, int] = {}  # log -> number of waiting appends
         self._is_busy = False
-        self._gone: set[FlushableLog] | None = None  # while a thread syncs: logs closed or deleted meanwhile
+        self._gone: set[FlushableLog] | None = None  # while a thread syncs: logs closed or deleted in the meantime
         self._for_small_files: Flusher | None = None
 
     @property
@@ -52,13 +52,13 @@ class Flusher:
 
     @property
     def for_small_files(self) -> "Flusher":
-        """A line of its own: what takes a moment does not stand behind the sync of a whole segment."""
+        """A separate queue for small files, so that they do not wait for the sync of a whole segment."""
         if self._for_small_files is None:
             self._for_small_files = Flusher(self._directory, self._background)
         return self._for_small_files
 
     def request(self, log: FlushableLog) -> None:
-        """`log.complete_flush` will be called when a sync that began after this call is done."""
+        """Call `log.complete_flush` after a sync that begins after this call."""
         if self._background is None:
             self.flush_now(log)
             return
@@ -68,18 +68,18 @@ class Flusher:
             self._background.soon(self._next_round)
 
     def request_soon(self, log: FlushableLog) -> None:
-        """For a sync that nobody waits for and that may take long: a thread's work where there is one."""
+        """Request a sync that may take long and that no acknowledgement waits for. Runs in a thread if there is one."""
         self.request(log)
         if self._background is not None:
-            self.request(log)  # counts as two, so it is not done on this thread
+            self.request(log)  # counts as two appends, so the sync does not run on this thread
 
     def request_if_threaded(self, log: FlushableLog) -> None:
-        """As `request_soon`, but without a background it is left to the next flush."""
+        """Like `request_soon`, but without a background executor leave the sync to the next flush."""
         if self._background is not None:
             self.request_soon(log)
 
     def flush_now(self, log: FlushableLog) -> None:
-        """Returns when everything that `log` holds is on disk."""
+        """Sync everything that `log` holds before returning."""
         self._directory.check_online()
         try:
             plan = log.plan_flush()
@@ -89,7 +89,7 @@ class Flusher:
         log.complete_flush(plan)
 
     def forget(self, log: FlushableLog) -> None:
-        """The log is closed or deleted."""
+        """Drop the requests of a log that is closed or deleted."""
         self._waiting.pop(log, None)
         if self._gone is not None:
             self._gone.add(log)
@@ -134,7 +134,7 @@ def _sync_all(plans: list[tuple[FlushableLog, FlushPlan]], gone: AbstractSet[Flu
         try:
             _sync(plan)
         except FileNotFoundError:
-            if log not in gone:  # the directory of a deleted log has another name by now
+            if log not in gone:  # the directory of a deleted log has been renamed by now
                 raise
 
 

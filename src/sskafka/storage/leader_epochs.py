@@ -1,15 +1,16 @@
-"""`leader-epoch-checkpoint`: which leader epoch wrote which part of the log.
+"""`leader-epoch-checkpoint`: the start offset of each leader epoch in the log.
 
     0                  version
     2                  number of entries
     0 0                epoch, start offset
     3 1200
 
-Epochs and start offsets both grow. An epoch is in the file, synced, before anything that was written in it is
-acknowledged, so after a crash what the file does not know can be cut off. It is cut together with the log's end; what
-it says of before the log's start is cut when it is next written or loaded.
+Epochs and start offsets both grow. An epoch is written to the file and synced before any batch of that epoch is
+acknowledged, so recovery may truncate batches of epochs that are not in the file. Entries at the end are truncated
+together with the log. Entries before the log start offset are dropped when the file is next written or loaded.
 
-`unsaved` gives a change to a thread that writes it. Several may be on their way: an older one never replaces a newer.
+`unsaved` hands a change to a thread that writes it. Several changes may be pending: an older one never replaces a newer
+one.
 """
 
 import threading
@@ -54,7 +55,7 @@ class LeaderEpochs:
 
     @classmethod
     def load(cls, disk: Disk, path: str) -> "LeaderEpochs":
-        """A missing file is an empty one; CorruptFileError when it cannot be read."""
+        """Load the file. A missing file counts as empty; raise CorruptFileError if the file cannot be parsed."""
         if not disk.exists(path):
             return cls(disk, path, [])
         entries = [_parse(line, path) for line in read_lines(disk, path)]
@@ -71,21 +72,22 @@ class LeaderEpochs:
         return bool(self._epochs)
 
     def assign(self, epoch: int, start_offset: int, *, save: bool = True) -> None:
-        """Record that `epoch` begins at `start_offset`; entries that contradict it give way.
+        """Record that `epoch` begins at `start_offset`. Conflicting entries are removed.
 
-        Without `save`, here as elsewhere, only in memory: `unsaved` is to be synced before long."""
+        Without `save`, here and in the other methods, the change is made in memory only: the caller must sync `unsaved`
+        soon."""
         if epoch == self.latest_epoch:
             return
         kept = [(e, start) for e, start in self.entries if e < epoch and start < start_offset]
         self._change([*kept, (epoch, start_offset)], save)
 
     def epoch_of(self, offset: int) -> int:
-        """The epoch that wrote `offset`, -1 when that is before all that is known."""
+        """Return the epoch that wrote `offset`, or -1 if the offset is before the first known epoch."""
         place = bisect_right(self._start_offsets, offset)
         return self._epochs[place - 1] if place else NO_EPOCH
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
-        """The largest known epoch not above `epoch`, and where it ended; -1 and -1 when that cannot be said."""
+        """Return the largest known epoch up to `epoch` and its end offset, or -1 and -1 if there is none."""
         if not self._epochs or epoch == NO_EPOCH or epoch > self.latest_epoch:
             return EpochEnd(NO_EPOCH, NO_OFFSET)
         if epoch == self.latest_epoch:
@@ -100,7 +102,7 @@ class LeaderEpochs:
             self._change(kept, save)
 
     def truncate_from_start(self, start_offset: int, *, save: bool = True) -> None:
-        """The epoch that covers the new start begins there from now on."""
+        """Drop older entries. The epoch of the new start begins at `start_offset` from now on."""
         place = bisect_right(self._start_offsets, start_offset)
         if place > 1 or (place == 1 and self._start_offsets[0] < start_offset):
             self._change([(self._epochs[place - 1], start_offset), *self.entries[place:]], save)
@@ -125,14 +127,14 @@ class LeaderEpochs:
         return UnsavedEpochs(self, self.entries, self._version)
 
     def write(self, entries: list[tuple[int, int]], version: int) -> None:
-        """Any thread may; of two versions the newer one stays."""
+        """Write a version of the entries. May run in any thread; an older version never replaces a newer one."""
         with self._writing:
             if version > self._saved_version:
                 write_lines(self._disk, self._path, [f"{epoch} {start}" for epoch, start in entries])
                 self._saved_version = version
 
     def _change(self, entries: list[tuple[int, int]], save: bool) -> None:
-        """The file first: what failed to be written is not believed either."""
+        """Change the file first, so that a failed write leaves memory unchanged too."""
         if save:
             self.write(entries, self._version + 1)
         self._set(entries)
@@ -145,7 +147,7 @@ class LeaderEpochs:
 
 
 class UnsavedEpochs(RewrittenFile):
-    """The epochs as they were at some time, to be written by whoever syncs."""
+    """The epochs at one point in time, written when the object is synced."""
 
     __slots__ = ("_entries", "_epochs", "_version")
 

@@ -2,15 +2,15 @@
 
     log start                     recovery point        ready       log end
         |-- segment --|-- segment --|--- active segment --|------------|
-                                    surely on disk        | acknowledged only after the sync under way: a flush that
-                                                          | is due, or what sync_gate.py waits for
+                                    known to be on disk   | acknowledged only after a pending sync: a flush that
+                                                          | is due, or the files that sync_gate.py waits for
 
-The leader's appends give offsets, the follower's keep them. Everything runs on one thread; only syncs and cold reads
-happen elsewhere, on files that were handed out (`plan_flush`, `FileSlice`). Opening and recovering a log is
-recovery.py's part, checking batches append_checks.py's, writing them log_tail.py's.
+The leader's appends assign offsets, the follower's keep them. Everything runs on one thread; only syncs and cold reads
+run elsewhere, on files that were handed out (`plan_flush`, `FileSlice`). recovery/ opens and recovers logs,
+append_checks.py checks batches, log_tail.py writes them.
 
-An append is all or nothing: checked first, written in one go, cut off again if the write fails, and only then made
-visible in offsets, indexes, epochs and producer state.
+An append is all or nothing: the batches are checked, written at once, truncated again if the write fails, and only then
+made visible in offsets, indexes, epochs and producer state.
 """
 
 from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ class AppendInfo(NamedTuple):
 
 
 class LogParts(NamedTuple):
-    """What recovery found and put in order; a log is made of it."""
+    """The parts of a log as recovery leaves them."""
 
     segments: list[Segment]
     epochs: LeaderEpochs
@@ -128,9 +128,9 @@ class Log:
         self.offsets = LogOffsets(parts.log_start_offset, parts.log_end_offset)
         self.recovery_point = parts.recovery_point
         self.first_dirty_offset = parts.first_dirty_offset
-        """Before this one the log has been compacted; the cleaner's part."""
+        """The log is compacted below this offset. The log cleaner sets it."""
         self.has_gaps = False
-        """It was compacted, here or by the leader; recovery must not take that for lost records."""
+        """Whether the log was compacted, here or by the leader. Recovery must not take its gaps for lost records."""
         self.ready_offset = parts.log_end_offset
         self.on_ready: Callable[[], None] | None = None
         self.on_files_deleted: Callable[[list[str]], None] | None = None
@@ -151,7 +151,7 @@ class Log:
         )
         self._flusher = flusher
         self._gate = SyncGate(flusher, self._maybe_let_go)
-        self._is_held = False  # what is appended is not ready before a sync
+        self._is_held = False  # appended batches are not ready before a sync
         self._is_closed = False
         self._truncations = 0
         self._record_count = RecordCount(self.segments)
@@ -161,12 +161,12 @@ class Log:
         return f"Log({self.topic_partition}, {self.log_start_offset}..{self.log_end_offset})"
 
     def configure(self, config: LogConfig) -> None:
-        """Takes changed settings; they hold from the next append on."""
+        """Apply changed settings from the next append on."""
         self.config = config
         self._checks = AppendChecks(config, self.topic_partition)
         self._rewriting = BatchRewriting(config, self._checks)
         self._flush_messages = config.flush_messages
-        # Each partition takes another part of the jitter, so that they do not all begin new segments at once.
+        # Each partition has its own share of the jitter, so that partitions do not all roll at once.
         segment_ms = config.roll_ms
         jitter_ms = min(config.segment_jitter_ms, segment_ms) or 1
         self._tail.configure(config, segment_ms - crc32(str(self.topic_partition).encode()) % jitter_ms)
@@ -185,7 +185,7 @@ class Log:
 
     @property
     def is_in_service(self) -> bool:
-        """Neither closed nor deleted, and its directory is online."""
+        """Return whether the log is open, not deleted, and its directory online."""
         return not self._is_closed and self.log_directory.failure is None
 
     # ---- append
@@ -193,7 +193,7 @@ class Log:
     def append_as_leader(
         self, batches: bytearray | memoryview, leader_epoch: int, now_ms: int, *, from_client: bool = True
     ) -> AppendInfo:
-        """Gives the batches offsets and the leader's epoch, in place, and writes them."""
+        """Assign offsets and the leader epoch to the batches, in place, and write them."""
         if self.log_directory.failure is not None:
             raise self.log_directory.failure
         headers = self._checks.checked(batches, now_ms, from_client)
@@ -217,7 +217,7 @@ class Log:
         return _new_tuple(AppendInfo, (base_offset, end_offset - 1, append_time_ms, self.offsets.log_start, False))
 
     def append_as_follower(self, batches: Buffer, now_ms: int = NO_TIMESTAMP) -> AppendInfo:
-        """Writes batches as the leader has them: offsets, epochs and all."""
+        """Write batches as received from the leader, with their offsets and epochs."""
         self.log_directory.check_online()
         headers, position = headers_of(batches), 0
         base_offset, next_offset = headers[0].base_offset, self.log_end_offset
@@ -238,13 +238,14 @@ class Log:
         return AppendInfo(base_offset, next_offset - 1, NO_TIMESTAMP, self.log_start_offset)
 
     def _check_gap(self, headers: list[BatchHeader], header: BatchHeader, expected_offset: int) -> None:
-        """The leader's log has been compacted, or this one is not its continuation."""
+        """Accept an offset gap if the leader's log was compacted. Otherwise the batches do not continue this log."""
         if header.base_offset < expected_offset or header.last_offset_delta < 0:
             raise UnexpectedAppendOffsetError(headers[0].base_offset, headers[-1].last_offset, self.log_end_offset)
         self.has_gaps = True
 
     def _check_producers(self, batches: Buffer, headers: list[BatchHeader], from_client: bool) -> AppendInfo | None:
-        """Sequences and epochs are right, or the answer to a batch that is in the log already."""
+        """Check producer epochs and sequences. Return the result for a batch that is in the log already, otherwise
+        None."""
         if len(headers) > 1:
             self.producers.check_all(header for header in headers if not header.attributes & CONTROL)
             return None
@@ -260,11 +261,11 @@ class Log:
         known = self.producers.check(header)
         if known is None:
             return None
-        # Kafka answers a repeated batch with the timestamp it is stored with, whoever set that.
+        # Like Kafka, answer a duplicate batch with its stored timestamp, whichever side set it.
         return AppendInfo(known.first_offset, known.last_offset, known.timestamp, self.log_start_offset, True)
 
     def _assign_epoch(self, epoch: int, start_offset: int) -> None:
-        """Durable before anything in the epoch is ready: recovery relies on it."""
+        """Record the epoch durably before any of its batches becomes ready: recovery relies on that."""
         if self._gate.is_threaded:
             self.epochs.assign(epoch, start_offset, save=False)
             self.hold_for(self.epochs.unsaved())
@@ -275,7 +276,7 @@ class Log:
             raise self.log_directory.write_failed(error) from error
 
     def _advance(self, end_offset: int) -> None:
-        """What was appended is visible, and ready unless a flush is due."""
+        """Make the appended batches visible, and ready unless a flush is due."""
         self.offsets.append(end_offset)
         if end_offset - self.recovery_point >= self._flush_messages:
             self._is_held = True
@@ -284,7 +285,7 @@ class Log:
             self.ready_offset = end_offset
 
     def maybe_roll(self, now_ms: int) -> bool:
-        """Begins a new segment when the active one is older than `segment.ms`, so that it can be retired in time."""
+        """Roll a new segment if the active one is older than `segment.ms`, so that retention can delete it in time."""
         if not self._tail.is_roll_due(now_ms):
             return False
         self._tail.roll(self.log_end_offset, now_ms)
@@ -300,15 +301,17 @@ class Log:
         return True
 
     def _find_last_stable(self) -> None:
-        """The log was cut, at its end or at its start: transactions may have lost their last records or their first."""
+        """Find the last stable offset after a truncation or a new log start, which may have removed parts of
+        transactions."""
         self.offsets.set_first_unstable(self.producers.first_unstable_offset(self.offsets.high_watermark))
 
     # ---- read
 
     def read(self, offset: int, max_bytes: int, up_to_offset: int, min_one: bool = True) -> list[FileSlice]:
-        """Batches from the one that contains `offset`, none that reaches `up_to_offset` or beyond.
+        """Return batches from the one that contains `offset`, and none that reaches `up_to_offset`.
 
-        At most `max_bytes`, which may cut the last batch; but with `min_one` the first one is always whole."""
+        At most `max_bytes` are returned, which may cut the last batch. With `min_one` the first batch is always
+        complete."""
         log_end = self.offsets.log_end
         if not self.offsets.log_start <= offset <= log_end:
             raise OffsetOutOfRangeError(offset, self.log_start_offset, log_end)
@@ -320,7 +323,7 @@ class Log:
             raise self.log_directory.read_failed(error) from error
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
-        """The first record whose timestamp is `timestamp` or later."""
+        """Return the first record whose timestamp is `timestamp` or later."""
         with self.log_directory.reading():
             return find_timestamp(self.segments, timestamp, self.log_start_offset)
 
@@ -332,7 +335,7 @@ class Log:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
     def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """The aborted transactions with records in [start, end)."""
+        """Return the aborted transactions with records in [start, end)."""
         found: list[AbortedTransaction] = []
         with self.log_directory.reading():
             for segment in self.segments.starting_at(start_offset):
@@ -343,14 +346,15 @@ class Log:
         return found
 
     def record_count(self) -> int:
-        """Data records from the log's start on."""
+        """Number of data records from the log start offset on."""
         with self.log_directory.reading():
             return self._record_count.since(self.log_start_offset)
 
     # ---- cut
 
     def truncate_to(self, offset: int) -> int:
-        """Removes the batches that reach `offset` or beyond; gives the new end, which is `offset` or a batch before."""
+        """Remove the batches that reach `offset` or beyond. Return the new end: `offset` or the start of a batch below
+        it."""
         if offset >= self.log_end_offset:
             return self.log_end_offset
         if offset < self.segments.first.base_offset:
@@ -366,14 +370,14 @@ class Log:
         self._tail.ended_before(self.recovery_point)
         self.offsets.truncate_to(end_offset)
         self._was_cut_at(end_offset)
-        high_watermark = self.offsets.high_watermark  # transactions that ended before it are surely over
+        high_watermark = self.offsets.high_watermark  # transactions that ended below it are complete
         rebuild_producers(self.segments, self._snapshots, self.producers, end_offset, high_watermark=high_watermark)
         self._find_last_stable()
         self.hold_for(self.segments.active.file, self.epochs.unsaved())
         return end_offset
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = NO_TIMESTAMP) -> None:
-        """Throws everything away; the log begins and ends at `offset`."""
+        """Remove all data. The log begins and ends at `offset`."""
         self._truncations += 1
         try:
             self._delete(list(self.segments)[::-1])
@@ -389,7 +393,7 @@ class Log:
         self.recovery_point = self.ready_offset = offset
 
     def is_believed_synced_before(self, offset: int) -> None:
-        """The checkpoint of recovery points says so, of a log that ended there once."""
+        """Note that the recovery point checkpoint has `offset` for this log, which ended there before."""
         self._tail.ended_before(offset)
 
     def _was_cut_at(self, end_offset: int) -> None:
@@ -399,7 +403,7 @@ class Log:
         self._record_count.forget()
 
     def increment_log_start_offset(self, offset: int) -> None:
-        """Records before `offset` are gone; segments that hold nothing else are deleted."""
+        """Advance the log start offset and delete the segments that hold only older records."""
         if offset > self.log_end_offset:
             raise OffsetOutOfRangeError(offset, self.log_start_offset, self.log_end_offset)
         if offset <= self.log_start_offset:
@@ -413,9 +417,9 @@ class Log:
             raise self.log_directory.write_failed(error) from error
 
     def retire_segments(self, now_ms: int) -> int:
-        """Deletes what `retention.ms` and `retention.bytes` no longer keep; nothing above the high watermark.
+        """Delete segments beyond `retention.ms` and `retention.bytes`, but nothing above the high watermark.
 
-        Gives the number of segments that went."""
+        Return the number of deleted segments."""
         before = len(self.segments)
         offsets = self.offsets
         start_offset = retained_from(self.segments, self.config, now_ms, offsets.high_watermark, offsets.log_end)
@@ -431,9 +435,10 @@ class Log:
             self.on_files_deleted(paths)
 
     def swap_in(self, base_offsets: Sequence[int], truncations: int) -> bool:
-        """What the cleaner made of the segments at `base_offsets` takes their place.
+        """Replace the segments at `base_offsets` with the cleaned segment.
 
-        False when they are not what the cleaner saw, after so many truncations: retired or cut off meanwhile."""
+        Return False if the segments have been deleted or truncated since the cleaner read them, which `truncations`
+        tells."""
         old = self.segments.find_closed(base_offsets)
         if old is None or truncations != self._truncations:
             return False
@@ -450,21 +455,21 @@ class Log:
 
     @property
     def truncations(self) -> int:
-        """How often the log was cut at its end: what was read before may not be true any more."""
+        """How often the end of the log was truncated. Earlier reads may be invalid after a truncation."""
         return self._truncations
 
     # ---- flush and close
 
     def flush(self) -> None:
-        """Returns when the whole log is on disk."""
+        """Sync the whole log before returning."""
         self._flusher.flush_now(self)
 
     def flush_soon(self) -> None:
-        """As `flush`, in a thread where there is one."""
+        """Like `flush`, but in a thread if there is one."""
         self._flusher.request_soon(self)
 
     def plan_flush(self) -> FlushPlan:
-        """The recovery point must not pass what the gate waits for, so that is a part of it."""
+        """Plan a flush, including the files that the gate waits for: the recovery point must not pass them."""
         files = [*self._gate.files_to_sync(), *self._tail.files_to_sync()]
         return FlushPlan(files, self.log_end_offset, self._truncations)
 
@@ -482,12 +487,12 @@ class Log:
         return self.log_end_offset - self.recovery_point >= self.config.flush_messages
 
     def hold_for(self, *files: Syncable) -> None:
-        """Nothing that is appended from now on is ready before these are synced."""
+        """Hold back batches appended from now on until these files are synced."""
         self._is_held = True
         self._gate.close(*files)
 
     def _maybe_let_go(self) -> None:
-        """What no sync is awaited for is ready."""
+        """Make everything ready that does not wait for a sync."""
         if self._is_closed:
             return
         if not self._gate.is_open:
@@ -505,25 +510,25 @@ class Log:
 
     @property
     def awaits_sync(self) -> bool:
-        """Names of its segments, or what is in them, may not be on the disk yet."""
+        """Whether segment data or segment file names may not be on disk yet."""
         return self._tail.awaits_sync
 
     def _maybe_tell_of_no_room(self) -> None:
-        """Nothing is ready, but who waits for this log may have others to go on with."""
+        """Call `on_ready` although nothing is ready: those who wait for this log may continue with other logs."""
         if self.lacks_room and self.on_ready is not None:
             self.on_ready()
 
     @property
     def lacks_room(self) -> bool:
-        """A full disk keeps what was appended from being acknowledged, perhaps for long."""
+        """Whether a full disk prevents the acknowledgement of appended batches."""
         return not self._gate.is_open and self._gate.lacks_room
 
     def try_held_again(self) -> None:
-        """There may be room on the disk by now for what acknowledgements wait for."""
+        """Retry the pending sync: the disk may have space again."""
         self._gate.try_again()
 
     def close(self) -> None:
-        """A clean stop: everything is on disk, the indexes too, and the producers are in a snapshot."""
+        """Close cleanly: sync the log and its indexes and take a producer snapshot."""
         if self._is_closed:
             return
         self.log_directory.check_online()
@@ -538,13 +543,13 @@ class Log:
         self.abandon()
 
     def _is_as_closed(self) -> bool:
-        """Nothing happened since it was opened after a clean stop."""
+        """Return whether nothing has changed since the log was opened after a clean shutdown."""
         has_snapshot = self._snapshots.offsets[-1:] == [self.log_end_offset]
         is_synced = self._gate.is_open and self.epochs.is_saved and not self._tail.awaits_sync
         return self.recovery_point == self.log_end_offset and has_snapshot and is_synced
 
     def abandon(self) -> None:
-        """Lets go of the files without a word to the disk: the log is deleted, or its directory offline."""
+        """Release the files without writing to disk: the log is deleted, or its directory is offline."""
         self._is_closed = True
         self._flusher.forget(self)
         self._gate.abandon()

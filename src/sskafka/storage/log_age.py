@@ -1,4 +1,4 @@
-"""How new the content of a partition's directory is, by its files alone: to tell the newer one of two copies."""
+"""The age of a partition directory's content, judged by its files alone. It tells which of two copies is newer."""
 
 import os
 from contextlib import suppress
@@ -11,7 +11,7 @@ from sskafka.storage.segment import LOG_SUFFIX
 
 
 class LogAge(NamedTuple):
-    """Compared in this order: what a later leader wrote is newer, however short."""
+    """Compared in this order: data of a later leader epoch is newer, however short the log is."""
 
     leader_epoch: int
     end_offset: int
@@ -22,7 +22,7 @@ def age_of_log(disk: Disk, directory: str) -> LogAge:
     for name in reversed(names):
         file = disk.open(os.path.join(directory, name))
         age = None
-        with suppress(CorruptBatchError):  # a torn end
+        with suppress(CorruptBatchError):  # torn end
             for _, header in walk_headers(file, 0, file.size()):
                 age = LogAge(header.leader_epoch, header.next_offset)
         if age is not None:

@@ -1,4 +1,4 @@
-"""What a log needs to know of its topic's settings, resolved once so that the hot path reads attributes."""
+"""The topic settings that a log needs, resolved once so that the hot path reads plain attributes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -37,13 +37,14 @@ class LogConfig:
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> "LogConfig":
-        """From Kafka's topic settings (`segment.bytes`, ...), as text or parsed; what is missing takes its default."""
+        """Build the config from Kafka's topic settings (`segment.bytes`, ...), as text or parsed. Missing ones get
+        defaults."""
         given = {field: settings.get(field.replace("_", ".")) for field in cls.__dataclass_fields__}
         given["segment_bytes"] = settings.get("internal.segment.bytes") or given["segment_bytes"]
         return cls(**{field: _parsed(field, value) for field, value in given.items() if value is not None})
 
     def compression_level(self, codec: str) -> int | None:
-        """The level that batches are compressed with; None for codecs without levels."""
+        """Return the compression level, or None for codecs without levels."""
         level: int | None = getattr(self, f"compression_{codec}_level", None)
         return level
 
@@ -53,7 +54,7 @@ class LogConfig:
 
     @property
     def roll_ms(self) -> int:
-        """Age at which a new segment begins: what must be compacted by some time must be in a closed one before."""
+        """Age at which a segment is rolled. max.compaction.lag.ms counts too: only closed segments can be compacted."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.is_compacted else self.segment_ms
 
     @property

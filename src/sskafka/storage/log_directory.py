@@ -1,7 +1,7 @@
-"""The state of one log directory that its logs share: after a failed sync it is offline for good.
+"""The shared state of the logs in one log directory. After a failed sync the directory is offline until a restart.
 
-A failed fsync may have thrown dirty pages away, so trying again could report success for bytes that are lost. Nothing
-is written to the directory, and nothing in it acknowledged, until the broker has been restarted and has recovered it.
+A failed fsync may have dropped dirty pages, so a retry could report success for lost bytes. Nothing is written to the
+directory or acknowledged from it until the broker has been restarted and has recovered the directory.
 """
 
 import errno
@@ -13,11 +13,11 @@ from sskafka.storage.disk import Disk
 from sskafka.storage.errors import LogDirectoryError, StorageError
 
 _log = logging.getLogger(__name__)
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # the last: above the limit of the process
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # EFBIG: above the file size limit of the process
 
 
 def is_no_room(error: OSError) -> bool:
-    """A full disk, a quota, a limit of the process: it passes."""
+    """Return whether the error means a full disk, a quota or a process limit, which are temporary conditions."""
     return error.errno in _NO_ROOM
 
 
@@ -35,7 +35,7 @@ class LogDirectory:
             raise self.failure
 
     def fail(self, error: OSError) -> LogDirectoryError:
-        """Takes the directory offline and tells its owner, once."""
+        """Take the directory offline and notify its owner once."""
         if self.failure is None:
             self.failure = LogDirectoryError(f"log directory {self.path} is offline: {error}")
             _log.error("%s", self.failure)
@@ -44,13 +44,14 @@ class LogDirectory:
         return self.failure
 
     def write_failed(self, error: OSError) -> StorageError:
-        """A full disk passes; anything else takes the directory offline."""
+        """Translate a write error. A full disk is temporary; any other error takes the directory offline."""
         if is_no_room(error):
             return StorageError(f"no room in log directory {self.path}: {error}")
         return self.fail(error)
 
     def read_failed(self, error: OSError) -> StorageError:
-        """A file that is gone was deleted under the reader; anything else takes the directory offline."""
+        """Translate a read error. A missing file was deleted during the read; any other error takes the directory
+        offline."""
         if isinstance(error, FileNotFoundError):
             return StorageError(f"deleted while it was being read: {error.filename}")
         return self.fail(error)

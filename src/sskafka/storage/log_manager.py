@@ -1,12 +1,12 @@
-"""All logs of a broker, over its log directories.
+"""All logs of a broker, across its log directories.
 
-    LogManager.open     locks the directories, checks that they are this node's, takes the clean-shutdown marks away
+    LogManager.open     locks the directories, checks that they belong to this node, removes the clean-shutdown files
     open_log            a partition's log: the one on disk, recovered, or a new one in the directory with the fewest
-    delete_log          out of service at once, its files removed later
-    close               everything on disk, clean-shutdown marks written
+    delete_log          takes the log out of service at once and removes its files later
+    close               syncs everything and writes the clean-shutdown files
 
-What has to happen now and then are plain methods that the broker calls with the time: `flush_due_logs`,
-`roll_due_segments`, `expire_producers`, `remove_deleted_files` and the checkpoints.
+Periodic work is done by plain methods that the broker calls with the time: `flush_due_logs`, `roll_due_segments`,
+`expire_producers`, `remove_deleted_files` and the checkpoints.
 """
 
 import logging
@@ -61,9 +61,9 @@ class LogManager:
         self.recovery = RecoveryReport()
         self._recovering = RecoveryPool()
         self.preferred: dict[TopicPartition, BrokerDirectory] = {}
-        """Where to make logs that are not here yet."""
+        """The directories in which to create logs that do not exist yet."""
         self._out_of_reach: set[tuple[TopicPartition, Uuid]] = set()
-        self._set_aside_now: list[tuple[int, str]] = []  # files, and how long they lie aside from now on
+        self._set_aside_now: list[tuple[int, str]] = []  # files, and how long to keep them from now on
         for directory in self._all_directories():
             self._doomed += [(0, path) for path in (*directory.deleted, *directory.interrupted)]
 
@@ -80,10 +80,10 @@ class LogManager:
         background: Background | None = None,
         on_failure: Callable[[LogDirectory], None] | None = None,
     ) -> "LogManager":
-        """`metadata_path`: where the metadata log lies, if not in the first of `paths`.
+        """Open the log directories. `metadata_path` holds the metadata log; by default the first of `paths`.
 
-        A directory without meta.properties gets what `format_as` gives, or is refused."""
-        assert paths, "a broker has at least one log directory"
+        A directory without meta.properties gets the result of `format_as`, or is refused."""
+        assert paths, "a broker needs at least one log directory"
         metadata_path = metadata_path or paths[0]
         opening = DirectoryOpening(disk, Identity(node_id, partition_base, format_as), background, on_failure)
         opened = opening.open(paths, metadata_path)
@@ -112,9 +112,10 @@ class LogManager:
         directory: BrokerDirectory | None = None,
         must_exist: bool = False,
     ) -> Log:
-        """The partition's log as it is on disk, or a new one, in `directory` or where the fewest are.
+        """Return the partition's log from disk, or a new one in `directory` or in the directory with the fewest logs.
 
-        One that must exist and is not there lies in a directory that is offline, if any is: it is not begun anew."""
+        If a log must exist and is missing while a directory is offline, the log is assumed to be there: none is
+        created."""
         known = self.get(topic_partition)
         if known is not None:
             return known
@@ -146,7 +147,7 @@ class LogManager:
     # ---- recovery in threads
 
     def needs_recovery(self, topic_partition: TopicPartition) -> bool:
-        """Whether an unclean stop left a log of the partition, which nobody has opened or recovered since."""
+        """Return whether an unclean shutdown left a log of the partition that was not opened or recovered since."""
         return topic_partition not in self._recovering and any(
             topic_partition in directory.unclaimed and not directory.was_clean_stop
             for directory in self._online_directories()
@@ -155,21 +156,21 @@ class LogManager:
     def recover_in_threads(
         self, wanted: Iterable[LogToRecover], now_ms: int, threads: int, done: Callable[[], None]
     ) -> None:
-        """Recover logs that an unclean stop left, in `threads` threads for each directory.
+        """Recover the logs that an unclean shutdown left, in `threads` threads for each directory.
 
-        `done` is called in any thread when all are through. `open_log` takes up what came of each."""
+        `done` is called from any thread when all are recovered. `open_log` uses the results."""
         works: dict[TopicPartition, tuple[LogDirectory, Callable[[], RecoveredFiles]]] = {}
         for topic_partition, topic_id, config in wanted:
             home = self._home_on_disk(topic_partition, topic_id)
             if home is None or not home.is_online:
-                continue  # of a topic that is gone, or in a directory that failed since
+                continue  # of a deleted topic, or in a directory that failed in the meantime
             path = os.path.join(home.path, home.unclaimed[topic_partition])
             known = home.known_offsets(topic_partition)
             works[topic_partition] = home.health, partial(recover_files, home.disk, path, config, now_ms, known)
         self._recovering.submit_all(works, threads, done)
 
     def end_recovery(self) -> None:
-        """The logs of the start are open: threads end, and files that nobody wanted are closed."""
+        """End the recovery threads after startup and close recovered files that no log uses."""
         self._recovering.close()
 
     def _check_within_reach(self, topic_partition: TopicPartition, topic_id: Uuid, must_exist: bool) -> None:
@@ -186,7 +187,7 @@ class LogManager:
         home.logs[log.topic_partition] = log
 
     def _home_on_disk(self, topic_partition: TopicPartition, topic_id: Uuid) -> BrokerDirectory | None:
-        """Where it lies. Of two, left by a move that did not come to its end, the newer one stays."""
+        """Return the directory that holds the log. If an interrupted move left two copies, keep the newer one."""
         found: dict[BrokerDirectory, str] = {}
         for directory in self._all_directories():
             name = directory.unclaimed.get(topic_partition)
@@ -207,7 +208,7 @@ class LogManager:
         return newest
 
     def _identify(self, home: BrokerDirectory, log: Log, is_new: bool) -> None:
-        """What must be durable before anything in the log is acknowledged, of a new one and of one without an id."""
+        """Save what must be durable before an acknowledgement, for a new log and for a log without a topic id."""
         try:
             if log.topic_id != ZERO_UUID and read_topic_id(self._disk, log.directory) is None:
                 log.hold_for(UnsavedTopicId(self._disk, log.directory, log.topic_id))
@@ -217,7 +218,7 @@ class LogManager:
             log.hold_for(home.names.ticket())
 
     def _emptiest(self) -> BrokerDirectory:
-        """The directory for a new replica: a cordoned one only where no other is left."""
+        """Return the directory for a new replica. A cordoned directory is used only if no other is left."""
         online = [directory for directory in self.directories if directory.is_online]
         if not online:
             raise LogDirectoryError("every log directory is offline")
@@ -231,11 +232,11 @@ class LogManager:
 
     @property
     def cordoned_directory_ids(self) -> list[Uuid]:
-        """Of the directories that get no new replicas; any thread may ask."""
+        """Ids of the directories that receive no new replicas. Any thread may read them."""
         cordoned = (directory for directory in self.directories if directory.is_cordoned)
         return [directory.directory_id for directory in cordoned if directory.directory_id is not None]
 
-    # ---- from one directory to another
+    # ---- moves between directories
 
     def directory_at(self, path: str) -> BrokerDirectory | None:
         return next((directory for directory in self.directories if directory.path == path), None)
@@ -244,15 +245,15 @@ class LogManager:
         return next((directory for directory in self.directories if topic_partition in directory.logs), None)
 
     def begin_move(self, topic_partition: TopicPartition, target: BrokerDirectory, now_ms: int) -> LogMove:
-        """A copy of the log grows in `target` from now on; see log_move.py."""
+        """Begin to copy the log to `target`; see log_move.py."""
         source = self.home_of(topic_partition)
-        assert source is not None, "only a log that is in service can be moved"
+        assert source is not None, "only an open log can be moved"
         move = LogMove(source, target, source.logs[topic_partition], now_ms)
         target.futures[topic_partition] = move.copy
         return move
 
     def finish_move(self, move: LogMove, now_ms: int, high_watermark: int | None = None) -> Log:
-        """The copy has caught up: it takes the place of the original, which is deleted. Gives the new log."""
+        """Replace the original with the copy, which has caught up, and delete the original. Return the new log."""
         log = move.put_in_place(now_ms, high_watermark)
         self._adopt(move.target, log, now_ms, is_new=True)
         move.target.futures.pop(log.topic_partition, None)
@@ -263,13 +264,13 @@ class LogManager:
         return log
 
     def abandon_move(self, move: LogMove) -> None:
-        """The original stays; the copy is removed."""
+        """Keep the original and remove the copy."""
         move.target.futures.pop(move.original.topic_partition, None)
         move.copy.abandon()
         self._doomed.append((0, move.copy.directory))
 
     def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> None:
-        """Readers that hold slices of it may finish."""
+        """Delete the log. Readers that hold slices of it may finish."""
         for directory in self._all_directories():
             log = directory.logs.pop(topic_partition, None)
             if log is not None:
@@ -278,16 +279,16 @@ class LogManager:
                 self._doomed.append((now_ms + log.config.file_delete_delay_ms, path))
 
     def forget_offline(self, topic_partition: TopicPartition) -> None:
-        """The replica was taken from this broker while its directory was offline.
+        """Forget a replica that was removed from this broker while its directory was offline.
 
-        What is left of it there is not looked at any more; a replica that comes back begins in another directory."""
+        Its files there are ignored from now on. If the replica is assigned again, it starts in another directory."""
         self._out_of_reach = {known for known in self._out_of_reach if known[0] != topic_partition}
         for directory in self._all_directories():
             if not directory.is_online and topic_partition in directory.logs:
                 directory.logs.pop(topic_partition).abandon()
 
     def stray_directories(self) -> list[str]:
-        """Partition directories that nobody has asked for; they are left alone."""
+        """Return partition directories that no open log uses. They are left unchanged."""
         return [
             os.path.join(directory.path, name)
             for directory in self._all_directories()
@@ -303,13 +304,13 @@ class LogManager:
             raise directory.health.fail(error) from error
         directory.sync_names()
         if suffix == STRAY_SUFFIX:
-            _log.warning("%s is not the log of %s now; it is set aside as %s", name, topic_partition, target)
+            _log.warning("%s does not hold the current log of %s; renamed to %s", name, topic_partition, target)
         return target
 
-    # ---- what happens now and then
+    # ---- periodic work
 
     def flush_due_logs(self, now_ms: int) -> None:
-        """Logs with records that have been unsynced for `flush.ms`, or that a full disk has kept from a sync."""
+        """Flush logs whose records have been unsynced for `flush.ms`, and logs whose sync failed on a full disk."""
         for log in self._online_logs():
             log.try_held_again()
             if now_ms - log.last_flush_ms >= log.config.flush_ms:
@@ -318,18 +319,19 @@ class LogManager:
                     log.flush_soon()
 
     def roll_due_segments(self, now_ms: int) -> None:
-        """One that finds no room is tried again the next time, and holds up no other."""
+        """Roll segments that are due. If the disk is full, a log is retried the next time and does not delay other
+        logs."""
         for log in self._online_logs():
             try:
                 log.maybe_roll(now_ms)
             except StorageError as error:
-                _log.warning("%s gets no new segment: %s", log.topic_partition, error)
+                _log.warning("%s cannot roll a new segment: %s", log.topic_partition, error)
 
     def expire_producers(self, now_ms: int, expiration_ms: int) -> int:
         return sum(log.producers.expire(now_ms, expiration_ms) for log in self)
 
     def remove_deleted_files(self, now_ms: int) -> None:
-        """Those whose `file.delete.delay.ms` is over; in a thread, because removing a large file takes time."""
+        """Remove files after `file.delete.delay.ms`, in a thread, because removing a large file takes time."""
         self._doomed += [(now_ms + delay_ms, path) for delay_ms, path in self._set_aside_now]
         self._set_aside_now.clear()
         due = [path for due_ms, path in self._doomed if due_ms <= now_ms]
@@ -354,7 +356,7 @@ class LogManager:
         self._in_each_directory(lambda directory: directory.checkpoint_high_watermarks(high_watermarks))
 
     def _in_each_directory(self, act: Callable[[BrokerDirectory], None]) -> None:
-        """The first error is raised once every directory that is online has had its turn."""
+        """Run `act` for every online directory, then raise the first error."""
         errors: list[StorageError] = []
         for directory in self._online_directories():
             try:
@@ -365,31 +367,31 @@ class LogManager:
             raise errors[0]
 
     def high_watermark(self, topic_partition: TopicPartition) -> int:
-        """As it was checkpointed before the start."""
+        """Return the high watermark that was checkpointed before startup."""
         return max(directory.high_watermark(topic_partition) for directory in self._all_directories())
 
     @property
     def offline_directory_ids(self) -> list[Uuid]:
-        """Of the directories that have failed; any thread may ask."""
+        """Ids of the directories that have failed. Any thread may read them."""
         failed = (directory for directory in self.directories if not directory.is_online)
         return [directory.directory_id for directory in failed if directory.directory_id is not None]
 
     @property
     def previous_broker_epoch(self) -> int:
-        """The broker's epoch when it last stopped cleanly, -1 when it did not, in every directory."""
+        """The broker epoch of the last clean shutdown, or -1 unless every directory was shut down cleanly."""
         epochs = {directory.previous_broker_epoch for directory in self._all_directories()}
         return epochs.pop() if len(epochs) == 1 else NO_BROKER_EPOCH
 
     # ---- stop
 
     def close(self, broker_epoch: int = NO_BROKER_EPOCH) -> None:
-        """Closes what is online; the first error is raised once every directory has had its turn."""
+        """Close every online directory, then raise the first error."""
         self.end_recovery()
         errors: list[StorageError] = []
         for directory in self._all_directories():
             if not directory.is_online and not directory.logs:
                 directory.release()
-                continue  # offline since the start, or with nothing in it
+                continue  # offline since startup, or empty
             try:
                 directory.close(broker_epoch)
             except StorageError as error:
@@ -398,7 +400,7 @@ class LogManager:
             raise errors[0]
 
     def release(self) -> None:
-        """Lets go of everything without a clean stop, as a crash would."""
+        """Release everything without a clean shutdown, as a crash would."""
         self.end_recovery()
         for directory in self._all_directories():
             directory.release()
@@ -415,7 +417,7 @@ class LogManager:
         return [log for directory in self._online_directories() for log in directory.logs.values()]
 
     def _doom(self, log: Log, paths: list[str]) -> None:
-        """Readers hold the files themselves; the delay is for whoever wants to look at them, or to save them."""
+        """Schedule the removal of files. Readers hold the open files; the delay lets operators inspect or save them."""
         self._set_aside_now += [(log.config.file_delete_delay_ms, path) for path in paths]
 
     def _remove(self, paths: list[str]) -> None:
@@ -426,7 +428,7 @@ class LogManager:
                 else:
                     self._disk.remove(path)
             except FileNotFoundError:
-                pass  # went with its directory
+                pass  # removed together with its directory
             except OSError as error:
                 _log.warning("%s could not be removed: %s", path, error)
 

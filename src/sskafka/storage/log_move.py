@@ -1,12 +1,13 @@
-"""A log on its way to another log directory of its broker.
+"""Move a log to another log directory of its broker.
 
     begin           <target>/<topic>-<n>.<hex>-future   an empty copy
-    catch up        read a piece of the original, append it to the copy; again, while the original grows
-    put in place    on one turn of the loop, so that nothing is appended meanwhile:
-                    the last piece, sync, rename the copy to its proper name, open it; the original is deleted
+    catch up        read a piece of the original, append it to the copy; repeat while the original grows
+    put in place    in one turn of the event loop, so that nothing is appended in between:
+                    copy the last piece, sync, rename the copy to its final name, open it, delete the original
 
-A crash before the rename leaves the original and a copy that is thrown away; after it, two logs with the same content,
-of which the next start sets one aside. If the original is cut at its end meanwhile, the copy begins anew.
+A crash before the rename leaves the original and a copy that is discarded. A crash after it leaves two logs with the
+same content; the next start renames one of them away. If the original is truncated during the move, the copy starts
+over.
 """
 
 import os
@@ -46,7 +47,7 @@ class LogMove:
 
     @property
     def lag(self) -> int:
-        """Offsets that the copy does not have yet."""
+        """Number of offsets that the copy does not have yet."""
         return self.original.log_end_offset - self.copy.log_end_offset
 
     @property
@@ -54,7 +55,7 @@ class LogMove:
         return self.original.is_in_service and self.copy.is_in_service
 
     def next_piece(self, max_bytes: int) -> list[FileSlice]:
-        """What to read next; nothing when the copy has caught up."""
+        """Return the next slices to read, or an empty list if the copy has caught up."""
         original = self.original
         if original.truncations != self._truncations:
             self._truncations = original.truncations
@@ -63,13 +64,13 @@ class LogMove:
         return original.read(offset, max_bytes, original.log_end_offset)
 
     def append(self, piece: Buffer, now_ms: int) -> None:
-        """Unless the original was cut since the piece was asked for. The last batch of a piece may not be whole."""
+        """Append a piece, unless the original was truncated since the read. The last batch may be incomplete."""
         batches = whole_batches(memoryview(piece))
         if batches and self.original.truncations == self._truncations:
             self.copy.append_as_follower(batches, now_ms)
 
     def put_in_place(self, now_ms: int, high_watermark: int | None) -> Log:
-        """The copy under its proper name, with everything that the original has."""
+        """Rename the copy, which now holds everything that the original has, to its final name and open it."""
         self._catch_up_now(now_ms)
         copy, target, original = self.copy, self.target, self.original
         path = os.path.join(target.path, self._name)
@@ -100,7 +101,7 @@ class LogMove:
 
     @property
     def _first_dirty_offset(self) -> int:
-        """What was compacted after the move began may have been copied before."""
+        """Batches that were compacted after the move began may have been copied before."""
         return self.original.log_start_offset if self._cleaned_before is None else self._cleaned_before
 
     def _catch_up_now(self, now_ms: int) -> None:
@@ -108,4 +109,4 @@ class LogMove:
             for piece in pieces:
                 self.append(piece.read(), now_ms)
         if self.lag:
-            raise StorageError(f"{self.copy!r} has not all of {self.original!r}")
+            raise StorageError(f"{self.copy!r} does not hold everything of {self.original!r}")

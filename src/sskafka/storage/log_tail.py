@@ -1,7 +1,7 @@
-"""The growing end of a log: writing to the active segment, beginning new ones, and what a flush must sync.
+"""The end of a log: write to the active segment, roll new segments, and list the files that a flush must sync.
 
-The log has checked the batches and knows their offsets; here they become bytes in a file, entries in the indexes and
-news for the producer state.
+The log has checked the batches and knows their offsets. This class writes them to the file, adds index entries and
+updates the producer state.
 """
 
 import os
@@ -53,7 +53,7 @@ class LogTail:
         on_roll: Callable[[], None],
         has_new_segment: bool,
     ) -> None:
-        """`on_roll` hears of every segment that is full and should be synced before long."""
+        """`on_roll` is called for every full segment, which should be synced soon."""
         self._directory = directory
         self._log_directory = log_directory
         self._segments = segments
@@ -61,13 +61,13 @@ class LogTail:
         self._snapshots = snapshots
         self._open_files = open_files
         self._on_roll = on_roll
-        self._unsynced: list[Segment] = []  # sealed, but not yet surely on disk
+        self._unsynced: list[Segment] = []  # closed, but possibly not on disk yet
         self._has_unsynced_names = has_new_segment
         self._are_names_under_way = False  # to the disk
         self._told_synced_before = -1
 
     def configure(self, config: LogConfig, segment_ms: int) -> None:
-        """`segment_ms` is this partition's own, with its part of the jitter."""
+        """Apply settings. `segment_ms` includes this partition's share of the jitter."""
         self._config = config
         self._segment_bytes = config.segment_bytes
         self._segment_ms = segment_ms
@@ -75,9 +75,10 @@ class LogTail:
     def write(
         self, batches: Buffer, headers: list[BatchHeader], base_offset: int | None, end_offset: int, now_ms: int
     ) -> None:
-        """One write, then everything that makes it visible. Flat, because every append passes here.
+        """Write the batches at once, then update everything that makes them visible. Flat, because every append runs
+        this.
 
-        The batches get offsets from `base_offset` on; None keeps those that they have."""
+        The batches get offsets from `base_offset` on. With None they keep their own."""
         segment = self._segments.active
         if self._must_roll(segment, len(batches), headers[-1].max_timestamp, end_offset, now_ms):
             segment = self.roll(headers[0].base_offset if base_offset is None else base_offset, now_ms)
@@ -101,8 +102,10 @@ class LogTail:
             position += size_bytes
 
     def parts(self, batches: Buffer, headers: list[BatchHeader]) -> Iterator[tuple[Buffer, list[BatchHeader]]]:
-        """The batches in as many parts as segments are needed for them; each is to be written before the next is asked
-        for. A follower fetches what fills several segments of its leader."""
+        """Split the batches into one part for each segment they need. The caller writes each part before it takes the
+        next.
+
+        A follower may fetch batches that fill several segments of its leader."""
         first = position = begin = 0
         used_bytes = self._segments.active.size_bytes
         for number, header in enumerate(headers):
@@ -127,7 +130,7 @@ class LogTail:
                 segment.transaction_index.add(aborted)
 
     def _undo(self, segment: Segment, error: OSError) -> StorageError:
-        """Nothing of a failed write stays in the file; if even that fails, the directory is done for."""
+        """Remove a failed write from the file. If that fails too, take the directory offline."""
         try:
             segment.undo_write()
         except OSError as cut_error:
@@ -150,7 +153,7 @@ class LogTail:
         return active.size_bytes > 0 and active.is_older_than(self._segment_ms, now_ms)
 
     def roll(self, base_offset: int, now_ms: int) -> Segment:
-        """Safe to repeat after an error: the log does not know the new segment before it is whole."""
+        """Roll a new segment. Safe to repeat after an error: the log uses the new segment only when it is complete."""
         old = self._segments.active
         try:
             old.seal(sync=base_offset <= self._told_synced_before)
@@ -166,8 +169,10 @@ class LogTail:
         return segment
 
     def ended_before(self, recovery_point: int) -> None:
-        """The log was cut. The checkpoint may say for a while that it is on disk up to there: recovery then believes
-        the segments before that one, so what is appended in their place is synced as soon as they are full."""
+        """Note a truncation of a log that was on disk up to `recovery_point`.
+
+        The checkpoint may keep that recovery point for a while, and recovery would trust the segments below it. New
+        segments below that point are therefore synced as soon as they are full."""
         self._told_synced_before = max(self._told_synced_before, recovery_point)
 
     def create_segment(self, base_offset: int, now_ms: int) -> Segment:
@@ -176,10 +181,10 @@ class LogTail:
         return Segment.create(disk, self._directory, base_offset, self._config, self._open_files, now_ms)
 
     def set_aside(self, removed: list[Segment], sync: bool) -> list[str]:
-        """Renames the files of segments that left the log, in this order: a crash in between must leave no hole.
+        """Rename the files of removed segments in this order, so that a crash in between leaves no gap in the log.
 
-        Gives their new paths; they may be removed whenever there is time. Without `sync` a crash may bring them all
-        back."""
+        Return the new paths, which may be removed at any time. Without `sync` a crash may bring all of the files back.
+        """
         paths: list[str] = []
         for segment in removed:
             paths += segment.mark_deleted()
@@ -192,9 +197,9 @@ class LogTail:
         return paths
 
     def swap_in(self, old: list[Segment]) -> list[str]:
-        """The cleaned segment takes the place of those that it was made from; segment_swap.py draws the steps.
+        """Replace the segments with the cleaned segment; segment_swap.py shows the steps.
 
-        Gives the paths of the old ones' files, to be removed."""
+        Return the paths of the old files, which are to be removed."""
         disk, base_offset = self._log_directory.disk, old[0].base_offset
         rename_segment(disk, self._directory, base_offset, CLEANED_SUFFIX, SWAP_SUFFIX)
         disk.sync_directory(self._directory)
@@ -213,7 +218,7 @@ class LogTail:
         return following.base_offset
 
     def _closed_segment(self, base_offset: int, created_ms: int, end_offset: int) -> Segment:
-        """From its files."""
+        """Open a closed segment from its files."""
         disk, stem = self._log_directory.disk, os.path.join(self._directory, file_stem(base_offset))
         sizes = [_size_of(disk, stem + suffix) for suffix in (LOG_SUFFIX, offset_index.SUFFIX, time_index.SUFFIX)]
         segment = Segment(
@@ -232,23 +237,23 @@ class LogTail:
 
     @property
     def awaits_sync(self) -> bool:
-        """A segment was begun or sealed since the last flush."""
+        """Whether a segment was created or closed since the last flush."""
         return self._has_unsynced_names or self._are_names_under_way or bool(self._unsynced)
 
     def files_to_sync(self) -> list[Syncable]:
-        """All that was written since the last flush."""
+        """Return all files written since the last flush."""
         files: list[Syncable] = []
         for segment in self._unsynced:
             files += segment.all_files()
         files.append(self._segments.active.file)
         if self._has_unsynced_names:
             files.append(DirectorySync(self._log_directory.disk, self._directory))
-            self._has_unsynced_names = False  # a sync that fails is the directory's last
+            self._has_unsynced_names = False  # if this sync fails, the directory goes offline anyway
             self._are_names_under_way = True
         return files
 
     def forget_synced(self, end_offset: int) -> None:
-        """Everything below `end_offset` is on disk. A segment that reached it may have grown, or been sealed, since."""
+        """Note that everything below `end_offset` is on disk. The last segment may have grown or been closed since."""
         self._unsynced = [segment for segment in self._unsynced if self._reaches(segment, end_offset)]
         self._are_names_under_way = False
 

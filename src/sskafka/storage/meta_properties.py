@@ -1,12 +1,12 @@
-"""`meta.properties`: whose log directory this is.
+"""`meta.properties`: the node and the cluster to which a log directory belongs.
 
     version=1
     cluster.id=4L6g3nShT-eMCtK--X86sw
     node.id=1
     directory.id=Xb7dRVqPTU2pnOJ-dAzhKg
-    log.dir.partition.base=1                ours: only there when directory names do not count from 0
+    log.dir.partition.base=1                SSKafka only: present if directory names do not count from 0
 
-Version 0, which older brokers wrote, says `broker.id` instead of `node.id`. Keys that are not known are kept.
+Version 0, written by older brokers, has `broker.id` instead of `node.id`. Unknown keys are kept.
 """
 
 import os
@@ -41,7 +41,7 @@ class MetaProperties:
 
 
 def read_meta_properties(disk: Disk, directory: str) -> MetaProperties | None:
-    """None when the directory has not been formatted."""
+    """Return the properties, or None if the directory has not been formatted."""
     path = os.path.join(directory, FILE_NAME)
     if not disk.exists(path):
         return None
@@ -65,7 +65,7 @@ def write_meta_properties(disk: Disk, directory: str, meta: MetaProperties) -> N
 
 
 def check_meta_properties(found: Mapping[str, MetaProperties], node_id: int, partition_base: int) -> None:
-    """The directories belong to this node and to one cluster, and name partitions as is asked for."""
+    """Check that the directories belong to this node and to one cluster, and use the configured partition base."""
     clusters = {meta.cluster_id for meta in found.values() if meta.cluster_id is not None}
     if len(clusters) > 1:
         raise LogDirectoryError(f"the log directories belong to different clusters: {', '.join(sorted(clusters))}")
@@ -77,13 +77,13 @@ def check_meta_properties(found: Mapping[str, MetaProperties], node_id: int, par
             raise LogDirectoryError(f"{path} belongs to node {meta.node_id}, but this is node {node_id}")
         if meta.partition_base != partition_base:
             raise LogDirectoryError(
-                f"{path} was made with {_PARTITION_BASE}={meta.partition_base}; that cannot change to {partition_base}"
+                f"{path} has {_PARTITION_BASE}={meta.partition_base}, which cannot change to {partition_base}"
             )
 
 
 def _from_properties(properties: Mapping[str, str]) -> MetaProperties:
     if not properties.keys() & _KNOWN:
-        raise ValueError("it says nothing of a cluster, a node or a directory")
+        raise ValueError("the cluster, node or directory id is missing")
     version = properties.get(_VERSION, "0").strip()
     if version not in {"0", "1"}:
         raise ValueError(f"version {version} is not known")

@@ -1,10 +1,10 @@
-"""`<base offset>.index`: from offsets to positions in a segment, sparsely.
+"""`<base offset>.index`: a sparse index from offsets to positions in a segment.
 
     size  field
        4  last offset of a batch, relative to the segment's base offset
        4  position of that batch
 
-An entry is made for the batch that follows `index.interval.bytes` of others.
+An entry is added for the batch that follows `index.interval.bytes` of other batches.
 """
 
 from struct import Struct
@@ -25,11 +25,11 @@ class OffsetIndex(SparseIndex):
         self.base_offset = base_offset
 
     def position_before(self, offset: int) -> int:
-        """A position at a batch from which a walk forward meets the batch with `offset`."""
+        """Return the position of a batch from which a forward walk reaches the batch with `offset`."""
         entry = self.floor(offset - self.base_offset)
         return 0 if entry is None else entry[1]
 
     def position_well_before(self, offset: int, entries: int) -> int | None:
-        """As `position_before`, so many entries earlier; None when there are not as many."""
+        """Like `position_before`, but `entries` entries earlier. Return None if there are not that many."""
         entry = self.entry_before(offset - self.base_offset, entries)
         return None if entry is None else entry[1]

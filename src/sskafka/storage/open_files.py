@@ -1,7 +1,7 @@
-"""Which segments of a log hold their file open: the few that were opened last.
+"""The segments of a log that hold their file open: only the few that were opened last.
 
-A log can have thousands of segments and a broker thousands of logs, so the rest open theirs when somebody reads them.
-Closing only lets go: whoever holds the file, a reader's slice or a sync under way, keeps it.
+A log can have thousands of segments and a broker thousands of logs, so other segments open their file when it is read.
+Closing only drops the reference: a reader's slice or a running sync keeps the file open.
 """
 
 from collections import deque

@@ -1,11 +1,11 @@
 """Names of partition directories in a log directory.
 
     <topic>-<n>                        a partition; n counts from 0, or from 1 with log.dir.partition.base=1
-    <topic>-<n>.<32 hex digits>-delete   deleted, its files wait for their removal
-    <topic>-<n>.<32 hex digits>-stray    set aside: its topic id is not that of the topic which has the name now
-    <topic>-<n>.<32 hex digits>-future   a copy that is being made of a partition in another log directory
+    <topic>-<n>.<32 hex digits>-delete   deleted; its files will be removed
+    <topic>-<n>.<32 hex digits>-stray    stray: its topic id is not that of the current topic of this name
+    <topic>-<n>.<32 hex digits>-future   a copy in progress of a partition in another log directory
 
-The metadata log's directory is `__cluster_metadata-0` whatever the base.
+The metadata log's directory is always `__cluster_metadata-0`, whatever the base.
 """
 
 import re
@@ -26,7 +26,7 @@ def directory_name(topic_partition: TopicPartition, partition_base: int = 0) -> 
 
 
 def parse_directory_name(name: str, partition_base: int = 0) -> TopicPartition | None:
-    """None for directories that are no partition's."""
+    """Return the partition, or None if the directory does not belong to a partition."""
     match = _NUMBERED.fullmatch(name)
     if match is None or _SET_ASIDE.fullmatch(name) or topic_name_problem(match[1]) is not None:
         return None
@@ -35,13 +35,14 @@ def parse_directory_name(name: str, partition_base: int = 0) -> TopicPartition |
 
 
 def set_aside_name(name: str, unique_id: str, suffix: str) -> str:
-    """For a directory that leaves service; a long topic name is cut to what file systems take."""
+    """Return the name for a directory that is taken out of service. Long topic names are cut to the file system's
+    limit."""
     ending = f".{unique_id}{suffix}"
     return name[: _NAME_LENGTH_MAX - len(ending)] + ending
 
 
 def parse_future_name(name: str, partition_base: int = 0) -> TopicPartition | None:
-    """Whose copy it is; None for directories that are none."""
+    """Return the partition of a future copy, or None for other directories."""
     match = _SET_ASIDE.fullmatch(name) if name.endswith(FUTURE_SUFFIX) else None
     return None if match is None else parse_directory_name(match[1], partition_base)
 

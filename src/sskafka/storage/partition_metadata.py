@@ -1,4 +1,4 @@
-"""`partition.metadata`: which topic, of all that had its name, a partition's directory belongs to.
+"""`partition.metadata`: the id of the topic to which a partition directory belongs. Topic names can be reused.
 
 version: 0
 topic_id: MLJkjvV9QgCNVlyoYSMqzQ
@@ -15,7 +15,7 @@ FILE_NAME = "partition.metadata"
 
 
 def read_topic_id(disk: Disk, directory: str) -> Uuid | None:
-    """None when there is no file; base64 may be padded."""
+    """Return the topic id, or None if there is no file. The base64 may be padded."""
     path = os.path.join(directory, FILE_NAME)
     if not disk.exists(path):
         return None
@@ -31,7 +31,7 @@ def read_topic_id(disk: Disk, directory: str) -> Uuid | None:
 
 
 class UnsavedTopicId(RewrittenFile):
-    """Of a log that has none yet, to be written by whoever syncs."""
+    """The id of a log that has no file yet, written when the object is synced."""
 
     __slots__ = ("_directory", "_disk", "_topic_id")
 

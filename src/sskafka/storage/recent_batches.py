@@ -1,14 +1,14 @@
-"""Where the newest batches of a segment lie, in memory, so that readers at the tail walk nothing.
+"""The positions of a segment's newest batches, in memory, so that readers at the tail need not walk the file.
 
-Remembers the last offset and the position of every batch behind its floor; bounded, the oldest half is forgotten, and
-the floor raised, when it is full.
+The last offset and the position of every batch above a floor are kept. The number is bounded: when the list is full,
+its older half is dropped and the floor raised.
 """
 
 from array import array
 from bisect import bisect_left
 
-NOTHING_KNOWN = 2**63 - 1  # a floor that no offset is above
-BEYOND = -1  # in place of a position: behind the last batch
+NOTHING_KNOWN = 2**63 - 1  # a floor above all offsets
+BEYOND = -1  # in place of a position: after the last batch
 _BATCHES_MAX = 1024
 
 
@@ -16,7 +16,7 @@ class RecentBatches:
     __slots__ = ("_last_offsets", "_positions", "floor")
 
     def __init__(self, floor: int) -> None:
-        """`floor`: the last offset of which nothing is remembered; there are no batches behind it yet."""
+        """`floor`: the last offset that is not remembered. There are no batches above it yet."""
         self.floor = floor
         self._last_offsets = array("q")
         self._positions = array("q")
@@ -28,7 +28,8 @@ class RecentBatches:
             self._forget_half()
 
     def position_of(self, offset: int) -> int | None:
-        """Position of the first batch that ends at `offset` or later, or BEYOND; None when it is not remembered."""
+        """Return the position of the first batch that ends at `offset` or later, BEYOND, or None if it is not
+        remembered."""
         if offset <= self.floor:
             return None
         place = bisect_left(self._last_offsets, offset)

@@ -1,5 +1,4 @@
-"""How many data records a log holds: segments know theirs, and of the first one those before the log's start do not
-count."""
+"""The number of data records in a log. Segments count their own; records below the log start offset are subtracted."""
 
 from sskafka.storage.segments import Segments
 
@@ -12,7 +11,7 @@ class RecordCount:
         self.forget()
 
     def forget(self) -> None:
-        """The segments are not what they were."""
+        """Drop the count because the segments have changed."""
         self._counted_for = self._segments.first.base_offset
         self._below = 0
 

@@ -1,11 +1,11 @@
-"""Which segments `retention.ms` and `retention.bytes` still keep. Whole segments go, the oldest first."""
+"""Decide which segments `retention.ms` and `retention.bytes` keep. Whole segments are deleted, the oldest first."""
 
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.segments import Segments
 
 
 def retained_from(segments: Segments, config: LogConfig, now_ms: int, high_watermark: int, log_end_offset: int) -> int:
-    """The offset at which the log may begin: a segment's base offset, or the log's end when nothing must be kept."""
+    """Return the new log start offset: a segment's base offset, or the log end offset if nothing is kept."""
     if not config.is_deleting:
         return segments.first.base_offset
     excess_bytes = segments.size_bytes - config.retention_bytes if config.retention_bytes >= 0 else -1

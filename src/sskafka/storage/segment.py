@@ -1,12 +1,12 @@
-"""One segment of a log: a file of batches and the indexes into it.
+"""One segment of a log: a file of batches and its indexes.
 
-    00000000000000004711.log          batches, one behind the other; the first offset that may be in it is its name
+    00000000000000004711.log          consecutive batches; the name is the base offset of the segment
     00000000000000004711.index        offset -> position            (offset_index.py)
     00000000000000004711.timeindex    timestamp -> offset           (time_index.py)
     00000000000000004711.txnindex     aborted transactions          (transactions/index.py)
 
-Only the newest segment of a log grows. The files of the others are opened when somebody reads them.
-`size_bytes` is what counts: bytes behind it, left by a write that failed, belong to nobody.
+Only the newest segment of a log grows. The files of the others are opened when they are read. `size_bytes` is the valid
+size: bytes after it were left by a failed write and are ignored.
 """
 
 import os
@@ -88,9 +88,9 @@ class Segment:
         created_ms: int = NO_TIMESTAMP,
         ending: str = "",
     ) -> None:
-        """The sizes are those of the files as they are; CorruptFileError when an index cannot be one.
+        """Open a segment. The sizes are those of the existing files; raise CorruptFileError if an index is impossible.
 
-        `ending` follows the usual names while the segment is not yet part of a log."""
+        `ending` is appended to the usual names while the segment is not yet part of a log."""
         stem = os.path.join(directory, file_stem(base_offset))
         self._disk = disk
         self._stem = stem
@@ -125,7 +125,7 @@ class Segment:
         now_ms: int,
         ending: str = "",
     ) -> "Segment":
-        """Empty, replacing whatever lies there. Its name is durable once the directory has been synced."""
+        """Create an empty segment and replace existing files. Its name is durable once the directory is synced."""
         segment = cls(disk, directory, base_offset, config, open_files, created_ms=now_ms, ending=ending)
         disk.open(segment.log_path, create=True).close()
         segment.file.truncate(0)
@@ -156,7 +156,7 @@ class Segment:
         self.file.truncate(self.size_bytes)
 
     def note_batch(self, last_offset: int, size_bytes: int, max_timestamp: int, data_records: int) -> None:
-        """The next batch has been written to the file at `size_bytes`: count it and index it."""
+        """Count and index the next batch, which has been written to the file at `size_bytes`."""
         position = self.size_bytes
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
@@ -188,20 +188,20 @@ class Segment:
         self.transaction_index.flush(sync=sync)
 
     def seal(self, *, sync: bool = False) -> None:
-        """No more batches come: the time index gets its last entry, everything is in the files."""
+        """Close the segment for appends: add the last time index entry and write everything to the files."""
         self.time_index.maybe_add(self.max_timestamp, self.max_timestamp_offset)
         self.flush_indexes(sync=sync)
         if self._is_preallocated:
             self.file.truncate(self.size_bytes)
 
     def close(self) -> None:
-        """Slices that were handed out stay readable."""
+        """Close the file. Slices that were handed out stay readable."""
         self._file = None
 
     # ---- finding
 
     def position_of(self, offset: int) -> int:
-        """Position of the first batch that ends at `offset` or later; `size_bytes` when there is none."""
+        """Return the position of the first batch that ends at `offset` or later, `size_bytes` if there is none."""
         position = self.recent.position_of(offset)
         if position is not None:
             return self.size_bytes if position == BEYOND else position
@@ -220,22 +220,22 @@ class Segment:
         return read_offset_and_size(self.file.read_at(LOG_OVERHEAD_BYTES, position))[1]
 
     def is_older_than(self, age_ms: int, now_ms: int) -> bool:
-        """By the timestamp of its first batch, or by its creation when that has none."""
+        """Compare the age of the first batch with `age_ms`; use the creation time if it has no timestamp."""
         since = self.first_timestamp if self.first_timestamp >= 0 else self.created_ms
         return since >= 0 and now_ms - since > age_ms
 
     @property
     def newest_ms(self) -> int:
-        """When the newest record was written, as far as that is known."""
+        """When the newest record was written, as far as known."""
         return self.max_timestamp if self.max_timestamp >= 0 else self.created_ms
 
     def all_files(self) -> list[File]:
-        """For syncing: the log and its indexes, as they are on disk now."""
+        """Return the log file and its indexes as they are on disk now, for a sync."""
         paths = [self._stem + suffix for suffix in SUFFIXES if suffix != LOG_SUFFIX]
         return [self.file, *(self._disk.open(path) for path in paths if self._disk.exists(path))]
 
     def records_below(self, offset: int) -> int:
-        """Data records before `offset`."""
+        """Return the number of data records below `offset`."""
         count = 0
         for _, header in self.headers():
             if header.base_offset >= offset:
@@ -245,17 +245,17 @@ class Segment:
         return count
 
     def record_count(self) -> int:
-        """Data records, without control records; the first call walks the segment."""
+        """Number of data records, without control records. The first call walks the segment."""
         if self._data_records is None:
             self._data_records = sum(
                 max(header.record_count, 0) for _, header in self.headers() if not header.is_control
             )
         return self._data_records
 
-    # ---- changing what is there
+    # ---- changing existing data
 
     def open_for_append(self) -> int:
-        """Makes a segment found on disk the one that grows; gives the next offset."""
+        """Make a segment found on disk the active one. Return the next offset."""
         indexed_from = self.offset_index.last_value if self.offset_index.count else 0
         next_offset = self.base_offset
         for position, header in self.headers(indexed_from):
@@ -268,9 +268,9 @@ class Segment:
         return next_offset
 
     def check_indexes(self) -> None:
-        """CorruptFileError when they cannot belong to this segment; their entries are not compared with the log."""
+        """Raise CorruptFileError if the indexes cannot be this segment's. Entries are not compared with the log."""
         if self.offset_index.last_value >= max(self.size_bytes, 1):
-            raise CorruptFileError(f"{self.offset_index.path} points behind the end of the segment")
+            raise CorruptFileError(f"{self.offset_index.path} points beyond the end of the segment")
         if self.size_bytes and not self.time_index.count and self._has_timestamp():
             raise CorruptFileError(f"{self.time_index.path} is empty")
         for _ in self.transaction_index:
@@ -280,7 +280,7 @@ class Segment:
         return self.size_bytes < HEADER_BYTES or self.header_at(0).max_timestamp >= 0
 
     def begin_rebuild(self, good_bytes: int) -> None:
-        """Cut the file to `good_bytes` and forget the indexes; `note_batch` for each batch builds them anew."""
+        """Truncate the file to `good_bytes` and clear the indexes. `note_batch` for each batch rebuilds them."""
         if self.file.size() != good_bytes:
             self.file.truncate(good_bytes)
         self.offset_index.reset()
@@ -294,15 +294,15 @@ class Segment:
         self._note_index_size()
 
     def truncate_at(self, offset: int) -> int:
-        """Cuts every batch that reaches `offset`; gives the new end: `offset`, or where such a batch began."""
+        """Remove every batch that reaches `offset`. Return the new end: `offset`, or the start of such a batch."""
         position = self.position_of(offset)
         end_offset = offset if position == self.size_bytes else min(offset, self.header_at(position).base_offset)
         self.cut(position, end_offset)
         return end_offset
 
     def cut(self, position: int, end_offset: int) -> None:
-        """Drops everything from the batch at `position` on, from the indexes too; a crash brings it back unless the
-        file is synced."""
+        """Remove everything from the batch at `position` on, also from the indexes. A crash may bring it back unless
+        the file is synced."""
         self.file.truncate(position)
         self.size_bytes = position
         self.offset_index.truncate(position)
@@ -315,9 +315,9 @@ class Segment:
         self.open_for_append()
 
     def mark_deleted(self) -> list[str]:
-        """Renames the files aside; gives their new paths, to be removed when nobody waits for it.
+        """Rename the files and return their new paths, which are to be removed later.
 
-        Lets go of its own file: one that is removed while it is held open gives no room back."""
+        The segment closes its own file: a removed file that is still open frees no space."""
         self.close()
         renamed = []
         for suffix in SUFFIXES:

@@ -1,13 +1,13 @@
-"""Verifying a segment after an unclean stop, batch by batch, then making its indexes anew.
+"""Verify a segment after an unclean shutdown, batch by batch, then rebuild its indexes.
 
-The CRC covers most of a batch. What it leaves out is checked against what else is known:
+The CRC covers most of a batch. The other fields are checked against what else is known:
 
-    base offset     never goes back, fits the segment; in a log that is not compacted it also leaves no gap, neither
-                    between batches nor before the next segment (whose file may have outlived this one's last writes)
+    base offset     never decreases and fits the segment; in a log that is not compacted it leaves no gap between
+                    batches or before the next segment (whose file may have outlived this one's last writes)
     length, magic   by structure
-    leader epoch    never goes back; is the one that leader-epoch-checkpoint has for the offset, if that file is there
+    leader epoch    never decreases; matches leader-epoch-checkpoint for the offset, if that file exists
 
-A batch whose offset jumps ahead, followed by one that does not, is the bad one of the two.
+If a batch's offset jumps ahead and the next batch's does not, the first of the two is the invalid one.
 """
 
 from collections.abc import Callable
@@ -24,18 +24,18 @@ from sskafka.storage.segment import RELATIVE_OFFSET_MAX, Segment
 @dataclass(frozen=True, slots=True)
 class Expectations:
     epochs: LeaderEpochs
-    gapless_from: int | None  # from this offset on every batch begins where the one before it ended
+    gapless_from: int | None  # from this offset on every batch begins where the previous one ended
     end_offset: int | None  # the base offset of the next segment
 
 
 class Verdict(NamedTuple):
     good_bytes: int
-    end_offset: int  # of the good batches
-    problem: str | None  # what is wrong behind them
+    end_offset: int  # of the valid batches
+    problem: str | None  # what is wrong after them
 
 
 def verify_segment(segment: Segment, expected: Expectations) -> Verdict:
-    """How much of the segment's file can be believed. Changes nothing."""
+    """Return how much of the segment's file is valid. Changes nothing."""
     check = _BatchCheck(segment.base_offset, expected)
     size_bytes = segment.file.size()
     try:
@@ -49,7 +49,7 @@ def verify_segment(segment: Segment, expected: Expectations) -> Verdict:
 
 
 def rebuild_segment(segment: Segment, good_bytes: int, visit: Callable[[Segment, int, BatchHeader], None]) -> None:
-    """Cuts the file to what is good, makes the indexes anew and shows each batch to `visit`."""
+    """Truncate the file to its valid part, rebuild the indexes and pass each batch to `visit`."""
     segment.begin_rebuild(good_bytes)
     for position, header in walk_headers(segment.file, 0, good_bytes):
         data_records = 0 if header.is_control else header.record_count
@@ -73,11 +73,11 @@ class _BatchCheck:
     def __init__(self, base_offset: int, expected: Expectations) -> None:
         self._base_offset = base_offset
         self._next_offset = base_offset
-        # A log may begin behind the name of its first segment: where its first epoch does.
+        # A log may begin after the base offset of its first segment: at the start of its first epoch.
         self._first_offset = expected.epochs.entries[0][1] if expected.epochs else base_offset
         self._epoch = NO_EPOCH
         self._expected = expected
-        # Of the previous batch, if it left a gap before it: its position, and the offset before the gap.
+        # The position of the previous batch if it follows a gap, and the offset before the gap.
         self._jumped_at: tuple[int, int] | None = None
         self.good_bytes = 0
         self.good_offset = base_offset

@@ -1,13 +1,13 @@
-"""How a cleaned segment takes the place of others, and how a start finishes what a crash interrupted.
+"""Replace segments with a cleaned segment, and finish a replacement that a crash interrupted.
 
-    1  x.*.cleaned      being written by the cleaner; after a crash it is worth nothing
-    2  x.*.swap         whole and synced; with x.log.swap the new segment counts
+    1  x.*.cleaned      being written by the cleaner; useless after a crash
+    2  x.*.swap         complete and synced; once x.log.swap exists the new segment is valid
     3  the old segments in its range are renamed to .deleted
-    4  x.*              the new segment has its names
+    4  x.*              the new segment has its final names
 
-The log's file is renamed last in steps 2 and 4: its name says how far the others are. A crash after 2 is finished by
-doing 3 and 4; before that, the old segments are all there and stay. These are Apache Kafka's names and rules, so each
-can finish what the other began.
+The .log file is renamed last in steps 2 and 4, so its name tells that the other files have been renamed. After a crash
+in or after step 2 the next start does steps 3 and 4; before step 2 all old segments exist and are kept. These are
+Apache Kafka's names and rules, so each system can finish what the other began.
 """
 
 import os
@@ -21,7 +21,7 @@ CLEANED_SUFFIX = ".cleaned"
 
 
 def rename_segment(disk: Disk, directory: str, base_offset: int, old_ending: str, new_ending: str) -> None:
-    """All files of a segment from one ending to another."""
+    """Rename all files of a segment from one ending to another."""
     for suffix in reversed(SUFFIXES):
         path = os.path.join(directory, file_stem(base_offset) + suffix)
         if suffix == LOG_SUFFIX or disk.exists(path + old_ending):
@@ -29,7 +29,7 @@ def rename_segment(disk: Disk, directory: str, base_offset: int, old_ending: str
 
 
 def remove_cleaned(disk: Disk, directory: str) -> None:
-    """What a cleaner left that did not come to its end."""
+    """Remove the files of a cleaner that did not finish."""
     for entry in disk.entries(directory):
         if entry.name.endswith(CLEANED_SUFFIX):
             disk.remove(os.path.join(directory, entry.name))
@@ -40,7 +40,7 @@ def finish_swaps(disk: Disk, directory: str) -> None:
     swaps = _base_offsets(names, LOG_SUFFIX + SWAP_SUFFIX)
     if not swaps:
         return
-    # One that is still being written means that its group never got as far as step 2.
+    # A group that is still being written never reached step 2.
     unfinished = min(_base_offsets(names, LOG_SUFFIX + CLEANED_SUFFIX), default=None)
     for base_offset in swaps:
         if unfinished is not None and base_offset >= unfinished:

@@ -1,6 +1,6 @@
-"""The segments of a log, in the order of their base offsets; there is always one, and the last is the active one.
+"""The segments of a log, ordered by base offset. There is always at least one, and the last one is the active segment.
 
-Only the newest two know the positions of their newest batches: a log can have thousands of segments.
+Only the newest two keep the positions of their newest batches, because a log can have thousands of segments.
 """
 
 from bisect import bisect_right
@@ -36,7 +36,7 @@ class Segments:
         return sum(segment.size_bytes for segment in self._segments)
 
     def add(self, segment: Segment) -> None:
-        """Becomes the active one."""
+        """Add a segment and make it the active one."""
         assert segment.base_offset > self._base_offsets[-1]
         if len(self._segments) > 1:
             self._segments[-2].recent.clear(self.active.base_offset - 1)
@@ -48,14 +48,14 @@ class Segments:
         self._segments, self._base_offsets, self.active = [segment], [segment.base_offset], segment
 
     def find_closed(self, base_offsets: Sequence[int]) -> list[Segment] | None:
-        """Those that begin at these offsets, one behind the other; None when they are not all there."""
+        """Return the adjacent closed segments that begin at these offsets, or None if they are not all there."""
         place = bisect_right(self._base_offsets, base_offsets[0]) - 1
         found = self._segments[max(place, 0) : max(place, 0) + len(base_offsets)]
         is_complete = [segment.base_offset for segment in found] == list(base_offsets)
         return found if is_complete and self.active not in found else None
 
     def replace(self, old: list[Segment], new: Segment) -> None:
-        """Neighbours, as `find_closed` gave them, by one that begins where the first of them does."""
+        """Replace adjacent segments, as `find_closed` returns them, with one that has the first one's base offset."""
         place = self._segments.index(old[0])
         self._segments[place : place + len(old)] = [new]
         self._base_offsets[place : place + len(old)] = [new.base_offset]
@@ -66,7 +66,7 @@ class Segments:
         return self._segments[max(bisect_right(self._base_offsets, offset) - 1, 0)]
 
     def starting_at(self, offset: int) -> Iterator[Segment]:
-        """From the one that contains `offset` to the last."""
+        """Yield the segments from the one that contains `offset` to the last."""
         return iter(self._segments[max(bisect_right(self._base_offsets, offset) - 1, 0) :])
 
     def after(self, segment: Segment) -> Segment | None:
@@ -74,7 +74,7 @@ class Segments:
         return self._segments[place] if place < len(self._segments) else None
 
     def remove_after(self, offset: int) -> list[Segment]:
-        """Takes out those that begin behind `offset`, but not the first."""
+        """Remove and return the segments that begin above `offset`, but never the first segment."""
         place = max(bisect_right(self._base_offsets, offset), 1)
         removed = self._segments[place:]
         del self._segments[place:], self._base_offsets[place:]
@@ -82,7 +82,7 @@ class Segments:
         return removed
 
     def remove_before(self, offset: int) -> list[Segment]:
-        """Takes out those that end at `offset` or before it, but not the active one."""
+        """Remove and return the segments that end at or below `offset`, but never the active one."""
         place = max(bisect_right(self._base_offsets, offset) - 1, 0)
         removed = self._segments[:place]
         del self._segments[:place], self._base_offsets[:place]

@@ -1,6 +1,6 @@
-"""One sync of a directory for everybody who made a name in it before that sync began.
+"""One sync of a directory for everybody who created a name in it before that sync began.
 
-A thousand logs that are created together need their names on the disk, but not a thousand times.
+If a thousand logs are created together, their names must be synced, but not a thousand times.
 """
 
 import threading
@@ -15,16 +15,16 @@ class SharedSync:
         self._disk = disk
         self._path = path
         self._tickets = 0
-        self._done = 0  # every ticket up to this one was given before a sync that is over
+        self._done = 0  # all tickets up to this number are covered by a completed sync
         self._syncing = threading.Lock()
 
     def ticket(self) -> "Ticket":
-        """For names that are there already."""
+        """Return a ticket for the names that exist now."""
         self._tickets += 1
         return Ticket(self, self._tickets)
 
     def sync_for(self, number: int) -> None:
-        """Any thread may."""
+        """Sync the directory, unless a later sync covers the ticket. May run in any thread."""
         with self._syncing:
             if number > self._done:
                 given = self._tickets
@@ -33,7 +33,7 @@ class SharedSync:
 
 
 class Ticket:
-    """A file to sync, as far as others are concerned."""
+    """A ticket as a `Syncable`."""
 
     __slots__ = ("_number", "_shared")
 

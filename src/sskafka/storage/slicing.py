@@ -1,4 +1,4 @@
-"""From offsets to slices of segment files: what a reader gets."""
+"""Map offsets to slices of segment files, for readers."""
 
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.segment import Segment
@@ -6,7 +6,7 @@ from sskafka.storage.segments import Segments
 
 
 def read_slices(segments: Segments, offset: int, max_bytes: int, up_to_offset: int, min_one: bool) -> list[FileSlice]:
-    """Batches from the one with `offset` on, none that reaches `up_to_offset`, which is within the log."""
+    """Return batches from the one with `offset` on, none that reaches `up_to_offset`, which lies within the log."""
     slices: list[FileSlice] = []
     segment = segments.containing(offset)
     start = segment.position_of(offset)
@@ -24,7 +24,7 @@ def read_slices(segments: Segments, offset: int, max_bytes: int, up_to_offset: i
 
 
 def _end_position(segments: Segments, segment: Segment, up_to_offset: int) -> tuple[int, Segment | None]:
-    """Where a reader up to `up_to_offset` must stop in `segment`, and the segment in which it goes on."""
+    """Return where a read up to `up_to_offset` must stop in `segment`, and the segment in which the read continues."""
     if segment is segments.active:
         return segment.position_of(up_to_offset), None
     following = segments.after(segment)

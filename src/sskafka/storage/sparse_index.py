@@ -1,8 +1,8 @@
-"""A file of fixed-size sorted entries: what the offset index and the time index have in common.
+"""A file of sorted fixed-size entries: the common part of the offset index and the time index.
 
-Entries are found by their first field. New ones collect in memory and go to the file in one write, when `flush` is
-called: a crash may lose them, because recovery makes the index of an unflushed segment
-anew. The file is opened for each use, so a broker with many segments holds no descriptors for their indexes.
+Entries are found by their first field. New entries collect in memory, and `flush` writes them at once. A crash may lose
+them, because recovery rebuilds the index of an unflushed segment. The file is opened for each use, so a broker with
+many segments holds no descriptors for their indexes.
 """
 
 from struct import Struct
@@ -21,7 +21,7 @@ class SparseIndex:
     layout: ClassVar[Struct]
 
     def __init__(self, disk: Disk, path: str, size_bytes: int = 0) -> None:
-        """`size_bytes` of the file as it is; an index that stopped in the middle of an entry is not one."""
+        """`size_bytes`: the size of the existing file. Raise CorruptFileError if the file ends within an entry."""
         self._disk = disk
         self.path = path
         self._pending = bytearray()
@@ -36,7 +36,7 @@ class SparseIndex:
 
     @property
     def pending(self) -> int:
-        """How many entries are in memory only."""
+        """Number of entries that are in memory only."""
         return self.count - self._file_entries
 
     def add(self, key: int, value: int) -> None:
@@ -47,7 +47,7 @@ class SparseIndex:
         self.count += 1
 
     def floor(self, key: int) -> tuple[int, int] | None:
-        """The last entry whose key is not above `key`."""
+        """Return the last entry whose key is at most `key`."""
         if self._pending and key >= self._first_pending:
             number = _count_in(self.layout, self._pending, key) - 1
             found_key, value = self.layout.unpack_from(self._pending, number * self.layout.size)
@@ -59,7 +59,7 @@ class SparseIndex:
         return list(self.layout.iter_unpack(self._read(0, self._file_entries)))
 
     def flush(self, *, sync: bool = False) -> None:
-        """Writes what is pending; the file exists afterwards, even if it is empty."""
+        """Write pending entries. The file exists afterwards, even if it is empty."""
         file = self._disk.open(self.path, create=True)
         try:
             if self._pending:
@@ -72,7 +72,7 @@ class SparseIndex:
             file.close()
 
     def truncate(self, below_value: int) -> None:
-        """Drops every entry whose second field is `below_value` or more."""
+        """Remove every entry whose second field is `below_value` or more."""
         kept = [entry for entry in self.entries() if entry[1] < below_value]
         self._resize(len(kept))
         self.last_key, self.last_value = kept[-1] if kept else (-1, 0)
@@ -91,7 +91,7 @@ class SparseIndex:
         self._file_entries = self.count = entries
 
     def _read_last(self) -> tuple[int, int]:
-        """A file preallocated by a broker that crashed ends in zeros; those are not entries."""
+        """Return the last entry. A file preallocated by a crashed broker ends in zeros, which are not entries."""
         key, value = self.layout.unpack(self._read(self._file_entries - 1, 1))
         first_key, first_value = self.layout.unpack(self._read(0, 1))
         if key < first_key or value < first_value:
@@ -99,7 +99,7 @@ class SparseIndex:
         return key, value
 
     def entry_before(self, key: int, steps: int) -> tuple[int, int] | None:
-        """The entry so many steps before the one that `floor` gives; None when there are not as many."""
+        """Return the entry `steps` before the one that `floor` returns, or None if there are not that many."""
         self.flush()
         return self._in_file(self._count_up_to(key) - 1 - steps)
 
@@ -110,7 +110,8 @@ class SparseIndex:
         return key, value
 
     def _count_up_to(self, key: int) -> int:
-        """How many entries of the file have a key not above `key`: binary search over blocks, then within one."""
+        """Return how many entries of the file have a key of at most `key`, by binary search over blocks, then within
+        one."""
         if not self._file_entries:
             return 0
         file = self._disk.open(self.path)
@@ -138,7 +139,7 @@ class SparseIndex:
 
 
 def _count_in(layout: Struct, block: Buffer, key: int) -> int:
-    """How many entries of the block have a key not above `key`."""
+    """Return how many entries of the block have a key of at most `key`."""
     low, high = 0, len(block) // layout.size
     while low < high:
         middle = (low + high) // 2

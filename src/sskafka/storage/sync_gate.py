@@ -1,13 +1,13 @@
-"""What must be on the disk before anything that a log takes from now on may be acknowledged.
+"""The files that must be on disk before newly appended batches of a log may be acknowledged.
 
-    a new leader epoch       its line in leader-epoch-checkpoint: recovery cuts off batches of epochs it does not know
-    a cut at the log's end   what was cut off must not come back under what is appended in its place
-    a new log                whose it is, and the names of its directory and files
+    a new leader epoch       its line in leader-epoch-checkpoint: recovery truncates batches of unknown epochs
+    a truncation             the truncated batches must not reappear below the batches that replace them
+    a new log                its topic id, and the names of its directory and files
 
-    open --close--> closed: appends go on, their acknowledgements wait --all of it synced, in a thread--> open
+    open --close--> closed: appends continue, their acknowledgements wait --all files synced, in a thread--> open
 
-So after a crash the files may be behind the log, but never behind anything that was acknowledged. A disk that has no
-room for a small file keeps the gate closed until `try_again` finds some. Without threads everything is synced at once.
+After a crash the files may be behind the log, but never behind anything that was acknowledged. If the disk has no space
+for a small file, the gate stays closed until `try_again` succeeds. Without threads everything is synced at once.
 """
 
 import threading
@@ -21,13 +21,13 @@ class SyncGate:
     __slots__ = ("_due", "_flusher", "_on_news", "_rights", "lacks_room")
 
     def __init__(self, flusher: Flusher, on_news: Callable[[], None]) -> None:
-        """`on_news` hears that it is open, and that a full disk keeps it closed."""
+        """`on_news` is called when the gate opens, and when a full disk keeps it closed."""
         self._flusher = flusher.for_small_files
         self._on_news = on_news
         self._due: list[_Due] = []
         self._rights = _Rights()
         self.lacks_room = False
-        """The last attempt has found none."""
+        """Whether the last attempt found the disk full."""
 
     @property
     def is_open(self) -> bool:
@@ -35,11 +35,11 @@ class SyncGate:
 
     @property
     def is_threaded(self) -> bool:
-        """Whether `close` returns before the disk has everything."""
+        """Whether `close` returns before the files are synced."""
         return self._flusher.is_threaded
 
     def close(self, *files: Syncable) -> None:
-        """Until these are synced."""
+        """Close the gate until these files are synced."""
         self._due += [_Due(file, self._rights) for file in files]
         self._flusher.request_soon(self)
 
@@ -48,19 +48,19 @@ class SyncGate:
             self._flusher.request_soon(self)
 
     def abandon(self) -> None:
-        """Nothing is written any more, by no thread: the directory may be another log's before long."""
+        """Stop all writes, in every thread: the directory may soon belong to another log."""
         with self._rights.writing:
             self._rights.are_given_up = True
         self._due.clear()
         self._flusher.forget(self)
 
-    # ---- what a flush does with it
+    # ---- the gate's part of a flush
 
     def files_to_sync(self) -> list[Syncable]:
         return list(self._due)
 
     def is_through(self, files: Sequence[Syncable]) -> bool:
-        """Of what stands here among these, everything was synced."""
+        """Return whether all files among these that the gate waits for were synced."""
         return all(due.is_done for due in self._due if due in files)
 
     def forget_synced(self) -> None:
@@ -77,11 +77,11 @@ class SyncGate:
 
 
 class RewrittenFile(Syncable):
-    """One that is written as a whole when it is synced: where there is no room for it, it can be tried again."""
+    """A file that is rewritten as a whole when it is synced. After a full disk the write can be retried."""
 
 
 class _Rights:
-    """Of threads to write into a log's directory."""
+    """Guards writes of threads to a log's directory, which end when the log is abandoned."""
 
     __slots__ = ("are_given_up", "writing")
 

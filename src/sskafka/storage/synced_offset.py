@@ -1,8 +1,8 @@
-"""`synced-offset`: up to where the metadata log was surely on this node's disk.
+"""`synced-offset`: the offset up to which the metadata log was known to be on this node's disk.
 
-A node acknowledges metadata once it is synced, so a log that ends earlier when it is opened has lost records that may
-be committed. The file follows each sync without a sync of its own: after a power cut it may be old or torn, and then
-it promises less, never more. Only where the log is cut on purpose the lower offset must be durable first.
+A node acknowledges metadata after the sync, so a log that ends earlier when it is opened has lost records that may be
+committed. The file is written after each sync without a sync of its own: after a power failure it may be old or torn,
+and then it promises less, never more. Only before an intended truncation the lower offset must be made durable first.
 """
 
 import os
@@ -13,7 +13,7 @@ FILE_NAME = "synced-offset"
 
 
 def read_synced_offset(disk: Disk, directory: str) -> int | None:
-    """None when the file is not there or torn: nothing is known."""
+    """Return the offset, or None if the file is missing or torn."""
     path = os.path.join(directory, FILE_NAME)
     if not disk.exists(path):
         return None

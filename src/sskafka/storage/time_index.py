@@ -1,11 +1,11 @@
-"""`<base offset>.timeindex`: from timestamps to offsets in a segment, sparsely.
+"""`<base offset>.timeindex`: a sparse index from timestamps to offsets in a segment.
 
     size  field
        8  the largest timestamp so far
        4  last offset of the first batch that has it, relative to the segment's base offset
 
-Timestamps strictly grow. Made together with entries of the offset index, and once more when the segment is closed,
-so the last entry of a closed segment holds the largest timestamp in it.
+Timestamps strictly increase. An entry is added together with an offset index entry, and once more when the segment is
+closed, so the last entry of a closed segment holds its largest timestamp.
 """
 
 from struct import Struct
@@ -31,10 +31,10 @@ class TimeIndex(SparseIndex):
 
     @property
     def last_entry(self) -> tuple[int, int]:
-        """The largest timestamp and its offset; -1 and the base offset when there is none."""
+        """The largest timestamp and its offset; -1 and the base offset if there is none."""
         return self.last_key, self.base_offset + self.last_value
 
     def offset_before(self, timestamp: int) -> int:
-        """An offset at or after which the first record with `timestamp` or a later one lies."""
+        """Return an offset at or before the first record with `timestamp` or a later one."""
         entry = self.floor(timestamp)
         return self.base_offset + (entry[1] if entry else 0)

@@ -1,4 +1,4 @@
-"""Offsets by timestamp: through the time indexes to a segment, to a batch, and only there into the records."""
+"""Find offsets by timestamp: the time indexes lead to a segment and a batch, and only that batch is decoded."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -15,7 +15,7 @@ class TimestampedOffset(NamedTuple):
 
 
 def find_timestamp(segments: Iterable[Segment], timestamp: int, from_offset: int) -> TimestampedOffset | None:
-    """The first record at `from_offset` or later whose timestamp is `timestamp` or later."""
+    """Return the first record at `from_offset` or later whose timestamp is `timestamp` or later."""
     for segment in segments:
         if segment.max_timestamp >= timestamp:
             found = _find_in_segment(segment, timestamp, from_offset)
@@ -25,7 +25,7 @@ def find_timestamp(segments: Iterable[Segment], timestamp: int, from_offset: int
 
 
 def find_max_timestamp(segments: Iterable[Segment], from_offset: int) -> TimestampedOffset | None:
-    """The first record that has the largest timestamp."""
+    """Return the first record that has the largest timestamp."""
     largest = max((segment.max_timestamp for segment in segments), default=NO_TIMESTAMP)
     return None if largest == NO_TIMESTAMP else find_timestamp(segments, largest, from_offset)
 
@@ -42,7 +42,7 @@ def _find_in_segment(segment: Segment, timestamp: int, from_offset: int) -> Time
 
 
 def _records(segment: Segment, position: int, header: BatchHeader) -> Iterator[Record]:
-    """A batch that cannot be decoded counts as one record at its start: nobody is sent past what they look for."""
+    """Yield the batch's records. A batch that cannot be decoded counts as one record, so that no reader skips it."""
     batch = segment.file.read_at(header.size_bytes, position)
     try:
         yield from decode_records(batch, header)

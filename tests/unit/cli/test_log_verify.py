@@ -40,7 +40,7 @@ def test_findings_are_told_and_mended(data: Path) -> None:
     assert "00000000000000000000.index: it is missing" in result.stdout
     assert "2 things are wrong" in result.stderr
     assert "--repair" in result.stderr
-    assert f"repaired: {data}/orders-0: indexes, epochs and snapshots made anew" in verify(data, "--repair").stdout
+    assert f"repaired: {data}/orders-0: indexes, epochs and snapshots rebuilt" in verify(data, "--repair").stdout
     assert "orders-0: sound" in verify(data).stdout
 
 
@@ -53,7 +53,7 @@ def test_losing_batches_needs_a_word(data: Path) -> None:
     assert "not repaired: " in refused.stdout
     assert "--allow-data-loss" in refused.stderr
     assert path.read_bytes() == content
-    assert "cut by" in verify(data, "--repair", "--allow-data-loss").stdout
+    assert "truncated by" in verify(data, "--repair", "--allow-data-loss").stdout
     assert path.read_bytes() == b""
     verify(data, "--allow-data-loss", exit_code=2)
 

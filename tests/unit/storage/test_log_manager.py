@@ -320,7 +320,7 @@ def test_recovery_is_summed_up(disk: SimulatedDisk) -> None:
     again = start(disk)
     for partition in range(3):
         open_log(again, partition)
-    assert str(again.recovery) == "3 logs opened, none needed any"
+    assert str(again.recovery) == "3 logs opened, none needed recovery"
     append(open_log(again, 0), b"b")
     again.release()
     path = "/a/orders-0/00000000000000000000.log"
@@ -328,7 +328,7 @@ def test_recovery_is_summed_up(disk: SimulatedDisk) -> None:
     killed = start(disk)
     for partition in range(3):
         open_log(killed, partition)
-    assert str(killed.recovery) == "3 logs opened, 3 segments of 3 verified, 1 cut at a bad batch"
+    assert str(killed.recovery) == "3 logs opened, 3 segments of 3 verified, 1 truncated at an invalid batch"
 
 
 def test_a_full_directory_keeps_no_other_from_its_checkpoints(disk: SimulatedDisk) -> None:

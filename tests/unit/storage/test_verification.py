@@ -100,7 +100,7 @@ def test_a_torn_end_is_cut(cut: int, data: Path) -> None:
     assert (last.name, Remedy.CUT) in damages(report)
     assert Remedy.LOSE not in {remedy for _, remedy in damages(report)}
     cut_, *pulled_back = repaired(data)
-    assert "cut by" in cut_.text
+    assert "truncated by" in cut_.text
     assert [Path(one.path).name for one in pulled_back] == ["recovery-point-offset-checkpoint"]
     assert verify_directory(str(data)).all_findings == []
     assert [last for _, last in served(data)] == list(range(BATCHES - 1))

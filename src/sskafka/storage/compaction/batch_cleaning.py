@@ -1,20 +1,21 @@
-"""What is left of one batch when its log is cleaned: all of it, some of its records, its bare header, or nothing.
+"""Clean one batch: keep all of it, some of its records, its bare header, or nothing.
 
-A record stays when no later one has its key, as far as the keys are known:
+A record is kept when no later record has its key, as far as the keys have been read:
 
-    first dirty offset                      end of what is known
+    first dirty offset                      end of the known keys
          |                                         |
-    ---- clean ----|------------ dirty -----------|---- not looked at ----
-    stays unless    stays if it is the last one    stays
-    the key is      with its key: its bit is set
-    known
+    ---- clean ----|------------ dirty -----------|---- not read ----
+    kept unless     kept if it is the last         kept
+    its key is      record of its key: its
+    known           bit is set
 
-A tombstone stays until its time is over: the first cleaning that keeps it writes into the batch when that will be
-(KIP-534: the batch's base timestamp is this delete horizon, and a flag says so). Markers of transactions that have no
-batches left go the same way. A batch that loses all its records still stays, empty, when it is the last one of a
-producer that is remembered, because it has the sequence; or the last one of its segment, because it has the end offset.
+A tombstone is kept until its delete horizon passes. The first cleaning that keeps the tombstone writes the delete
+horizon into the batch (KIP-534: the base timestamp of the batch is the delete horizon, and an attribute flag says so).
+Markers of transactions without remaining batches expire the same way. A batch that loses all its records is kept as a
+bare header in two cases: it is the last batch of a known producer, because it holds the sequence; or it is the last
+batch of its segment, because it holds the end offset.
 
-Offsets, epochs and sequences never change; the bytes of a record only where its timestamp counts from another base.
+Offsets, epochs and sequences never change. The bytes of a record change only if the base timestamp of its batch does.
 """
 
 from collections.abc import Mapping
@@ -40,34 +41,36 @@ from sskafka.storage.compaction.transaction_fates import TransactionFates
 
 
 class LastOfProducer(NamedTuple):
-    """The newest that a partition remembers of a producer."""
+    """The newest batch or marker that a partition remembers of a producer."""
 
     data_offset: int
-    """-1: no data, only a marker."""
+    """-1: the producer has no data, only a marker."""
     epoch: int
 
 
 class KeyKnowledge:
-    """Which records are the last ones with their keys."""
+    """Which records are the last ones of their keys."""
 
     __slots__ = ("_bits", "_first_offset", "_latest", "end_offset")
 
     BITS_MAX_BYTES = 16 << 20
 
     def __init__(self, latest: LatestOffsets, first_offset: int, end_offset: int) -> None:
-        """`latest` has every key of [first, end). With a bit an offset, keys need not be looked up there again."""
+        """Mark the last records of the keys in `latest`, which holds every key of [first, end).
+
+        One bit for each offset: keys in that range need no second lookup."""
         self.end_offset = end_offset
         self._latest = latest
         self._first_offset = first_offset
         self._bits: bytearray | None = None
         size_bytes = (end_offset - first_offset) // 8 + 1
         if size_bytes <= self.BITS_MAX_BYTES:
-            # Keys of a batch that was looked at only in part may lie beyond the end: their bits are never asked for.
+            # A batch that was read only in part may have keys beyond the end; their bits are never read.
             self._bits = bytearray(size_bytes)
             latest.mark(self._bits, first_offset, end_offset)
 
     def may_have_last(self, first_offset: int, last_offset: int) -> bool:
-        """Whether a batch of these offsets can have such records; most batches of a busy key have none."""
+        """Return whether a batch with these offsets may contain such records. Most batches of a busy key do not."""
         if self._bits is None or first_offset < self._first_offset or last_offset >= self.end_offset:
             return True
         low, high = first_offset - self._first_offset, last_offset - self._first_offset
@@ -96,7 +99,7 @@ class BatchCleaning:
     delete_retention_ms: int
 
     def clean(self, batch: Buffer, header: BatchHeader, *, must_stay: bool) -> Buffer | None:
-        """`must_stay`: at least the bare header does. None when nothing is left."""
+        """Return the cleaned batch, or None if nothing is left. With `must_stay` at least the bare header is kept."""
         if not crc_matches(batch, header):
             raise CorruptBatchError(f"the batch at offset {header.base_offset} does not match its checksum")
         left = self._left_of_marker(batch, header) if header.is_control else self._left_of_data(batch, header)
@@ -163,7 +166,7 @@ class BatchCleaning:
 
 
 def _bare(header: BatchHeader) -> Buffer:
-    """The batch without records: offsets, epochs and sequence are all that it is kept for."""
+    """Return the batch without records. It keeps its offsets, epochs and sequence."""
     attributes = header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON)
     timestamp = header.max_timestamp if header.max_timestamp >= 0 else NO_TIMESTAMP
     return frame(

@@ -1,12 +1,12 @@
-"""Which part of a log can be cleaned, how dirty it is, and what the cleaner must be told to do it.
+"""Decide which part of a log can be cleaned and how dirty it is, and build the cleaner's job.
 
     |------ clean ------|---------- dirty ----------|-- not yet --|
     log start      first dirty            first uncleanable     log end
 
-Never cleaned: the active segment, what lies behind the last stable offset (its transactions are undecided, or it is
-not on every replica that counts), and segments with records younger than `min.compaction.lag.ms`. Whole segments only.
-A log is due when dirty bytes make up more than `min.cleanable.dirty.ratio` of what could be cleaned, or when a record
-has been waiting for longer than `max.compaction.lag.ms`.
+The cleaner never cleans the active segment, anything above the last stable offset (its transactions are undecided, or
+it is not on all in-sync replicas), or segments with records younger than `min.compaction.lag.ms`. Only whole segments
+are cleaned. A log is due when dirty bytes make up more than `min.cleanable.dirty.ratio` of the cleanable bytes, or when
+a record has waited for longer than `max.compaction.lag.ms`.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ from sskafka.storage.time_index import TimeIndex
 class CleanableLog:
     log: Log
     segments: tuple[Segment, ...]
-    """From the first to the last that may be cleaned."""
+    """The segments from the first one to the last one that may be cleaned."""
     first_dirty_offset: int
     end_offset: int
     clean_bytes: int
@@ -57,7 +57,7 @@ class CleanableLog:
             last_of_producers={
                 producer.producer_id: LastOfProducer(producer.last_offset, producer.producer_epoch)
                 for producer in log.producers.producers.values()
-                if producer.last_offset < self.end_offset  # the others' last batches are not looked at
+                if producer.last_offset < self.end_offset  # the last batches of the other producers are not cleaned
             },
             aborted=tuple(log.aborted_transactions(self.segments[0].base_offset, self.end_offset)),
             limits=limits,
@@ -95,7 +95,7 @@ def _is_too_young(segment: Segment, log: Log, now_ms: int) -> bool:
 
 
 def _waiting_ms(segment: Segment, log: Log, now_ms: int) -> int:
-    """How long ago the segment's first batch was written; looked up only where somebody has set a limit."""
+    """Return how long ago the segment's first batch was written. Read only if max.compaction.lag.ms is set."""
     if not segment.size_bytes or log.config.max_compaction_lag_ms >= now_ms:
         return 0
     with log.log_directory.reading():

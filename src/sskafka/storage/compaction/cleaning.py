@@ -1,10 +1,10 @@
-"""Cleaning a log: learn the last offset of every key in its dirty part, then write all segments anew without the rest.
+"""Clean a log: find the last offset of every key in the dirty part, then rewrite the segments without older records.
 
-    1  walk the dirty segments, key by key, until their end or until the table of keys is full
-    2  for each group of neighbouring segments up to there: copy what stays into <base offset>.*.cleaned, sync
+    1  read the keys of the dirty segments until their end or until the key table is full
+    2  for each group of adjacent segments up to there: copy what is kept to <base offset>.*.cleaned, and sync it
 
-The source files are only read. What is left behind by a cleaner that dies is worth nothing and removed at the next
-start; putting a cleaned group in its place is the broker's part.
+The source files are only read. The output of a cleaner that dies is useless and is removed at the next start. The
+broker swaps the cleaned segments in.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,11 +28,11 @@ from sskafka.storage.segment import Segment, log_path
 from sskafka.storage.segment_swap import CLEANED_SUFFIX
 
 _SYNC_EVERY_BYTES = 16 * 1024 * 1024
-"""In small portions: a gigabyte written at once would hold up everybody else's writes."""
+"""Sync often: writing back a gigabyte at once would delay everybody else's writes."""
 
 
 class MapTooSmallError(Exception):
-    """Not even one batch fits into the table of keys."""
+    """Not even one batch fits into the key table."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class _Counts:
 
 
 def clean_log(disk: Disk, job: CleaningJob, on_io: Callable[[int], None]) -> Iterator[Answer]:
-    """Groups as they become ready, then the statistics. `on_io` is told of bytes read and written."""
+    """Yield cleaned groups as they become ready, then the statistics. `on_io` is called with bytes read and written."""
     counts = _Counts()
     latest, end_offset = learn_keys(disk, job, on_io)
     keys = KeyKnowledge(latest, job.first_dirty_offset, end_offset)
@@ -70,7 +70,7 @@ def clean_log(disk: Disk, job: CleaningJob, on_io: Callable[[int], None]) -> Ite
 
 
 def learn_keys(disk: Disk, job: CleaningJob, on_io: Callable[[int], None]) -> tuple[LatestOffsets, int]:
-    """The last offset of every key from the first dirty offset on, and the offset up to which that is true."""
+    """Return the last offset of every key from the first dirty offset on, and the offset up to which keys were read."""
     dirty = [segment for segment in job.segments if segment.end_offset > job.first_dirty_offset]
     limits = job.limits
     latest = LatestOffsets(limits.map_bytes, limits.map_load_factor, _count_records(disk, job, dirty))
@@ -92,7 +92,7 @@ def learn_keys(disk: Disk, job: CleaningJob, on_io: Callable[[int], None]) -> tu
 def _learn_batch(
     latest: LatestOffsets, transactions: TransactionFates, batch: Buffer, header: BatchHeader, first_offset: int
 ) -> bool:
-    """False when the table was full before the batch was through."""
+    """Add the keys of a batch to the table. Return False if the table was full before the end of the batch."""
     if not crc_matches(batch, header):
         raise CorruptBatchError(f"the batch at offset {header.base_offset} does not match its checksum")
     if header.is_control:
@@ -111,7 +111,7 @@ def _learn_batch(
 
 
 def _count_records(disk: Disk, job: CleaningJob, segments: list[SourceSegment]) -> int:
-    """An upper bound of the keys, by the headers alone; more than the table can hold need not be counted."""
+    """Return an upper bound of the number of keys from the batch headers. Stop counting at the table's capacity."""
     enough = job.limits.map_bytes
     count = 0
     for segment in segments:
@@ -140,7 +140,7 @@ def _batches(
 
 
 class _GroupWriter:
-    """Writes one group of segments anew."""
+    """Rewrites one group of segments."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class _GroupWriter:
         return CleanedGroup(tuple(segment.base_offset for segment in group), target.size_bytes)
 
     def _sources(self, group: tuple[SourceSegment, ...]) -> Iterator[tuple[BatchHeader, memoryview, bool]]:
-        """Every batch, and whether it is the group's last: the new segment has to reach as far as the old ones."""
+        """Yield every batch and whether it is the group's last: the new segment must reach as far as the old ones."""
         last = max((place for place, segment in enumerate(group) if segment.size_bytes), default=0)
         for place, segment in enumerate(group):
             position = 0
@@ -193,7 +193,7 @@ class _GroupWriter:
 
     def _put(self, target: Segment, batch: Buffer) -> None:
         header = read_header(batch)
-        self._pending.append(bytes(batch))  # what was read is valid until the next step only
+        self._pending.append(bytes(batch))  # the bytes read are valid only until the next step
         self._pending_bytes += len(batch)
         data_records = 0 if header.is_control else header.record_count
         self._counts.records_written += header.record_count
@@ -202,7 +202,7 @@ class _GroupWriter:
             self._flush(target)
 
     def _flush(self, target: Segment) -> None:
-        """The segment counts what is pending already."""
+        """Write pending batches. The segment's size counts them already."""
         data = b"".join(self._pending)
         if data:
             target.file.write_at(data, target.size_bytes - len(data))

@@ -1,9 +1,9 @@
-"""What the cleaner is asked to do, and what it answers: values that travel as lines of JSON.
+"""The cleaner's jobs and answers, which are sent as lines of JSON.
 
-job ->      everything that the cleaner must know of a log: it opens no other files than the segments named here
-<- group    some segments have been written anew; the broker may put the result in their place
-<- done     the round is over
-<- failed   why it is not, and the number of the operating system's error, if it was one
+job ->      everything that the cleaner must know about a log; it opens only the segments named here
+<- group    some segments have been rewritten; the broker may swap the result in
+<- done     the round is complete
+<- failed   the reason, and the errno if an OSError caused it
 """
 
 import json
@@ -21,14 +21,14 @@ class CleaningLimits(NamedTuple):
     map_load_factor: float
     bytes_per_second: float
     io_bytes: int
-    """To read and to write at once."""
+    """Bytes to read or write at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleaningJob:
     directory: str
     segments: tuple[SourceSegment, ...]
-    """All closed ones up to the first that may not be cleaned yet."""
+    """All closed segments before the first one that may not be cleaned yet."""
     first_dirty_offset: int
     now_ms: int
     delete_retention_ms: int
@@ -41,16 +41,16 @@ class CleaningJob:
 
 
 class CleanedGroup(NamedTuple):
-    """`<base offset>.*.cleaned` is whole and on the disk; it stands for the segments that begin at these offsets."""
+    """A complete and synced `<base offset>.*.cleaned`, which replaces the segments that begin at these offsets."""
 
     base_offsets: tuple[int, ...]
-    """The first is also the new segment's."""
+    """The first one is also the base offset of the new segment."""
     size_bytes: int
 
 
 class CleaningStats(NamedTuple):
     end_offset: int
-    """Everything before it is clean now."""
+    """The log is clean below this offset."""
     bytes_read: int
     bytes_written: int
     records_read: int

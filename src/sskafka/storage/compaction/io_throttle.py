@@ -1,4 +1,4 @@
-"""Keeps the cleaner's reading and writing under `log.cleaner.io.max.bytes.per.second`, on average."""
+"""Limit the cleaner's reads and writes to `log.cleaner.io.max.bytes.per.second` on average."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ class IoThrottle:
         self._used_bytes = 0
 
     def used(self, size_bytes: int) -> None:
-        """Sleeps as long as what was used so far should have taken longer than it did."""
+        """Account for `size_bytes` and sleep until the average rate is within the limit."""
         self._used_bytes += size_bytes
         if self._used_bytes < self._rate * _CHECK_EVERY_S:
             return

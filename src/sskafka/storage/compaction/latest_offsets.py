@@ -1,10 +1,11 @@
-"""At which offset each key was written last: a hash table of fixed size, 24 bytes a key whatever the key's length.
+"""The last offset of each key: a hash table of fixed size, 24 bytes for each key of any length.
 
-    digest of the key, upper half   lower half   offset + 1, or 0 in a free slot
-                 8 bytes             8 bytes      8 bytes
+    key digest, upper half   lower half   offset + 1, or 0 in a free slot
+            8 bytes           8 bytes      8 bytes
 
-Sixteen bytes of BLAKE2b stand for a key: two keys with the same do not occur. The number of slots is prime, so that
-every step of the double hashing visits all of them. Kept in flat arrays: a dict would take seven times the memory.
+A key is identified by sixteen bytes of BLAKE2b; collisions are not expected. The number of slots is prime, so that
+every step of the double hashing visits all of them. The table is kept in flat arrays: a dict would take seven times the
+memory.
 """
 
 from array import array
@@ -21,7 +22,7 @@ class LatestOffsets:
     __slots__ = ("_high", "_low", "_offsets", "_slots", "count", "count_max")
 
     def __init__(self, memory_bytes: int, load_factor: float, keys_expected: int) -> None:
-        """No larger than the memory allows, and no larger than so many keys need."""
+        """Size the table for the expected keys, but no larger than the memory allows."""
         allowed = int(memory_bytes) // SLOT_BYTES
         wanted = int(keys_expected / min(load_factor, 0.75)) + _SLOTS_MIN
         self._slots = prime_up_to(max(min(allowed, wanted), _SLOTS_MIN))
@@ -43,7 +44,7 @@ class LatestOffsets:
         return self.count / self._slots
 
     def put(self, key: bytes, offset: int) -> None:
-        """Offsets grow from call to call, so the last one counts."""
+        """Set the key's offset. Offsets grow from call to call, so the last call wins."""
         high, low = _two_words(blake2b(key, digest_size=16).digest())
         offsets, slot = self._offsets, high % self._slots
         if offsets[slot] and (self._low[slot] != low or self._high[slot] != high):
@@ -58,7 +59,7 @@ class LatestOffsets:
         return self._offsets[self._slot_of(high, low)] - 1
 
     def _slot_of(self, high: int, low: int) -> int:
-        """Where the digest is, or the free slot where it belongs. There is always one: the table is never full."""
+        """Return the slot of the digest, or the free slot where it belongs. The table is never full."""
         slots, offsets = self._slots, self._offsets
         slot = high % slots
         if not offsets[slot] or (self._low[slot] == low and self._high[slot] == high):
@@ -70,7 +71,7 @@ class LatestOffsets:
                 return slot
 
     def mark(self, bits: bytearray, first_offset: int, end_offset: int) -> None:
-        """Sets the bit of every offset below `end_offset`; the first bit is that of `first_offset`."""
+        """Set the bit of every stored offset below `end_offset`. The first bit is that of `first_offset`."""
         for stored in self._offsets:
             if 0 < stored <= end_offset:
                 place = stored - 1 - first_offset
@@ -78,7 +79,7 @@ class LatestOffsets:
 
 
 def prime_up_to(number: int) -> int:
-    """The largest prime not above `number`."""
+    """Return the largest prime that is at most `number`."""
     while not _is_prime(number):
         number -= 1
     return number

@@ -1,8 +1,9 @@
-"""The cleaner as a child process of the broker: jobs come by standard input, answers leave by standard output.
+"""The log cleaner as a child process of the broker. It reads jobs from standard input and writes answers to standard
+output.
 
-It has no more to do with its broker than these two pipes. When the first one ends, the broker is gone or wants it to
-go: it ends at once, in the middle of whatever it does; what it leaves behind is worth nothing. Its work yields to
-everybody else's on the machine.
+These two pipes are its only connection to the broker. When standard input ends, the broker is gone or stops the
+cleaner: the process exits at once, even in the middle of a job, and its partial output is useless. It runs with low CPU
+and I/O priority.
 """
 
 import os
@@ -24,7 +25,7 @@ NICENESS = 10
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the broker, which ends this process in its own time
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is meant for the broker, which stops this process itself
     os.nice(NICENESS)
     jobs: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_read_jobs, args=(jobs,), daemon=True).start()

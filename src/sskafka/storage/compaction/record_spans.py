@@ -1,6 +1,6 @@
-"""The records of a batch as spans of its payload: enough to choose among them and to copy those that stay.
+"""The records of a batch as spans of its payload: enough to select records and to copy those that are kept.
 
-Nothing is decoded that the choice does not need: headers and values stay bytes. The layout is records/record.py's.
+Only the fields that the selection needs are decoded; headers and values stay bytes. records/record.py has the layout.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ class RecordSpan(NamedTuple):
     start: int
     end: int
     behind_timestamp: int
-    """Where the fields behind the timestamp begin."""
+    """Position of the fields that follow the timestamp."""
     timestamp_delta: int
     offset_delta: int
     key: bytes | None
@@ -22,7 +22,8 @@ class RecordSpan(NamedTuple):
 
 
 def record_spans(payload: bytes, count: int) -> Iterator[RecordSpan]:
-    """Flat, with the one-byte varints read in place, because every record of a log passes here."""
+    """Yield the span of every record. Flat code with inlined one-byte varints, because every record of a log passes
+    here."""
     at, size = 0, len(payload)
     new_span = tuple.__new__
     try:
@@ -30,7 +31,7 @@ def record_spans(payload: bytes, count: int) -> Iterator[RecordSpan]:
             start = at
             length, at = read_varint(payload, at)
             end = at + length
-            byte = payload[at + 1]  # behind the attributes
+            byte = payload[at + 1]  # after the attributes
             if byte < 0x80:
                 timestamp_delta, at = (byte >> 1) ^ -(byte & 1), at + 2
             else:
@@ -52,7 +53,7 @@ def record_spans(payload: bytes, count: int) -> Iterator[RecordSpan]:
                 at += key_length
             if not start < at < end <= size:
                 raise CorruptBatchError(f"the record at byte {start} does not fit into its batch")
-            has_value = not payload[at] & 1  # negative lengths are odd when folded
+            has_value = not payload[at] & 1  # negative lengths are odd in zigzag encoding
             yield new_span(RecordSpan, (start, end, behind_timestamp, timestamp_delta, offset_delta, key, has_value))
             at = end
     except IndexError:
@@ -62,7 +63,7 @@ def record_spans(payload: bytes, count: int) -> Iterator[RecordSpan]:
 
 
 def with_timestamp_delta(payload: bytes, span: RecordSpan, timestamp_delta: int) -> bytes:
-    """The record with another distance from the batch's base timestamp."""
+    """Return the record with another delta from the batch's base timestamp."""
     rest = payload[span.behind_timestamp : span.end]
     delta = encode_varint(timestamp_delta)
     return b"".join((encode_varint(1 + len(delta) + len(rest)), b"\x00", delta, rest))

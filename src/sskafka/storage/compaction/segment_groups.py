@@ -1,7 +1,7 @@
-"""Which neighbouring segments become one when they are cleaned.
+"""Group adjacent segments that are merged into one when they are cleaned.
 
-Cleaning leaves segments small; as many as fit into `segment.bytes`, by their sizes before, are written into one. Their
-indexes must fit too, and so must the offsets, which are relative to the first of the group in four bytes.
+Cleaning leaves segments small, so as many segments as fit into `segment.bytes`, by their sizes before the cleaning, are
+merged. Their indexes must fit too, and their offsets must fit into four bytes relative to the base offset of the group.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ RELATIVE_OFFSET_MAX = 2**31 - 1
 class SourceSegment(NamedTuple):
     base_offset: int
     end_offset: int
-    """Where the next segment begins."""
+    """The base offset of the next segment."""
     size_bytes: int
     index_bytes: int
     time_index_bytes: int

@@ -1,11 +1,11 @@
-"""What becomes of transactional batches while a log is cleaned from its start to its end.
+"""Decide which transactional batches and markers are removed while a log is cleaned from its start to its end.
 
-    batch of an aborted transaction     void: its records go, whatever their keys
-    batch of a committed one            is cleaned like any other
-    marker                              void once no batch of its transaction was met before it
+    batch of an aborted transaction     void: its records are removed, whatever their keys
+    batch of a committed transaction    cleaned like any other batch
+    marker                              void if no batch of its transaction precedes it any more
 
-Only what is decided is cleaned, so the aborted transactions are all known from the start. A marker stays as long as a
-batch of its transaction was there to be met, also if that batch went in the same pass: readers may be between them.
+Only decided transactions are cleaned, so all aborted transactions are known from the start. A marker is kept as long as
+a batch of its transaction precedes it, even if that batch is removed in the same pass: a reader may be between the two.
 """
 
 from collections.abc import Iterable
@@ -20,10 +20,10 @@ from sskafka.storage.transactions.marker import read_marker
 class TransactionFates:
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         self._ahead = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
-        self._aborting: dict[int, AbortedTransaction] = {}  # producer id -> its transaction that will be aborted
+        self._aborting: dict[int, AbortedTransaction] = {}  # producer id -> its open transaction, which will be aborted
         self._met: set[int] = set()  # producers with a batch since their last marker
         self.retained: list[AbortedTransaction] = []
-        """Those whose markers stay: what the transaction index of the cleaned segment needs."""
+        """Aborted transactions whose markers are kept. The transaction index of the cleaned segment needs them."""
 
     def is_batch_void(self, header: BatchHeader) -> bool:
         self._advance_to(header.last_offset)
@@ -31,10 +31,10 @@ class TransactionFates:
             return False
         self._met.add(header.producer_id)
         aborted = self._aborting.get(header.producer_id)
-        return aborted is not None and header.base_offset < aborted.last_offset  # else its marker was not met
+        return aborted is not None and header.base_offset < aborted.last_offset  # otherwise its marker was missed
 
     def is_marker_void(self, batch: Buffer, header: BatchHeader) -> bool:
-        """Control batches that end no transaction are never void."""
+        """Return whether the marker is void. Control batches that do not end a transaction are never void."""
         self._advance_to(header.last_offset)
         if header.record_count == 0:
             return True
@@ -49,7 +49,7 @@ class TransactionFates:
         return not was_met
 
     def take_retained(self) -> list[AbortedTransaction]:
-        """Since the last call; for one segment's index."""
+        """Return the transactions retained since the last call, for the index of one segment."""
         taken, self.retained = self.retained, []
         return taken
 

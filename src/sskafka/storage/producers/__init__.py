@@ -1,1 +1,1 @@
-"""Idempotent and transactional producers of a log: their `state`, its `snapshots`, and how it is rebuilt."""
+"""Idempotent and transactional producers of a log: their `state`, its `snapshots`, and its `rebuild`."""

@@ -1,10 +1,10 @@
-"""What a partition remembers of one producer: its epoch, its newest batches, and the transaction it has open.
+"""The state of one producer in a partition: its epoch, its newest batches, and its open transaction.
 
-Sequences count records per producer and partition. They are int32 and wrap to 0:
+Sequences count records by producer and partition. They are int32 and wrap to 0:
 
     batch A  sequences 0..4     batch B  5..5     batch C must begin with 6
 
-The newest five batches are kept because a producer may have five requests in flight and repeat any of them.
+The newest five batches are kept because a producer may have five requests in flight and retry any of them.
 """
 
 from collections import deque
@@ -86,11 +86,11 @@ class ProducerEntry:
         return (self.batches[-1].last_sequence + 1) & _SEQUENCE_MASK if self.batches else 0
 
     def expects(self, header: BatchHeader) -> bool:
-        """Whether it is the next batch by its sequence, and so cannot be a repeated one."""
+        """Return whether the batch has the next sequence, and so cannot be a duplicate."""
         return header.producer_epoch == self.producer_epoch and header.base_sequence == self.next_sequence
 
     def duplicate_of(self, header: BatchHeader) -> ProducedBatch | None:
-        """The batch that `header` repeats."""
+        """Return the stored batch that `header` duplicates."""
         if header.producer_epoch != self.producer_epoch:
             return None
         last_sequence = header.last_sequence
@@ -100,7 +100,7 @@ class ProducerEntry:
         return None
 
     def check(self, header: BatchHeader) -> None:
-        """Raises unless the batch is the next one of its producer. Duplicates have been sorted out before."""
+        """Raise unless the batch is the next one of its producer. Duplicates were handled before."""
         if header.producer_epoch == self.producer_epoch:
             if header.base_sequence != self.next_sequence:
                 raise OutOfOrderSequenceError(
@@ -109,7 +109,7 @@ class ProducerEntry:
                 )
         elif header.producer_epoch < self.producer_epoch:
             raise InvalidProducerEpochError(
-                f"producer {self.producer_id} has epoch {self.producer_epoch} here, not {header.producer_epoch}"
+                f"producer {self.producer_id} has epoch {self.producer_epoch}, not {header.producer_epoch}"
             )
         elif header.base_sequence != 0 and self.producer_epoch != NO_PRODUCER_EPOCH:
             raise OutOfOrderSequenceError(
@@ -118,11 +118,11 @@ class ProducerEntry:
             )
         if self.transaction_first_offset != NO_TRANSACTION and not header.attributes & TRANSACTIONAL:
             raise InvalidTransactionStateError(
-                f"producer {self.producer_id} has a transaction open; the batch is outside of it"
+                f"producer {self.producer_id} has a transaction open; the batch is not transactional"
             )
 
     def add(self, header: BatchHeader, base_offset: int, seen_ms: int) -> None:
-        """The batch is in the log at `base_offset`."""
+        """Add a batch that is in the log at `base_offset`."""
         if header.producer_epoch != self.producer_epoch:
             self.change_epoch(header.producer_epoch)
         self.batches.append(ProducedBatch.of(header, base_offset))

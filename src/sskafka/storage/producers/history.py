@@ -1,8 +1,8 @@
-"""What a snapshot does not hold: the batches of each producer before its newest one.
+"""Restore what a snapshot does not hold: each producer's batches before its newest one.
 
-A snapshot has one batch a producer, but a producer that had five in flight when the broker stopped repeats them all.
-The batches just before the snapshot are looked up in the log, no further back than a bounded number of index entries:
-whoever is about to repeat a batch wrote it last.
+A snapshot has one batch for each producer, but a producer with five batches in flight when the broker stopped retries
+all of them. The batches just before the snapshot are read from the log, within a bounded number of index entries: a
+batch that is about to be retried is among the last ones written.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ _INDEX_ENTRIES_BACK = 256
 
 
 def recall_batches(segments: list[Segment], state: ProducerState, snapshot_offset: int) -> None:
-    """Completes producers that were just loaded from the snapshot of a log that ended at `snapshot_offset`."""
+    """Complete the producers loaded from the snapshot at `snapshot_offset` with their earlier batches."""
     if not any(producer.batches for producer in state.producers.values()):
         return
     found: dict[int, deque[ProducedBatch]] = {}
@@ -36,7 +36,7 @@ def _is_earlier(header: BatchHeader, producer: ProducerEntry) -> bool:
 
 
 def _headers_before(segments: list[Segment], end_offset: int) -> Iterator[BatchHeader]:
-    """The newest batches before `end_offset`, oldest first."""
+    """Yield the newest batches before `end_offset`, oldest first."""
     for segment, position in reversed(list(_starts_backwards(segments, end_offset))):
         for _, header in segment.headers(position):
             if header.base_offset >= end_offset:
@@ -45,7 +45,7 @@ def _headers_before(segments: list[Segment], end_offset: int) -> Iterator[BatchH
 
 
 def _starts_backwards(segments: list[Segment], end_offset: int) -> Iterator[tuple[Segment, int]]:
-    """Segments from the one before `end_offset` backwards, and where to begin in each."""
+    """Yield segments backwards from `end_offset`, and the position to start from in each."""
     left = _INDEX_ENTRIES_BACK
     for segment in reversed([segment for segment in segments if segment.base_offset < end_offset]):
         position = segment.offset_index.position_well_before(end_offset, left)

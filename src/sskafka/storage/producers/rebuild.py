@@ -1,4 +1,4 @@
-"""Making a partition's producer state anew: from the newest snapshot, then from the batches behind it."""
+"""Rebuild a partition's producer state from the newest snapshot and the batches after it."""
 
 from collections.abc import Iterable
 
@@ -19,10 +19,10 @@ def rebuild_producers(
     now_ms: int = NO_TIMESTAMP,
     high_watermark: int | None = None,
 ) -> None:
-    """`state` becomes that of a log which ends at `end_offset`; snapshots beyond that are removed.
+    """Make `state` that of a log which ends at `end_offset`. Snapshots beyond that offset are removed.
 
-    Without `now_ms` it is no news of anybody: producers were last heard of when they were before. A snapshot does not
-    say which transactions ended at or above the `high_watermark`; where there are such, an older one is begun with."""
+    Without `now_ms` the producers keep their last-seen times. A snapshot does not tell which transactions ended at or
+    above the `high_watermark`; if there are any, the rebuild starts from an older snapshot."""
     segments = list(segments)
     seen_ms = {producer.producer_id: producer.last_seen_ms for producer in state.producers.values()}
     snapshots.remove_from(end_offset)
@@ -43,13 +43,13 @@ def rebuild_producers(
 
 
 def _reaching(segments: list[Segment], offset: int) -> list[Segment]:
-    """Without those that end at `offset` or before it."""
+    """Return the segments that end after `offset`."""
     ending_before = [following.base_offset <= offset for following in segments[1:]]
     return segments[sum(ending_before) :]
 
 
 def _has_marker(segments: list[Segment], start_offset: int, end_offset: int) -> bool:
-    """Whether a transaction ends in [start, end)."""
+    """Return whether a transaction ends in [start, end)."""
     if start_offset >= end_offset:
         return False
     for segment in _reaching(segments, start_offset):
@@ -62,7 +62,7 @@ def _has_marker(segments: list[Segment], start_offset: int, end_offset: int) -> 
 
 
 def _replay_segment(segment: Segment, state: ProducerState, start_offset: int, now_ms: int) -> None:
-    """The batches from `start_offset` on; the segment's transaction index is right already."""
+    """Replay the batches from `start_offset` on. The segment's transaction index is valid already."""
     for position, header in segment.headers(segment.position_of(start_offset)):
         if header.producer_id >= 0:
             replay_batch(state, segment, position, header, now_ms)
@@ -71,7 +71,7 @@ def _replay_segment(segment: Segment, state: ProducerState, start_offset: int, n
 def replay_batch(
     state: ProducerState, segment: Segment, position: int, header: BatchHeader, now_ms: int
 ) -> AbortedTransaction | None:
-    """What a batch did to its producer; what an abort did is given back for the transaction index."""
+    """Apply a batch to its producer. Return an abort's entry for the transaction index."""
     if not header.is_control:
         state.add(header, header.base_offset, now_ms)
         return None

@@ -1,8 +1,8 @@
-"""`<offset>.snapshot`: the producers of a partition as they were when the log ended at that offset.
+"""`<offset>.snapshot`: the producers of a partition when the log ended at that offset.
 
 size  field
    2  version, 1
-   4  CRC-32C of everything behind it
+   4  CRC-32C of everything after it
    4  number of producers, then for each:
         8  producer id
         2  producer epoch

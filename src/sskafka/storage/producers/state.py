@@ -1,12 +1,12 @@
-"""The producers that wrote to a partition: sequences for idempotence, open transactions for the last stable offset.
+"""The producers of a partition: sequences for idempotence, open transactions for the last stable offset.
 
-The leader calls the `check` methods before it writes; `add` and `end_transaction` follow once the batch is in the log,
-so a refused or failed append leaves no trace. Followers and recovery do not check: they believe the log.
+The leader calls the `check` methods before it writes. `add` and `end_transaction` follow once the batch is in the log,
+so a rejected or failed append changes nothing. Followers and recovery do not check: they trust the log.
 
     open transactions           first offset of each, by producer
-    undecided outside           transactions whose marker is in the log but not yet below the high watermark;
-                                readers must not see their outcome before every replica that counts has the marker
-    verifications               producers about to open a transaction, see transaction_verification.py
+    ended but undecided         transactions whose marker is in the log but not yet below the high watermark;
+                                readers must not see their outcome before all in-sync replicas have the marker
+    verifications               producers about to open a transaction, see transactions/verification.py
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from sskafka.storage.transactions.index import AbortedTransaction
 from sskafka.storage.transactions.verification import Verification, Verifications, unverified
 
 PRODUCERS_MAX = 20_000
-"""That a partition remembers, however many come and go before `producer.id.expiration.ms`: memory is bounded."""
+"""Limit of remembered producers. It bounds memory if many producers appear within `producer.id.expiration.ms`."""
 
 
 class CompletedTransaction(NamedTuple):
@@ -42,7 +42,7 @@ class ProducerState:
         self.load(producers)
 
     def load(self, producers: Iterable[ProducerEntry], seen_ms: int = NO_TIMESTAMP) -> None:
-        """Begin with these, as if they had been heard of at `seen_ms`."""
+        """Start with these producers, last seen at `seen_ms`."""
         self._undecided = []
         self._verifications = Verifications()
         self.producers = {producer.producer_id: producer for producer in producers}
@@ -55,9 +55,10 @@ class ProducerState:
     # ---- the leader's append
 
     def check(self, header: BatchHeader) -> ProducedBatch | None:
-        """For an append of one batch: the one in the log that it repeats; None when it is the producer's next.
+        """Check an append of one batch. Return the stored batch that it duplicates, None if it is the producer's next
+        one.
 
-        Raises when it is neither. A producer that is not known may begin with any sequence."""
+        Raise if it is neither. An unknown producer may start with any sequence."""
         entry = self.producers.get(header.producer_id)
         known = None
         if entry is not None:
@@ -69,15 +70,15 @@ class ProducerState:
         return known
 
     def check_epoch(self, header: BatchHeader) -> None:
-        """For what a coordinator writes in a producer's name: it carries no sequences."""
+        """Check the epoch of a batch that a coordinator writes for a producer. Such a batch has no sequence."""
         entry = self.producers.get(header.producer_id)
         if entry is not None and header.producer_epoch < entry.producer_epoch:
             raise InvalidProducerEpochError(
-                f"producer {header.producer_id} has epoch {entry.producer_epoch} here, not {header.producer_epoch}"
+                f"producer {header.producer_id} has epoch {entry.producer_epoch}, not {header.producer_epoch}"
             )
 
     def check_all(self, headers: Iterable[BatchHeader]) -> None:
-        """For an append of several batches: each is checked as if those before it were written."""
+        """Check an append of several batches, each as if the batches before it had been written."""
         drafts: dict[int, ProducerEntry] = {}
         for header in headers:
             if header.producer_id < 0:
@@ -85,7 +86,7 @@ class ProducerState:
             known = drafts.get(header.producer_id) or self.producers.get(header.producer_id)
             if known is not None:
                 if known.duplicate_of(header) is not None:
-                    raise InvalidRecordError("batches that are there already stand among new ones")
+                    raise InvalidRecordError("the append mixes duplicate and new batches")
                 known.check(header)
             if header.attributes & TRANSACTIONAL and header.producer_id not in drafts:
                 self._check_verified(header)
@@ -108,15 +109,15 @@ class ProducerState:
             )
 
     def check_bumped_marker(self, producer_id: int, producer_epoch: int) -> None:
-        """Where every transaction has an epoch of its own, the marker that ends one carries a newer epoch.
+        """Check a marker where every transaction has its own epoch: the marker must have a newer epoch.
 
-        A marker written twice finds nothing open and does no harm."""
+        A duplicate marker finds no open transaction and changes nothing."""
         entry = self.producers.get(producer_id)
         if entry is None or entry.transaction_first_offset == NO_TRANSACTION:
             return
         if producer_epoch <= entry.producer_epoch:
             raise InvalidProducerEpochError(
-                f"a marker of epoch {producer_epoch} comes late: producer {producer_id} has {entry.producer_epoch}"
+                f"stale marker of epoch {producer_epoch}: producer {producer_id} has epoch {entry.producer_epoch}"
             )
 
     # ---- the first batch of a transaction
@@ -134,18 +135,18 @@ class ProducerState:
         base_sequence: int = NO_SEQUENCE,
         supports_epoch_bump: bool = False,
     ) -> Verification:
-        """The coordinator is about to be asked about a transaction that a batch with this sequence would open."""
+        """Begin the verification of a transaction that a batch with this sequence would open."""
         return self._verifications.begin(producer_id, producer_epoch, base_sequence, supports_epoch_bump)
 
     def give_up_verification(self, verification: Verification) -> None:
-        """The coordinator knows no such transaction."""
+        """End a verification: the coordinator does not know the transaction."""
         self._verifications.drop(verification)
 
     def verified(self, verification: Verification) -> bool:
-        """The coordinator says that the transaction is open. False when the verification has lapsed meanwhile: the
-        coordinator must be asked again.
+        """Mark the transaction as verified by the coordinator. Return False if the verification has lapsed in the
+        meantime: the coordinator must be asked again.
 
-        Who asked twice may find that the first answer has let it be opened."""
+        If the coordinator was asked twice, the first answer may already have allowed the transaction to open."""
         verification.is_verified = self._verifications.has(verification)
         return verification.is_verified or self.has_open_transaction(
             verification.producer_id, verification.producer_epoch
@@ -162,7 +163,7 @@ class ProducerState:
     # ---- what is in the log
 
     def add(self, header: BatchHeader, base_offset: int, seen_ms: int) -> None:
-        """A data batch is in the log at `base_offset`."""
+        """Add a data batch that is in the log at `base_offset`."""
         entry = self._entry(header.producer_id)
         entry.add(header, base_offset, seen_ms)
         if header.is_transactional and entry.transaction_first_offset == NO_TRANSACTION:
@@ -173,7 +174,7 @@ class ProducerState:
     def end_transaction(
         self, header: BatchHeader, marker: EndTransactionMarker, offset: int, seen_ms: int
     ) -> AbortedTransaction | None:
-        """A marker is in the log at `offset`; gives what the transaction index must learn."""
+        """Apply a marker that is in the log at `offset`. Return the entry for the transaction index, if any."""
         self._verifications.marker_written(header.producer_id, header.producer_epoch)
         entry = self._entry(header.producer_id)
         if header.producer_epoch > entry.producer_epoch:
@@ -201,7 +202,7 @@ class ProducerState:
         return entry
 
     def _forget_longest_silent(self) -> None:
-        """A tenth of them; whoever comes back is taken for a new producer, with any sequence."""
+        """Remove the tenth of the producers that has been idle longest. A producer that returns is treated as new."""
         idle = [entry for entry in self.producers.values() if entry.transaction_first_offset == NO_TRANSACTION]
         idle.sort(key=lambda entry: entry.last_seen_ms)
         for entry in idle[: PRODUCERS_MAX // 10]:
@@ -210,9 +211,9 @@ class ProducerState:
     # ---- what readers may see
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
-        """Where the first transaction begins that is open, or whose end is not below the high watermark.
+        """Return the first offset of a transaction that is open or whose end is not below the high watermark.
 
-        The high watermark only grows, so what it has passed is forgotten here."""
+        The high watermark only grows, so transactions that ended below it are removed here."""
         if not self._open and not self._undecided:
             return None
         self._undecided = [done for done in self._undecided if done.last_offset >= high_watermark]
@@ -223,7 +224,7 @@ class ProducerState:
     # ---- housekeeping
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
-        """Forgets producers that were not heard of for so long, unless they have a transaction open."""
+        """Remove producers that have been idle for `expiration_ms`, unless they have an open transaction."""
         self._verifications.expire()
         limit = now_ms - expiration_ms
         expired = [

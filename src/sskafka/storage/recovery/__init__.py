@@ -1,1 +1,1 @@
-"""Opening logs after a clean or unclean stop: `opening` for one log, `pool` for many at once."""
+"""Open logs after a clean or unclean shutdown: `opening` for one log, `pool` for many at once."""

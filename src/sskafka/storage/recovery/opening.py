@@ -1,12 +1,12 @@
-"""Opening a log from its files.
+"""Open a log from its files.
 
-After a clean stop the files are believed: only the end of the last segment is read. Otherwise every segment from the
-recovery point on is verified (segment_check.py), the log is cut at the first bad batch, and all that follows from
-the batches is made anew: indexes, leader epochs, producer state. Then it is synced: all of an open log is on disk,
-and what its next recovery starts from is its end. Segments whose indexes are missing or impossible get
-the same treatment even after a clean stop.
+After a clean shutdown the files are trusted: only the end of the last segment is read. Otherwise every segment from the
+recovery point on is verified (segment_check.py), the log is truncated at the first invalid batch, and everything
+derived from the batches is rebuilt: indexes, leader epochs, producer state. Then the log is synced, so that all of an
+open log is on disk and its next recovery starts at its end. Segments with missing or impossible indexes are verified
+and rebuilt even after a clean shutdown.
 
-    finish swaps -> list files -> open segments -> verify what needs it -> end offset -> epochs -> producers -> Log
+    finish swaps -> list files -> open segments -> verify if needed -> end offset -> epochs -> producers -> Log
 """
 
 import logging
@@ -55,7 +55,7 @@ def open_log(
     kept_before: int | None = None,
     report: RecoveryReport | None = None,
 ) -> Log:
-    """The log in `directory`, which is made if it is not there; OSError takes the log directory offline."""
+    """Open the log in `directory`, which is created if it is missing. An OSError takes the log directory offline."""
     known = KnownOffsets(log_start_offset, recovery_point, was_clean_stop, cleaned_before, high_watermark, kept_before)
     try:
         recovered = recover_files(log_directory.disk, directory, config, now_ms, known)
@@ -71,15 +71,15 @@ class KnownOffsets(NamedTuple):
     recovery_point: int
     was_clean_stop: bool
     cleaned_before: int | None
-    """Up to where the log was compacted, if ever."""
+    """Offset up to which the log was compacted, or None if it never was."""
     high_watermark: int | None
-    """Before it transactions are surely over, if that is known."""
+    """Transactions are complete below this offset; None if it is unknown."""
     kept_before: int | None = None
-    """A log that would lose records before this offset is left as it is: DamagedLogError is raised."""
+    """Raise DamagedLogError, and leave the log unchanged, if recovery would lose records below this offset."""
 
 
 class RecoveredFiles(NamedTuple):
-    """The files of a log after recovery, and what that came to."""
+    """The files of a log after recovery, and the outcome of the recovery."""
 
     parts: LogParts
     recovery_point_before: int
@@ -87,13 +87,13 @@ class RecoveredFiles(NamedTuple):
     was_cut: bool
 
     def close(self) -> None:
-        """Let go of files that no log is made of."""
+        """Close files that no log uses."""
         for segment in self.parts.segments:
             segment.close()
 
 
 def recover_files(disk: Disk, directory: str, config: LogConfig, now_ms: int, known: KnownOffsets) -> RecoveredFiles:
-    """Open the files of a log and recover them where that is needed. May run in any thread; raises OSError."""
+    """Open the files of a log and recover them if needed. May run in any thread; raises OSError."""
     opening = _Opening(disk, directory, config, now_ms, known.high_watermark, known.kept_before)
     parts = opening.run(known.log_start_offset, known.recovery_point, known.was_clean_stop, known.cleaned_before)
     return RecoveredFiles(parts, known.recovery_point, opening.verified_segments, opening.was_cut)
@@ -109,7 +109,7 @@ def make_log(
     topic_id: Uuid = ZERO_UUID,
     report: RecoveryReport | None = None,
 ) -> Log:
-    """The log of files that were recovered."""
+    """Create the log from recovered files."""
     if report is not None:
         report.add(recovered.verified_segments, recovered.was_cut)
     flusher = flusher or Flusher(log_directory)
@@ -144,7 +144,7 @@ class _Opening:
         self._snapshots = ProducerSnapshots(disk, directory, self._offsets_of(producer_snapshot.SUFFIX))
         self._epochs = self._load_epochs()
         self._producers = ProducerState()
-        self._suspects: set[int] = set()  # base offsets of segments whose indexes are missing or impossible
+        self._suspects: set[int] = set()  # base offsets of segments with missing or impossible indexes
         self._segments = [self._open_segment(base_offset) for base_offset in self._offsets_of(LOG_SUFFIX)]
 
     def run(
@@ -181,7 +181,7 @@ class _Opening:
     # ---- files
 
     def _list_files(self) -> dict[str, int]:
-        """Sizes by name, without what an interrupted deletion or replacement left."""
+        """Return sizes by name, without the leftovers of an interrupted deletion or replacement."""
         finish_swaps(self._disk, self._directory)
         sizes = {entry.name: entry.size_bytes for entry in self._disk.entries(self._directory)}
         logs = {name.removesuffix(LOG_SUFFIX) for name in sizes if name.endswith(LOG_SUFFIX)}
@@ -208,7 +208,7 @@ class _Opening:
                 segment.check_indexes()
                 return segment
             except CorruptFileError as error:
-                _log.debug("%s; the indexes are made anew", error)
+                _log.debug("%s; the indexes are rebuilt", error)
         self._suspects.add(base_offset)
         return self._segment(base_offset, size_bytes, 0, 0)
 
@@ -269,7 +269,7 @@ class _Opening:
                 segment.transaction_index.add(aborted)
 
     def _sync_suspects(self) -> None:
-        """What was verified may still be in memory alone; from here on it counts as flushed."""
+        """Sync verified files, which may be in memory only. From now on they count as flushed."""
         for segment in self._segments:
             if segment.base_offset in self._suspects:
                 for file in segment.all_files():
@@ -278,24 +278,24 @@ class _Opening:
             self._disk.sync_directory(self._directory)
 
     def _cut_behind(self, place: int, problem: str) -> None:
-        """A hole cannot be served, so what lies behind it goes too; the newest first."""
+        """Remove everything after the segment at `place`, the newest first: a log cannot be served with a gap."""
         lost = self._segments[place + 1 :]
         self.was_cut = True
-        _log.warning("%s; the log is cut there, %d later segments are removed", problem, len(lost))
+        _log.warning("%s; the log is truncated there, %d later segments are removed", problem, len(lost))
         for segment in reversed(lost):
             for path in segment.mark_deleted():
                 self._disk.remove(path)
         del self._segments[place + 1 :]
 
-    # ---- what follows from the batches
+    # ---- state derived from the batches
 
     def _end_offset(self) -> int:
         active = self._segments[-1]
         return active.open_for_append()
 
     def _start_over(self, log_start_offset: int) -> int:
-        """The log lost more than was deleted from its start: begin anew where readers expect it to begin."""
-        _log.warning("%s ends before its start offset %d and begins anew there", self._directory, log_start_offset)
+        """Start the log over at the log start offset that readers expect, because everything from there on is lost."""
+        _log.warning("%s ends before its start offset %d and starts over there", self._directory, log_start_offset)
         self._cut_behind(-1, f"{self._directory} holds nothing from its start offset {log_start_offset} on")
         self._segments = [self._create_segment(log_start_offset)]
         return log_start_offset
@@ -305,7 +305,7 @@ class _Opening:
         try:
             return LeaderEpochs.load(self._disk, path)
         except CorruptFileError as error:
-            _log.warning("%s; it is made anew from the log", error)
+            _log.warning("%s; the file is rebuilt from the log", error)
             return LeaderEpochs(self._disk, path, [])
 
     def _finish_epochs(self, log_start_offset: int, log_end_offset: int) -> None:
@@ -317,7 +317,7 @@ class _Opening:
 
 
 def _first_dirty_offset(cleaned_before: int | None, log_start_offset: int, log_end_offset: int) -> int:
-    """What the checkpoint says, unless it cannot be true of this log."""
+    """Return the checkpointed offset, unless it is impossible for this log."""
     if cleaned_before is not None and log_start_offset <= cleaned_before <= log_end_offset:
         return cleaned_before
     return log_start_offset

@@ -1,11 +1,11 @@
-"""Threads that recover logs after an unclean stop: `num.recovery.threads.per.data.dir` of them for each log directory.
+"""Threads that recover logs after an unclean shutdown: `num.recovery.threads.per.data.dir` for each log directory.
 
-    submit     files of a log are to be recovered, in a thread of its directory
-    take       what came of it, once; waits until it has
-    close      begins nothing more, waits for what is under way, and lets go of what nobody took
+    submit     recover the files of a log in a thread of its directory
+    take       return the result once; waits until it is there
+    close      start nothing new, wait for running recoveries, and close files that nobody took
 
-A thread reads, cuts and syncs the files of one log and touches nothing else; the log itself is made by who takes them.
-A directory that fails is left alone from then on, while the others go on.
+A thread reads, truncates and syncs the files of one log and touches nothing else. The caller of `take` creates the log.
+After an error in a directory its other logs are not recovered, while the other directories continue.
 """
 
 import logging
@@ -20,13 +20,13 @@ from sskafka.storage.recovery.opening import RecoveredFiles
 _log = logging.getLogger(__name__)
 
 PROGRESS_LINES_MAX = 20
-"""For each directory, about, however many logs it has."""
+"""Approximate limit for each directory, however many logs it has."""
 
 Work = Callable[[], RecoveredFiles]
 
 
 class _Directory:
-    """The threads of one log directory, and how far they are."""
+    """The threads of one log directory and their progress."""
 
     def __init__(self, health: LogDirectory, threads: int) -> None:
         self.executor = ThreadPoolExecutor(threads, thread_name_prefix="sskafka-recovery")
@@ -65,7 +65,8 @@ class RecoveryPool:
     def submit_all(
         self, works: dict[TopicPartition, tuple[LogDirectory, Work]], threads: int, done: Callable[[], None]
     ) -> None:
-        """Recover logs in `threads` threads for each directory; `done` is called in any thread when all are through."""
+        """Recover logs in `threads` threads for each directory. `done` is called from any thread when all are
+        recovered."""
         if not works:
             done()
             return
@@ -78,7 +79,7 @@ class RecoveryPool:
             future.add_done_callback(countdown.one_is_done)
 
     def take(self, topic_partition: TopicPartition) -> RecoveredFiles | None:
-        """None where nothing was submitted; raises what the recovery failed with."""
+        """Return the result, or None if the log was not submitted. Raise the error that the recovery failed with."""
         future = self._recovered.pop(topic_partition, None)
         return future.result() if future is not None else None
 

@@ -1,4 +1,4 @@
-"""What opening the logs of a broker came to: one line instead of one for each partition."""
+"""Summary of opening a broker's logs: one line in place of one for each partition."""
 
 
 class RecoveryReport:
@@ -11,7 +11,7 @@ class RecoveryReport:
         self.cut_logs = 0
 
     def add(self, verified_segments: int, was_cut: bool) -> None:
-        """One more log has been opened."""
+        """Count one more opened log."""
         self.logs += 1
         self.verified_logs += verified_segments > 0
         self.verified_segments += verified_segments
@@ -22,6 +22,6 @@ class RecoveryReport:
             return "no logs yet"
         opened = f"{self.logs} logs opened"
         if not self.verified_logs:
-            return f"{opened}, none needed any"
-        cut = f", {self.cut_logs} cut at a bad batch" if self.cut_logs else ""
+            return f"{opened}, none needed recovery"
+        cut = f", {self.cut_logs} truncated at an invalid batch" if self.cut_logs else ""
         return f"{opened}, {self.verified_segments} segments of {self.verified_logs} verified{cut}"

@@ -1,1 +1,1 @@
-"""Transactions in a log: the `index` of aborted ones, markers, and the check that a transaction is open."""
+"""Transactions in a log: the `index` of aborted ones, the `marker`, and the `verification` of open transactions."""

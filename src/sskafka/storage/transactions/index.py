@@ -7,9 +7,9 @@
        8  last offset: the abort marker's
        8  last stable offset when the marker was written
 
-The file exists only when it has entries. New ones go to it with `flush`; recovery makes those anew that a crash lost.
-A reader up to some offset may stop at the first entry whose last stable offset has reached it: all that can still
-follow began later.
+The file exists only if it has entries. `flush` writes new entries; recovery rebuilds entries that a crash lost. A
+reader up to some offset may stop at the first entry whose last stable offset has reached that offset: all later entries
+began after it.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    """Aborts are rare, so all of a segment's are held in memory once somebody has asked for them."""
+    """Aborts are rare, so all of a segment's entries stay in memory after the first read."""
 
     __slots__ = ("_disk", "_entries", "_file_entries", "path")
 
@@ -49,7 +49,7 @@ class TransactionIndex:
         return iter(self._loaded())
 
     def overlapping(self, start_offset: int, end_offset: int) -> tuple[list[AbortedTransaction], bool]:
-        """Those with records in [start, end), and whether later segments need not be asked."""
+        """Return the transactions with records in [start, end), and whether later segments can be skipped."""
         found = []
         for aborted in self._loaded():
             if aborted.last_offset >= start_offset and aborted.first_offset < end_offset:
@@ -59,7 +59,7 @@ class TransactionIndex:
         return found, False
 
     def flush(self, *, sync: bool = False) -> None:
-        if not self._entries:  # not loaded, so not changed, or nothing to write
+        if not self._entries:  # not loaded and so not changed, or nothing to write
             return
         file = self._disk.open(self.path, create=True)
         try:
@@ -72,7 +72,7 @@ class TransactionIndex:
             file.close()
 
     def truncate(self, end_offset: int) -> None:
-        """Drops the aborts whose markers lie at `end_offset` or beyond."""
+        """Remove the aborts whose markers lie at `end_offset` or beyond."""
         kept = [aborted for aborted in self._loaded() if aborted.last_offset < end_offset]
         if len(kept) < len(self._loaded()):
             self.reset()
@@ -100,6 +100,6 @@ def _parse(data: bytes, path: str) -> Iterator[AbortedTransaction]:
     for version, *fields in _LAYOUT.iter_unpack(data):
         aborted = AbortedTransaction(*fields)
         if version != _VERSION or aborted.last_offset < max(previous, aborted.first_offset):
-            raise CorruptFileError(f"{path} has an entry that cannot be right: version {version}, {aborted}")
+            raise CorruptFileError(f"{path} has an invalid entry: version {version}, {aborted}")
         previous = aborted.last_offset
         yield aborted

@@ -1,4 +1,4 @@
-"""Reading the marker that ends a transaction out of its control batch."""
+"""Read the marker that ends a transaction from its control batch."""
 
 import logging
 
@@ -11,7 +11,7 @@ _log = logging.getLogger(__name__)
 
 
 def read_marker(batches: Buffer, header: BatchHeader, position: int = 0) -> EndTransactionMarker | None:
-    """None for control batches of other kinds; CorruptBatchError for what cannot be read."""
+    """Return the marker, or None for other control batches. Raise CorruptBatchError if the batch cannot be read."""
     record = next(decode_records(batches, header, position), None)
     if record is None:
         raise CorruptBatchError("a control batch without a record")
@@ -21,7 +21,7 @@ def read_marker(batches: Buffer, header: BatchHeader, position: int = 0) -> EndT
 
 
 def read_marker_if_any(batches: Buffer, header: BatchHeader, position: int = 0) -> EndTransactionMarker | None:
-    """For batches that are in the log already: one that cannot be read must not keep the rest from being served."""
+    """Return the marker of a stored batch. An unreadable marker must not prevent serving the rest of the log."""
     try:
         return read_marker(batches, header, position)
     except CorruptBatchError as error:

@@ -1,19 +1,20 @@
-"""Whether a producer may open a transaction in a partition: asked of the coordinator before the first batch is written.
+"""Verify with the transaction coordinator that a producer may open a transaction in a partition.
 
-A batch that arrives after its transaction has ended would open one that nobody ends, and hold back readers of committed
-records for ever. So the leader takes the first batch of a transaction only once the coordinator has said that the
-transaction is open and this partition in it. Between question and answer a marker may come:
+A batch that arrives after its transaction has ended would open a transaction that nobody ends, and read_committed
+consumers would hang. The leader therefore accepts the first batch of a transaction only after the coordinator has
+confirmed that the transaction is open and includes this partition. A marker may arrive between question and answer:
 
     marker of            the epoch of the verification    what it ends                       the verification
     -------------------  -------------------------------  ---------------------------------  -------------------
-    an older epoch       any                              an earlier transaction             stays
-    the same epoch       every transaction has its own    the transaction before: producers  stays
-                                                          begin the next before the markers
-                                                          of the last are written
-    the same epoch       epochs stay (first version)      perhaps the one asked about        lapses
-    a newer epoch        any                              the one asked about                lapses
+    an older epoch       any                              an earlier transaction             stays valid
+    the same epoch       every transaction has its own    the previous transaction:          stays valid
+                         (transaction version 2)          producers begin the next one
+                                                          before its markers are written
+    the same epoch       shared by transactions           perhaps the verified one           lapses
+                         (versions 0 and 1)
+    a newer epoch        any                              the verified one                   lapses
 
-The answer to a verification that has lapsed says nothing about now: the coordinator must be asked again.
+The answer to a lapsed verification is outdated: the coordinator must be asked again.
 """
 
 from sskafka.records.batch import BatchHeader
@@ -31,14 +32,14 @@ class Verification:
     )
 
     def __init__(self, producer_id: int, producer_epoch: int, base_sequence: int, supports_epoch_bump: bool) -> None:
-        """`supports_epoch_bump`: every transaction has an epoch of its own, so its first batch has sequence 0."""
+        """`supports_epoch_bump`: every transaction has its own epoch, so its first batch has sequence 0."""
         self.producer_id = producer_id
         self.producer_epoch = producer_epoch
         self.lowest_sequence = base_sequence
         self.supports_epoch_bump = supports_epoch_bump
         self.is_verified = False
         self.is_idle = False
-        """Nobody has asked since verifications were last looked through."""
+        """Whether nobody has asked since the last expiry."""
 
     def lapses_with_marker_of(self, marker_epoch: int) -> bool:
         if marker_epoch == self.producer_epoch:
@@ -46,7 +47,7 @@ class Verification:
         return marker_epoch > self.producer_epoch
 
     def check(self, header: BatchHeader, is_known: bool) -> None:
-        """For the batch that is about to open the transaction. `is_known`: the producer has written here before."""
+        """Check the batch that is about to open the transaction. `is_known`: the producer has written here before."""
         if not self.is_verified:
             raise unverified(header)
         if header.base_sequence > self.lowest_sequence:
@@ -60,7 +61,7 @@ class Verification:
 
 
 class Verifications:
-    """Those of one partition, by producer id and epoch: a zombie's question does not replace its successor's."""
+    """One partition's verifications by producer id and epoch, so that a zombie does not replace its successor's."""
 
     __slots__ = ("_by_producer",)
 
@@ -93,7 +94,7 @@ class Verifications:
                 del self._by_producer[verification.producer_id]
 
     def opened(self, producer_id: int, producer_epoch: int) -> None:
-        """A batch of this epoch has opened the transaction."""
+        """Remove the verification: a batch of this epoch has opened the transaction."""
         for known in list(self._by_producer.get(producer_id, {}).values()):
             if known.producer_epoch <= producer_epoch:
                 self.drop(known)
@@ -104,7 +105,7 @@ class Verifications:
                 self.drop(known)
 
     def expire(self) -> None:
-        """Forget those that nobody has asked for since the last call: their producers have gone away."""
+        """Remove verifications that were not asked for since the last call: their producers are gone."""
         for of_producer in list(self._by_producer.values()):
             for known in list(of_producer.values()):
                 if known.is_idle:
@@ -117,5 +118,5 @@ class Verifications:
 
 def unverified(header: BatchHeader) -> InvalidTransactionStateError:
     return InvalidTransactionStateError(
-        f"producer {header.producer_id} epoch {header.producer_epoch} has no transaction that is known to be open here"
+        f"producer {header.producer_id} epoch {header.producer_epoch} has no verified transaction in this partition"
     )

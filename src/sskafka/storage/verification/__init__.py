@@ -1,1 +1,1 @@
-"""Checks of a log directory without changing it: start at `directory`; `repair` mends what loses nothing."""
+"""Check a log directory without changing it: start at `directory`. `repair` fixes what can be fixed without loss."""

@@ -1,9 +1,9 @@
-"""Checking a whole data directory while no broker uses it: `verify_directory` finds, and changes nothing.
+"""Check a whole data directory while no broker uses it. `verify_directory` reports findings and changes nothing.
 
     meta.properties, .kafka_cleanshutdown, the three offset checkpoints      here
     each partition's directory                                               partition.py
 
-The directory's lock is held meanwhile, as a broker would hold it, so that nobody writes under the check.
+The directory's lock is held during the check, as a broker would hold it, so that nothing is written in the meantime.
 """
 
 import json
@@ -30,7 +30,7 @@ CHECKPOINTS = {
 
 
 class ReadOnlyDisk(OsDisk):
-    """Opens files for reading alone: a check cannot change anything, and read-only places can be checked too."""
+    """Opens files read-only: a check cannot change anything, and read-only directories can be checked too."""
 
     def open(self, path: str, *, create: bool = False) -> OsFile:
         assert not create, "a check makes no files"
@@ -39,9 +39,9 @@ class ReadOnlyDisk(OsDisk):
 
 @contextmanager
 def held(path: str, *, for_writing: bool = False) -> Iterator[None]:
-    """Holds the lock of a directory; LogDirectoryError when a broker has it.
+    """Hold the lock of a directory. Raise LogDirectoryError if a broker holds it.
 
-    Where there is no lock file, nobody runs; who only reads does not make one."""
+    Without a lock file no broker is running; a read-only check does not create one."""
     if not os.path.isdir(path):
         raise LogDirectoryError(f"{path} is not a directory")
     if not for_writing and not os.path.exists(os.path.join(path, LOCK_FILE)):
@@ -60,7 +60,7 @@ def held(path: str, *, for_writing: bool = False) -> Iterator[None]:
 def verify_directory(
     path: str, on_partition: Callable[[PartitionReport], None] = lambda _report: None
 ) -> DirectoryReport:
-    """Checks everything in a log directory; hears of each partition when it is done."""
+    """Check everything in a log directory. The callback is called after each partition."""
     disk = ReadOnlyDisk()
     report = DirectoryReport(path)
     meta = _check_meta_properties(disk, report)

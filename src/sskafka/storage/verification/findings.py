@@ -1,4 +1,4 @@
-"""What a check of a data directory finds, and what can be done about it."""
+"""The findings of a data directory check and their remedies."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -9,17 +9,17 @@ from sskafka.model.ids import TopicPartition
 
 class Remedy(Enum):
     NONE_NEEDED = "note"
-    """Worth knowing, but nothing is wrong: the broker deals with it at its next start."""
+    """Not an error: the broker handles it at its next start."""
     REMAKE = "remake"
-    """Follows from the batches, and can be made anew from them."""
+    """Can be rebuilt from the batches."""
     CUT = "cut"
-    """A torn end: nothing behind the cut can be read."""
+    """A torn end: nothing after the truncation point can be read."""
     LOSE = "lose"
-    """Only a cut helps, and good batches lie behind it."""
+    """Only truncation helps, and it would remove valid batches."""
     REMOVE = "remove"
-    """A file that is worth nothing; the broker does without it."""
+    """A useless file; the broker works without it."""
     BY_HAND = "by hand"
-    """No program can know what is right here."""
+    """Needs a human decision."""
 
 
 class Finding(NamedTuple):
@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 @dataclass(slots=True)
 class PartitionReport:
     name: str
-    """That of the directory."""
+    """The name of the directory."""
     topic_partition: TopicPartition
     segments: int = 0
     batches: int = 0
@@ -43,7 +43,7 @@ class PartitionReport:
     end_offset: int = 0
     size_bytes: int = 0
     gaps: int = 0
-    """Between batches; compaction leaves them, and so does a wrong offset in the last batch."""
+    """Gaps between batches. Compaction leaves them, and so does a wrong offset in the last batch."""
     has_old_formats: bool = False
     findings: list[Finding] = field(default_factory=list)
 

@@ -1,9 +1,9 @@
-"""Whether the files beside a segment agree with it: offset index and time index, entry by entry.
+"""Compare the offset index and the time index with their segment, entry by entry.
 
-    offset index   offsets and positions grow; each position is a batch's, each offset that batch's last
-    time index     timestamps grow; each offset is in the segment, each timestamp the largest of its batch
+    offset index   offsets and positions increase; each position is a batch's, each offset that batch's last
+    time index     timestamps increase; each offset is in the segment, each timestamp the largest of its batch
 
-Files that a broker set aside room in, and did not live to cut, end in zeros: those are not entries.
+Preallocated files of a crashed broker end in zeros, which are not entries.
 """
 
 from bisect import bisect_left
@@ -18,13 +18,13 @@ from sskafka.storage.verification.walk import SegmentReader, StoredBatch, base_o
 
 class IndexEntry(NamedTuple):
     key: int
-    """Of an offset index the offset, of a time index the timestamp."""
+    """Offset index: the offset. Time index: the timestamp."""
     value: int
-    """The position, or the offset."""
+    """Offset index: the position. Time index: the offset."""
 
 
 class BatchPlace(NamedTuple):
-    """What indexes know of a batch."""
+    """The fields of a batch that indexes refer to."""
 
     position: int
     last_offset: int
@@ -36,7 +36,7 @@ class BatchPlace(NamedTuple):
 
 
 class Mismatch(NamedTuple):
-    """`found` is what the segment says, -1 when it has nothing there."""
+    """`found` is the segment's value, -1 if it has none."""
 
     indexed: int
     found: int
@@ -46,9 +46,9 @@ class TimeIndexProblems(NamedTuple):
     wrong: list[Mismatch]
     """Timestamps that are not the largest of their batch."""
     unordered: list[Mismatch]
-    """Timestamps that do not grow; `found` is the one before."""
+    """Timestamps that do not increase; `found` is the previous one."""
     unfound: list[Mismatch]
-    """Offsets that are not the last of a batch; `found` is that of the batch they are in."""
+    """Offsets that are not the last of a batch; `found` is the last offset of the batch that contains them."""
 
     def __bool__(self) -> bool:
         return any(self)
@@ -83,9 +83,9 @@ def batch_places(path: Path) -> list[BatchPlace]:
 
 
 def offset_index_mismatches(path: Path, batches: Sequence[BatchPlace]) -> list[Mismatch]:
-    """Entries that do not point at the batch whose last offset they name."""
+    """Return the entries that do not point at the batch whose last offset they name."""
     by_position = {batch.position: batch.last_offset for batch in batches}
-    unused = IndexEntry(base_offset_of(path), 0)  # no broker indexes a segment's first batch
+    unused = IndexEntry(base_offset_of(path), 0)  # brokers never index a segment's first batch
     return [
         Mismatch(entry.key, by_position.get(entry.value, -1))
         for entry in offset_index_entries(path)
@@ -111,7 +111,7 @@ def time_index_problems(path: Path, batches: Sequence[BatchPlace]) -> TimeIndexP
 
 
 def sanity_problem(path: Path) -> str | None:
-    """What a broker would find at its start, and then make the index anew; None for an index that it would keep."""
+    """Return the problem for which a broker would rebuild the index at startup, or None if it would keep the index."""
     is_time_index = path.suffix == time_index.SUFFIX
     layout = time_index.TimeIndex.layout if is_time_index else offset_index.OffsetIndex.layout
     size_bytes = path.stat().st_size

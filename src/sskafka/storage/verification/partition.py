@@ -1,7 +1,7 @@
-"""Checking one partition's directory: every batch, every index, and the small files. Changes nothing.
+"""Check one partition directory: every batch, every index, and the small files. Changes nothing.
 
-Batches are judged by the rules of recovery (segment_check.py), so a repair cuts exactly where the check says. Segments
-with messages of formats 0 and 1 have rules of their own: checksums, and offsets that grow.
+Batches are checked by the rules of recovery (segment_check.py), so a repair truncates exactly where the check says.
+Segments with message formats 0 and 1 have their own rules: valid checksums and increasing offsets.
 """
 
 import json
@@ -33,7 +33,7 @@ from sskafka.storage.verification.index import BatchPlace, offset_index_mismatch
 from sskafka.storage.verification.transactions import OpenTransactions
 from sskafka.storage.verification.walk import SegmentReader
 
-# Gaps are no damage to this check: compaction makes them, and no file says whether a topic is compacted.
+# Gaps do not count as damage here: compaction makes them, and no file tells whether a topic is compacted.
 CHECK_CONFIG = LogConfig(cleanup_policy=("compact", "delete"))
 
 _CHECKPOINT_SUFFIX = ".checkpoint"
@@ -170,7 +170,8 @@ class _PartitionCheck:
         return list(self._places(segment, verdict.good_bytes))
 
     def _places(self, segment: Segment, good_bytes: int) -> Iterator[BatchPlace]:
-        """What indexes must know of the batches; aborted transactions are compared with theirs at once."""
+        """Yield what indexes must know about the batches. Aborted transactions are compared with their index on the
+        way."""
         aborts: set[int] = set()
         next_offset: int | None = self.report.end_offset if self.report.batches else None
         for position, header in walk_headers(segment.file, 0, good_bytes):
@@ -203,7 +204,8 @@ class _PartitionCheck:
             self._find(name, f"{text}; a torn end, {rest} bytes from which nothing can be read", Remedy.CUT)
 
     def _good_batches_behind(self, name: str, position: int) -> int:
-        """Batches that match their checksum, at the damage itself (when it is a matter of offsets) or behind it."""
+        """Count batches with a valid checksum from the damage on. The damaged batch counts too if only its offset is
+        wrong."""
         with SegmentReader(Path(self._path(name))) as reader:
             count, at = 0, position - 1
             while (batch := reader.next_good_batch(at)) is not None:
@@ -266,7 +268,7 @@ class _PartitionCheck:
 
 
 def _index_problems(path: Path, places: list[BatchPlace]) -> Iterator[str]:
-    """The first of each kind: one bad entry is reason enough to make the index anew."""
+    """Yield the first problem of each kind: one bad entry is reason enough to rebuild the index."""
     if path.suffix == offset_index.SUFFIX:
         mismatches = offset_index_mismatches(path, places)
         if mismatches:

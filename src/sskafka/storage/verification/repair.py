@@ -1,9 +1,10 @@
-"""Mending what a check found: indexes and other files made anew, torn ends cut, worthless files removed.
+"""Repair what a check found: rebuild indexes and other files, truncate torn ends, remove useless files.
 
-A partition is mended by opening its log as after a crash (recovery.py): every batch is verified once more, the log is
-cut at the first bad one, and what follows from the batches is made anew. That is only done where the check saw that the
-cut takes nothing that could still be read, unless losing good batches was allowed in so many words. Logs with messages
-of formats 0 and 1 are left alone: recovery does not know them. Checkpoints that point beyond a log's end come last.
+A partition is repaired by opening its log as after a crash (recovery/opening.py): every batch is verified again, the
+log is truncated at the first invalid batch, and everything derived from the batches is rebuilt. This is done only if
+the check saw that the truncation removes nothing readable, unless losing valid batches was explicitly allowed. Logs
+with message formats 0 and 1 are left unchanged: recovery does not support them. Checkpoints that point beyond a log's
+end are repaired last.
 """
 
 import os
@@ -29,7 +30,7 @@ class Repair(NamedTuple):
 
 
 def repair_directory(disk: Disk, report: DirectoryReport, now_ms: int, *, may_lose: bool = False) -> Iterator[Repair]:
-    """Mends what can be mended, one thing after another. The caller holds the directory's lock."""
+    """Repair what can be repaired and yield each repair. The caller holds the directory's lock."""
     for finding in report.findings:
         if finding.remedy is Remedy.REMOVE:
             disk.remove(finding.path)
@@ -62,7 +63,7 @@ def _refusal(report: PartitionReport, may_lose: bool) -> str:
 
 
 def _mend(disk: Disk, path: str, report: PartitionReport, now_ms: int) -> tuple[Repair, int]:
-    """Opens the log as after a crash and closes it; what has become of it, and its end."""
+    """Open the log as after a crash and close it. Return the outcome and the log end offset."""
     directory = os.path.join(path, report.name)
     before = _log_bytes(disk, directory)
     log = open_log(LogDirectory(disk, path), directory, report.topic_partition, CHECK_CONFIG, now_ms=now_ms)
@@ -70,8 +71,8 @@ def _mend(disk: Disk, path: str, report: PartitionReport, now_ms: int) -> tuple[
     if (read_synced_offset(disk, directory) or 0) > log.log_end_offset:
         write_synced_offset(disk, directory, log.log_end_offset, is_durable=True)
     lost = before - _log_bytes(disk, directory)
-    cut = f"cut by {lost} bytes, it ends at offset {log.log_end_offset} now; " if lost else ""
-    return Repair(directory, f"{cut}indexes, epochs and snapshots made anew", True), log.log_end_offset
+    cut = f"truncated by {lost} bytes, the log end offset is now {log.log_end_offset}; " if lost else ""
+    return Repair(directory, f"{cut}indexes, epochs and snapshots rebuilt", True), log.log_end_offset
 
 
 def _log_bytes(disk: Disk, directory: str) -> int:
@@ -79,7 +80,7 @@ def _log_bytes(disk: Disk, directory: str) -> int:
 
 
 def _pull_back(disk: Disk, path: str, ends: Mapping[TopicPartition, int]) -> Iterator[Repair]:
-    """Offsets in a checkpoint that lie beyond the ends of their logs."""
+    """Lower checkpointed offsets that lie beyond the ends of their logs."""
     offsets = read_offsets(disk, path)
     beyond = {
         partition: ends[partition] for partition, offset in offsets.items() if offset > ends.get(partition, offset)

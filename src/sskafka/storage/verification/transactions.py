@@ -1,7 +1,7 @@
-"""Which aborted transactions a log's batches tell of, for comparing with the transaction indexes.
+"""Find the aborted transactions in a log's batches, to compare them with the transaction indexes.
 
-Compaction may have taken a transaction's data, and retention its beginning; then its abort is not asked for. What is
-found here a transaction index must have.
+Compaction may have removed a transaction's data, and retention its beginning; the index entry is not required then.
+Every transaction found here must be in a transaction index.
 """
 
 from sskafka.records.batch import BatchHeader
@@ -11,7 +11,7 @@ from sskafka.storage.transactions.marker import read_marker_if_any
 
 
 class OpenTransactions:
-    """Fed with a log's batches in their order."""
+    """Takes a log's batches in order."""
 
     __slots__ = ("_producer_ids",)
 
@@ -19,7 +19,7 @@ class OpenTransactions:
         self._producer_ids: set[int] = set()
 
     def is_aborted_by(self, segment: Segment, position: int, header: BatchHeader) -> bool:
-        """Whether the batch is the marker that aborts a transaction with data in this log."""
+        """Return whether the batch is the marker that aborts a transaction with data in this log."""
         if not header.is_transactional:
             return False
         if not header.is_control:

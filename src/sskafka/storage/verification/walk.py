@@ -1,7 +1,7 @@
-"""Reading a segment's file from outside of a broker: read-only, batch by batch, of every format.
+"""Read a segment file outside of a broker: read-only, batch by batch, in every message format.
 
-A walk goes on behind a batch that is damaged as long as its length can be believed, and stops where it cannot: then
-`end` is where the last whole batch ended.
+The walk continues after a damaged batch if its length is plausible, and stops otherwise; `end` is then the end of the
+last whole batch.
 """
 
 import os
@@ -21,20 +21,20 @@ from sskafka.records.batch import (
 )
 from sskafka.records.legacy import LEGACY_MAGICS, MAGIC_AT, LegacyMessage, message_size_bytes, read_message
 
-_SHORTEST_BYTES = 26  # of a message of format 0 without key and value
+_SHORTEST_BYTES = 26  # a message of format 0 without key and value
 _CHUNK_BYTES = 1 << 20
-# Any byte may be a batch's first. Its offset is below 2^56, its length neither 0 nor above 128 MB, its magic 0, 1 or 2;
-# the checksum says whether it is one.
+# Possible start of a batch: the offset is below 2^56, the length neither 0 nor above 128 MB, the magic 0, 1 or 2. The
+# checksum tells whether it is one.
 _BATCH_BEGINNING = re.compile(rb"(?s)(?=\x00.{7}(?!\x00{4})[\x00-\x07].{7}[\x00-\x02])")
 
 
 def base_offset_of(path: Path) -> int:
-    """The number that a segment's files are named by; 0 for a file that was renamed."""
+    """Return the offset in the name of a segment's file, or 0 for a renamed file."""
     return int(path.stem) if path.stem.isdigit() else 0
 
 
 class StoredBatch(NamedTuple):
-    """A batch, or a message of an old format, as it stands in a file."""
+    """A batch, or a message of an old format, as stored in a file."""
 
     position: int
     header: BatchHeader | LegacyMessage
@@ -60,7 +60,7 @@ class StoredBatch(NamedTuple):
 
 
 class SegmentReader:
-    """A segment's file, opened for reading alone; a context manager."""
+    """A segment's file, opened read-only; a context manager."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -69,7 +69,7 @@ class SegmentReader:
         self.end = 0
         """Where the last walk stopped."""
         self.problem: str | None = None
-        """Why it stopped there, if that is not the end of the file."""
+        """Why the walk stopped, unless it reached the end of the file."""
 
     def __enter__(self) -> Self:
         return self
@@ -80,7 +80,7 @@ class SegmentReader:
         os.close(self._fd)
 
     def walk(self, position: int = 0, max_bytes: int | None = None) -> Iterator[StoredBatch]:
-        """Batches from `position` up to where there is none; with `max_bytes` those that end within it."""
+        """Yield batches from `position` on until there is none. With `max_bytes` only those that end within it."""
         self.end, self.problem = position, None
         limit = self.size_bytes if max_bytes is None else min(max_bytes, self.size_bytes)
         while self.end < limit:
@@ -95,7 +95,7 @@ class SegmentReader:
             self.end += batch.size_bytes
 
     def batch_at(self, position: int) -> StoredBatch:
-        """Raises CorruptBatchError where no whole batch is."""
+        """Return the batch at `position`. Raise CorruptBatchError if there is no whole batch."""
         left = self.size_bytes - position
         head = self._read(HEADER_BYTES, position)
         if len(head) < _SHORTEST_BYTES:
@@ -129,11 +129,11 @@ class SegmentReader:
         return b"".join(parts)
 
     def next_good_batch(self, position: int) -> StoredBatch | None:
-        """The first batch behind `position` that is whole and matches its checksum, wherever it begins."""
+        """Return the first whole batch after `position` that matches its checksum, wherever it begins."""
         start = position + 1
         while start + _SHORTEST_BYTES <= self.size_bytes:
             chunk = self._read_chunk(_CHUNK_BYTES, start)
-            has_anything = bool(chunk.strip(b"\0"))  # long runs of zeros are common where a file was not all written
+            has_anything = bool(chunk.strip(b"\0"))  # files that were not fully written often have long runs of zeros
             for found in _BATCH_BEGINNING.finditer(chunk) if has_anything else ():
                 batch = self._good_batch_at(start + found.start())
                 if batch is not None:
