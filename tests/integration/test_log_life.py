@@ -210,7 +210,7 @@ def test_a_cleaner_that_is_killed_is_replaced(start_broker: StartBroker) -> None
         (cleaner,) = wait_until(lambda: cleaners_of(broker.pid), "a cleaner runs")
         os.kill(cleaner, signal.SIGKILL)
         assert state_of(wait_for_compaction(connection, "table", 600)) == last
-    assert "is tried again later" in broker.log
+    assert "will retry" in broker.log
     assert broker.stop() == 0
 
 
@@ -247,7 +247,7 @@ def test_a_full_disk_in_the_middle_of_a_compaction(start_broker: StartBroker) ->
             assert connection.produce("table", build_batch([NewRecord(key, value)])).error_code == 0
         resource.prlimit(broker.pid, resource.RLIMIT_FSIZE, (200_000, before[1]))
         last |= produce(connection, "table", 40, value_bytes=4000)  # ends up in the next segment
-        wait_until(lambda: "no room to compact table-0" in broker.log, "the cleaner finds no room")
+        wait_until(lambda: "no space to compact table-0" in broker.log, "the cleaner finds no room")
         assert state_of(read(connection, "table")) == last
         wait_until(lambda: not list((broker.data_directory / "table-0").glob("*.cleaned")), "nothing is left of it")
         resource.prlimit(broker.pid, resource.RLIMIT_FSIZE, before)

@@ -1,6 +1,6 @@
-"""One cleaner process, as the broker sees it: a job goes in, answers come out, and it can be ended at any time.
+"""One cleaner process, seen from the broker: it takes jobs, yields answers, and can be ended at any time.
 
-It is started by a thread, because that waits for the operating system, and spoken to through pipes on the loop.
+A thread starts the process, because that blocks. The event loop talks to it through pipes.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from sskafka.storage.compaction.cleaning_job import (
 )
 
 ANSWER_BYTES_MAX = 1 << 24
-"""A group may be made of many thousands of tiny segments, all of which are named."""
+"""A group may consist of many thousands of tiny segments, all of which are named in the answer."""
 COMMAND = (sys.executable, "-m", "sskafka.storage.compaction.process")
 
 
@@ -51,9 +51,9 @@ class CleanerChild:
         return self._process.pid
 
     async def clean(self, job: CleaningJob) -> AsyncIterator[Answer]:
-        """Groups, then how it ended. A child that ended itself is not to be used again."""
+        """Yield the groups, then the result. A child that has exited must not be used again."""
         loop = asyncio.get_running_loop()
-        with suppress(OSError):  # it has ended: the answers say so too
+        with suppress(OSError):  # the child has exited; the answers say so too
             await loop.run_in_executor(self._executor, self._send, encode_job(job))
         while True:
             line = await self._answers.readline()
@@ -66,7 +66,7 @@ class CleanerChild:
                 return
 
     def _send(self, line: bytes) -> None:
-        """A job with many producers may be larger than a pipe holds."""
+        """Send the job, which may be larger than the pipe's buffer if it names many producers."""
         stdin = self._process.stdin
         assert stdin is not None
         stdin.write(line)
@@ -78,17 +78,17 @@ class CleanerChild:
 
     @property
     def was_killed(self) -> bool:
-        """By a signal that somebody, or the system, sent."""
+        """Whether a signal ended the process."""
         return self._process.returncode is not None and self._process.returncode < 0
 
     async def end(self) -> None:
-        """Ended and gone when this returns, whatever it was doing."""
+        """End the process, whatever it is doing, and wait for its exit."""
         self.is_alive = False
         await asyncio.get_running_loop().run_in_executor(self._executor, self._reap)
         self._output.close()
 
     def end_now(self) -> None:
-        """As `end`, for when the broker stops."""
+        """Like `end`, but without waiting, for a broker that stops."""
         self.is_alive = False
         self._reap()
         self._output.close()
@@ -103,7 +103,7 @@ class CleanerChild:
                 process.stdin.close()
 
     def _has_closed_output(self) -> bool:
-        """It is ending by itself: its exit status is to be seen."""
+        """Return whether the process is exiting by itself. Its exit status will follow."""
         return self._answers.at_eof()
 
 

@@ -1,4 +1,4 @@
-"""What the cleaner did and could not do, under the names of Kafka's LogCleaner and LogCleanerManager."""
+"""Metrics of the log cleaner, under the names of Kafka's LogCleaner and LogCleanerManager."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ class CleanerMetrics:
 
     @property
     def uncleanable(self) -> dict[Log, str]:
-        """Logs that are left alone, and why; those that are gone are forgotten."""
+        """Logs that are no longer cleaned, with the reason. Closed logs are dropped."""
         for log in [log for log in self._uncleanable if not log.is_in_service]:
             del self._uncleanable[log]
         return self._uncleanable

@@ -1,7 +1,7 @@
-"""How the replicas of a broker reach the rest of the cluster: what a network, real or simulated, has to offer.
+"""The connections of a broker's replicas to the rest of the cluster: the interface of a real or simulated network.
 
-Answers come by callback, on the loop that asked, exactly once: with the response, or with the exception that tells
-why there is none. Nothing is promised about a request without an answer: it may have been carried out.
+An answer arrives by callback, on the event loop of the caller, exactly once: with the response, or with the exception
+that explains why there is none. A request without an answer may have been carried out.
 """
 
 from collections.abc import Callable
@@ -14,30 +14,30 @@ from sskafka.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsRe
 R = TypeVar("R")
 Answered: TypeAlias = Callable[[R | Exception], None]
 CallLater: TypeAlias = Callable[[float, Callable[[], None]], object]
-"""Seconds, and what to call then; as `call_later` of a loop."""
+"""Seconds, and the function to call then; like `call_later` of an event loop."""
 
 
 class LeaderLink(Protocol):
-    """One connection to one broker, made anew when it is lost; requests are answered in their order."""
+    """One connection to one broker, reopened when it is lost. Responses arrive in the order of the requests."""
 
     def fetch(self, request: FetchRequest, answered: Answered[FetchResponse]) -> None: ...
 
     def list_offsets(self, request: ListOffsetsRequest, answered: Answered[ListOffsetsResponse]) -> None: ...
 
     def close(self) -> None:
-        """Requests under way are not answered any more."""
+        """Close the connection. Pending requests get no answer."""
         ...
 
 
 class ReplicaTransport(Protocol):
     def link_to(self, broker_id: int) -> LeaderLink:
-        """A connection of its own for the caller; nothing is sent yet."""
+        """Return a separate connection for the caller. Nothing is sent yet."""
         ...
 
 
 class ControllerChannel(Protocol):
     def alter_partition(self, request: AlterPartitionRequest, answered: Answered[AlterPartitionResponse]) -> None:
-        """To whoever is the active controller now."""
+        """Send the request to the active controller."""
         ...
 
 
@@ -46,4 +46,4 @@ class ClusterLinks(NamedTuple):
     controller: ControllerChannel
     call_later: CallLater
     broker_epoch: Callable[[], int]
-    """With which this broker is registered; -1 before it is."""
+    """The broker epoch of this broker's registration, -1 before it is registered."""

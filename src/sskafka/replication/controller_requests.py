@@ -1,4 +1,4 @@
-"""AlterPartition by way of whoever knows where the active controller is: a ControllerChannel around a function."""
+"""A ControllerChannel for AlterPartition around a function that sends requests to the active controller."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeAlias
@@ -8,7 +8,7 @@ from sskafka.wire.messages.alter_partition import AlterPartitionRequest, AlterPa
 from sskafka.wire.schema import Message
 
 Ask: TypeAlias = Callable[[Message, int], Awaitable[Any]]
-"""A request to the active controller, with its time limit in ms."""
+"""Sends a request to the active controller, with a timeout in ms."""
 Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
 
 TIMEOUT_MS = 5_000
@@ -26,6 +26,6 @@ class ControllerRequests:
         answer: AlterPartitionResponse | Exception
         try:
             answer = await self._ask(request, TIMEOUT_MS)
-        except Exception as error:  # whatever went wrong, the partition asks again
+        except Exception as error:  # any failure: the partition sends the request again
             answer = error
         answered(answer)

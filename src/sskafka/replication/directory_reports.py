@@ -1,8 +1,8 @@
-"""Tells the controller in which log directory each replica of this broker lies (AssignReplicasToDirs).
+"""Report to the controller in which log directory each replica of this broker lies (AssignReplicasToDirs).
 
-The controller chooses no directories for brokers that have several, and must know them all the same: when one fails,
-it has to find other leaders for what was in it. Reports are gathered, sent one request at a time, and sent again until
-the controller has taken them.
+The controller does not choose directories for brokers that have several, but must know them: when a directory fails,
+the controller elects other leaders for its partitions. Reports are batched, sent in one request at a time, and retried
+until the controller has accepted them.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 TIMEOUT_MS = 5_000
 RETRY_PAUSE_S = 0.2
 REPORTS_MAX = 2_000
-"""In one request."""
+"""Limit for one request."""
 
 
 class Replica(NamedTuple):
@@ -44,7 +44,7 @@ class DirectoryReports:
         broker_epoch: Callable[[], int],
         known_directory: Callable[[Uuid, int], Uuid | None],
     ) -> None:
-        """`known_directory`: what the metadata says; None when it knows no such replica here."""
+        """`known_directory`: the directory in the metadata, or None if this broker has no such replica there."""
         self._broker_id = broker_id
         self._ask = ask
         self._broker_epoch = broker_epoch
@@ -58,13 +58,13 @@ class DirectoryReports:
         self._is_wanted.set()
 
     def report_home(self, logs: LogManager, partition: Partition) -> None:
-        """Where the replica lies, or lay: its directory may have failed just now."""
+        """Report the directory of the replica, which may have failed just now."""
         home = logs.directory_at(partition.log_directory.path)
         if home is not None and home.directory_id is not None:
             self.report(partition.topic_id, partition.topic_partition.partition, home.directory_id)
 
     async def reported(self, topic_id: Uuid, index: int, directory_id: Uuid) -> ErrorCode:
-        """Returns when the controller has taken it, or has refused."""
+        """Wait until the controller has accepted or rejected the report."""
         told: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(Replica(topic_id, index), []).append(told)
         self.report(topic_id, index, directory_id)
@@ -85,15 +85,15 @@ class DirectoryReports:
                 self._settle(replica, directory_id, ErrorCode.NONE)
 
     async def _send(self) -> bool:
-        """False when it has to be tried again."""
+        """Send the reports. Return False if they must be sent again."""
         sent = dict(list(self._unreported.items())[:REPORTS_MAX])
         try:
             answer: AssignReplicasToDirsResponse = await self._ask(self._request(sent), TIMEOUT_MS)
-        except Exception as error:  # whatever went wrong, it is asked again
-            _log.info("the controller was not told of %d log directories yet: %s", len(sent), error)
+        except Exception as error:  # any failure: the reports are sent again
+            _log.info("%d log directory assignments not reported to the controller yet: %s", len(sent), error)
             return False
         if answer.error_code != ErrorCode.NONE:
-            _log.info("the controller refuses log directories: %s", ErrorCode(answer.error_code).name)
+            _log.info("the controller rejected the log directory assignments: %s", ErrorCode(answer.error_code).name)
             return False
         for directory in answer.directories:
             for topic in directory.topics:
@@ -114,7 +114,7 @@ class DirectoryReports:
         )
 
     def _settle(self, replica: Replica, directory_id: Uuid, error: ErrorCode) -> None:
-        """A replica that has moved on meanwhile is reported anew."""
+        """Complete the report. A replica that has moved again in the meantime is reported again."""
         if self._unreported.get(replica) != directory_id:
             return
         del self._unreported[replica]

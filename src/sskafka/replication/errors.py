@@ -1,4 +1,4 @@
-"""Why a replica refuses to serve a request."""
+"""Reasons why a replica rejects a request."""
 
 
 class ReplicationError(Exception):
@@ -18,11 +18,11 @@ class UnknownLeaderEpochError(ReplicationError):
 
 
 class StaleBrokerEpochError(ReplicationError):
-    """A follower fetches that has restarted since: what it says about its log may no longer be true."""
+    """The follower has restarted since it sent the fetch: its fetch offset may be wrong now."""
 
 
 class NotEnoughReplicasError(ReplicationError):
-    """Fewer replicas are in sync than min.insync.replicas asks for; nothing was written."""
+    """Fewer replicas are in sync than min.insync.replicas requires; nothing was written."""
 
 
 class ReplicaOfflineError(ReplicationError):
@@ -34,4 +34,4 @@ class UnknownPartitionError(ReplicationError):
 
 
 class UnknownTopicIdError(ReplicationError):
-    """No topic with that id; it may have been deleted, or deleted and made again."""
+    """No topic has that id; it may have been deleted, or deleted and created again."""

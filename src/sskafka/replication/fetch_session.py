@@ -1,9 +1,9 @@
-"""The follower's end of an incremental fetch session (KIP-227): tell the leader what changed, and nothing else.
+"""The follower's side of an incremental fetch session (KIP-227), which sends only changes to the leader.
 
-    full          session (0, 0): every partition is named, a session is opened
-    incremental   session (s, n): what is new, what is asked for otherwise, what is forgotten
+    full          session (0, 0): all partitions are listed, a session is opened
+    incremental   session (s, n): new, changed and forgotten partitions
 
-A lost or refused request leaves it open what the leader knows, so the next one is full again.
+After a lost or rejected request the leader's state is unknown, so the next request is full again.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ Key = tuple[Uuid, int]
 
 
 class Asked(NamedTuple):
-    """What is asked of one partition."""
+    """The fetch parameters of one partition."""
 
     leader_epoch: int
     fetch_offset: int
@@ -34,7 +34,7 @@ class FetchSession:
         self.session_id = NO_SESSION
         self.epoch = INITIAL_EPOCH
         self.known: dict[Key, Asked] = {}
-        """What the leader takes for granted; of the request under way, too."""
+        """The parameters that the leader knows, including those of the pending request."""
         self._partition_max_bytes = partition_max_bytes
 
     @property
@@ -42,7 +42,7 @@ class FetchSession:
         return self.epoch == INITIAL_EPOCH
 
     def tell(self, asked: dict[Key, Asked], forgotten: Iterable[Key]) -> tuple[list[FetchTopic], list[ForgottenTopic]]:
-        """The request's part about partitions. `asked`: all of them when the session is full, else those to mention."""
+        """Return the partitions of the request. `asked`: all for a full request, otherwise the changed ones."""
         if self.is_full:
             self.known.clear()
         dropped = [key for key in forgotten if self.known.pop(key, None) is not None]
@@ -51,7 +51,7 @@ class FetchSession:
         return self._topics(news), _forgotten_topics(dropped)
 
     def answered(self, session_id: int) -> None:
-        """The leader took the request; 0 when it keeps no session for us."""
+        """Note that the leader accepted the request. `session_id` is 0 if the leader keeps no session."""
         self.session_id = session_id
         if session_id == NO_SESSION:
             self.epoch = INITIAL_EPOCH
@@ -59,7 +59,7 @@ class FetchSession:
             self.epoch = 1 if self.epoch == EPOCH_MAX else self.epoch + 1
 
     def lost(self) -> None:
-        """Begin anew; naming the old session lets the leader drop it."""
+        """Start over with a full request, which names the old session so that the leader can drop it."""
         self.epoch = INITIAL_EPOCH
 
     def _topics(self, asked: dict[Key, Asked]) -> list[FetchTopic]:

@@ -1,11 +1,12 @@
-"""Fetches from one leader all partitions that this broker follows there, over one connection.
+"""Fetch from one leader all partitions that this broker follows there, over one connection.
 
-    send what changed in the session -> [the leader answers, or waits for records] -> append, cut or pause each
-    partition, a bounded number of bytes a turn -> all of it as safe as flush.messages asks -> send again
+    send session changes -> [the leader answers, or waits for records] -> append, truncate or pause each partition,
+    a bounded number of bytes for each turn of the event loop -> wait for flushes (flush.messages) -> send again
 
-One request is under way at a time. Its fetch offsets tell the leader what this broker has, so it is sent only when
-that is true. A partition that fails pauses, the others go on; pauses grow up to replica.fetch.backoff.ms. They begin
-short because most failures are races of the metadata: a new leader that does not know of its leadership yet.
+One request is pending at a time. Its fetch offsets tell the leader what this broker has, so the request is sent only
+when that is durable as configured. A partition that fails is paused while the others continue. Pauses start short and
+grow up to replica.fetch.backoff.ms, because most failures are metadata races: a new leader that does not know of its
+leadership yet.
 """
 
 import logging
@@ -35,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 FIRST_PAUSE_MS = 20
 TURN_BYTES = 1024 * 1024
-"""Appended in one turn of the loop; then the clients of this broker have theirs."""
+"""Bytes to append in one turn of the event loop, so that the clients of this broker get their turns."""
 
 
 class FetchLimits(NamedTuple):
@@ -78,29 +79,29 @@ class ReplicaFetcher:
         self._session = FetchSession(limits.partition_max_bytes)
         self._partitions: dict[Key, Partition] = {}
         self._to_tell: set[Key] = set()
-        """What to ask of them may differ from what the leader knows."""
+        """Partitions whose fetch parameters may differ from what the leader knows."""
         self._paused: set[Key] = set()
         self._held_back: dict[Key, Partition] = {}
-        """Those of the paused that wait for the throttle."""
+        """Paused partitions that wait for the throttle."""
         self._throttle_timer = 0
         self._to_forget: set[Key] = set()
         self._failures: dict[Key, int] = {}
-        """In a row."""
+        """Consecutive failures."""
         self._lost_requests = 0
         self._unflushed: set[Key] = set()
         self._answers: deque[tuple[Key, PartitionData]] = deque()
         self._is_busy = False
-        """A request or its answers are being worked on, or a pause after a failure is."""
+        """Whether a request is pending, its answers are being processed, or a pause after a failure lasts."""
         self._is_stopped = False
 
     @property
     def is_idle(self) -> bool:
         return not self._partitions
 
-    # -- what is fetched
+    # -- fetched partitions
 
     def add(self, partition: Partition) -> None:
-        """Fetch it in its current leader epoch, from the end of its log; also when it is fetched already."""
+        """Fetch the partition in its current leader epoch from its log end offset, even if it is fetched already."""
         key = _key(partition)
         self._partitions[key] = partition
         self._paused.discard(key)
@@ -130,7 +131,7 @@ class ReplicaFetcher:
     def _soon(self, call: Callable[[], None]) -> None:
         self._links.call_later(0, call)
 
-    # -- asking
+    # -- requests
 
     def _maybe_send(self) -> None:
         if self._is_busy or self._is_stopped or not self._is_flushed():
@@ -139,7 +140,7 @@ class ReplicaFetcher:
         if session.is_full:
             self._to_tell.update(key for key in self._partitions if key not in self._paused)
         if not self._to_tell and (session.is_full or session.known.keys() <= self._to_forget):
-            return  # everything is paused or gone
+            return  # all partitions are paused or removed
         asked = {key: _asked(self._partitions[key]) for key in self._to_tell}
         topics, forgotten = session.tell(asked, self._to_forget)
         self._to_tell.clear()
@@ -159,7 +160,8 @@ class ReplicaFetcher:
         self._link.fetch(request, self._answered)
 
     def _is_flushed(self) -> bool:
-        """Everything appended is as safe as the topic's flush.messages asks; a failed log holds up nobody else."""
+        """Return whether appended data is as durable as flush.messages requires. A failed log does not block the
+        others."""
         for key in list(self._unflushed):
             partition = self._partitions[key]
             if partition.log_directory.failure is not None or partition.lacks_room:
@@ -169,14 +171,14 @@ class ReplicaFetcher:
             self._unflushed.discard(key)
         return True
 
-    # -- answers
+    # -- responses
 
     def _answered(self, answer: FetchResponse | Exception) -> None:
         if self._is_stopped:
             return
         if isinstance(answer, Exception):
             level = logging.DEBUG if self._lost_requests else logging.INFO
-            _log.log(level, "broker %d could not be fetched from: %s", self._leader_id, answer)
+            _log.log(level, "fetching from broker %d failed: %s", self._leader_id, answer)
             self._begin_again(self._pause_ms(self._lost_requests))
             self._lost_requests += 1
         elif answer.error_code != ErrorCode.NONE:
@@ -201,7 +203,7 @@ class ReplicaFetcher:
         self._maybe_send()
 
     def _work_off(self) -> None:
-        """The answers, as far as one turn of the loop goes; the next request when they are done."""
+        """Process answers for one turn of the event loop. Send the next request when all are processed."""
         room = TURN_BYTES
         while self._answers and room > 0:
             key, data = self._answers.popleft()
@@ -212,7 +214,7 @@ class ReplicaFetcher:
             self._go_on()
 
     def _take(self, key: Key, data: PartitionData) -> int:
-        """Bytes appended."""
+        """Apply one partition's answer. Return the number of bytes appended."""
         partition, asked = self._partitions.get(key), self._session.known.get(key)
         if partition is None or asked is None or key in self._paused:
             return 0
@@ -223,15 +225,18 @@ class ReplicaFetcher:
             return self._apply(key, partition, data)
         except (StorageError, CorruptBatchError, RejectedAppendError) as error:
             _log.error(
-                "%s: what broker %d sent could not be taken: %s", partition.topic_partition, self._leader_id, error
+                "%s: the data from broker %d could not be appended: %s",
+                partition.topic_partition,
+                self._leader_id,
+                error,
             )
-        except Exception:  # each partition fails for itself
-            _log.exception("%s: fetching failed in a way nobody planned for", partition.topic_partition)
+        except Exception:  # a failure affects only its partition
+            _log.exception("%s: unexpected error while fetching", partition.topic_partition)
         self._pause(key)
         return 0
 
     def _ask_anew(self, key: Key) -> None:
-        """What the leader said was of no use, and it must not believe that we know it."""
+        """Forget and add the partition again: the answer was not applied, so the leader must not assume that it was."""
         self._to_forget.add(key)
         self._to_tell.add(key)
 
@@ -245,7 +250,7 @@ class ReplicaFetcher:
         diverging = data.diverging_epoch
         if diverging.end_offset != UNDEFINED:
             truncate_by(partition, EpochEnd(diverging.epoch, diverging.end_offset), data.log_start_offset)
-            self._ask_anew(key)  # the high watermark that came along may not be true of this log yet
+            self._ask_anew(key)  # the high watermark in the answer may not apply to this log yet
             return 0
         return self._append(key, partition, data)
 
@@ -265,13 +270,13 @@ class ReplicaFetcher:
         return size_bytes
 
     def _maybe_await_flush(self, key: Key, partition: Partition) -> None:
-        """What is asked for next tells the leader that everything before it is safe here."""
+        """Wait for the flush: the next fetch offset tells the leader that everything below it is durable here."""
         if partition.ready_offset < partition.log_end_offset:
             self._unflushed.add(key)
             partition.on_flushed = self._maybe_send
 
     def _maybe_hold_back(self, key: Key, partition: Partition, size_bytes: int) -> None:
-        """A throttled replica that has taken its share pauses, unless it is in sync: producers wait for those."""
+        """Pause a throttled replica that has used its share, unless it is in sync, because producers wait for those."""
         if not self._is_throttled(partition):
             return
         self._throttle.take(size_bytes)
@@ -284,13 +289,13 @@ class ReplicaFetcher:
         return partition.throttled.fetching and self._broker_id not in partition.leadership.isr
 
     def _look_at_throttle_later(self) -> None:
-        """Only the newest timer counts: what was known when the others were set has changed."""
+        """Check the throttle again later. Only the newest timer counts, because the older ones are outdated."""
         number = self._throttle_timer = self._throttle_timer + 1
         delay_s = self._throttle.wait_ms() / 1000
         self._links.call_later(delay_s, lambda: self.look_at_throttle() if number == self._throttle_timer else None)
 
     def look_at_throttle(self) -> None:
-        """Fetch again what the throttle no longer holds back: there is room, or the throttle has changed."""
+        """Resume partitions that the throttle no longer holds back: the rate allows it, or the throttle has changed."""
         must_wait = self._throttle.wait_ms() > 0
         resumed = [
             (key, partition)
@@ -303,11 +308,11 @@ class ReplicaFetcher:
         if self._held_back:
             self._look_at_throttle_later()
 
-    # -- what goes wrong
+    # -- failures
 
     def _refused(self, key: Key, partition: Partition, error: ErrorCode) -> None:
-        """Nearly always one of the two does not know of a new leader yet."""
-        _log.debug("%s: broker %d refuses: %s", partition.topic_partition, self._leader_id, error.name)
+        """Pause the partition. Usually one of the two brokers does not know of a new leader yet."""
+        _log.debug("%s: broker %d rejected the fetch: %s", partition.topic_partition, self._leader_id, error.name)
         self._pause(key)
 
     def _pause(self, key: Key) -> None:
@@ -328,13 +333,13 @@ class ReplicaFetcher:
     def _resume(self, key: Key, partition: Partition) -> None:
         if key not in self._paused or self._partitions.get(key) is not partition:
             return
-        if partition.lacks_room:  # what it has is not safe yet, and to ask for more would say that it is
+        if partition.lacks_room:  # the log is not durable yet, and a fetch would claim that it is
             self._pause(key)
         else:
             self.add(partition)
 
     def _reset(self, key: Key, partition: Partition) -> None:
-        """The leader has nothing at our end: ask where its log begins and ends, then go on from there."""
+        """Ask for the leader's log start and end offsets, because it has nothing at our end, and continue there."""
         epoch = partition.leadership.leader_epoch
         self._stop_asking(key)
 
@@ -344,7 +349,7 @@ class ReplicaFetcher:
             if partition.leadership.leader_epoch != epoch or error is None:
                 self._resume(key, partition)
             else:
-                _log.error("%s: its log could not be fitted to its leader's: %s", partition.topic_partition, error)
+                _log.error("%s: the log could not be aligned with the leader's: %s", partition.topic_partition, error)
                 self._pause(key)
 
         OffsetReset(partition, self._broker_id, self._link, done).start()

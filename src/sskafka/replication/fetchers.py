@@ -1,4 +1,4 @@
-"""Which connection fetches which partition: `num.replica.fetchers` of them to each leader, made when first needed."""
+"""Assign partitions to fetch connections: `num.replica.fetchers` to each leader, opened when first needed."""
 
 from zlib import crc32
 
@@ -11,7 +11,7 @@ from sskafka.replication.throttle import Throttle
 from sskafka.runtime.clock import Clock
 
 Lane = tuple[int, int]
-"""Leader, and the number of the connection to it."""
+"""The leader, and the number of the connection to it."""
 
 
 class Fetchers:
@@ -35,7 +35,7 @@ class Fetchers:
         self._lane_of: dict[Partition, Lane] = {}
 
     def follow(self, partition: Partition) -> None:
-        """Fetch from the partition's leader, in its current epoch."""
+        """Fetch from the partition's leader in the current leader epoch."""
         lane = (partition.leadership.leader_id, self._lane_number(partition))
         if self._lane_of.get(partition, lane) != lane:
             self.remove(partition)
@@ -56,7 +56,7 @@ class Fetchers:
             del self._fetchers[lane]
 
     def resize(self, lanes: int) -> None:
-        """`num.replica.fetchers` has become `lanes`: partitions go over to their new connections."""
+        """Set `num.replica.fetchers` to `lanes` and move partitions to their new connections."""
         if lanes == self._lanes:
             return
         self._lanes = lanes
@@ -64,7 +64,7 @@ class Fetchers:
             self.follow(partition)
 
     def look_at_throttle(self) -> None:
-        """Its rate has changed, or the replicas that it applies to."""
+        """Apply a change of the throttle's rate or of its replicas."""
         for fetcher in self._fetchers.values():
             fetcher.look_at_throttle()
 

@@ -1,6 +1,6 @@
-"""What a follower does to its log on the leader's word: append, cut, begin anew.
+"""Change a follower's log as the leader says: append, truncate, or start over.
 
-Offsets and epochs are the leader's. Only whole batches are taken: the leader may cut the last one of an answer.
+Offsets and epochs are the leader's. Only whole batches are appended: the last batch of an answer may be cut.
 """
 
 from sskafka.partition.truncation import EpochEnd, plan_truncation
@@ -10,7 +10,7 @@ from sskafka.storage.errors import UnexpectedAppendOffsetError
 
 
 def append_fetched(partition: Partition, records: memoryview, now_ms: int) -> int:
-    """Bytes that were appended."""
+    """Append the batches. Return the number of bytes appended."""
     batches = whole_batches(records)
     if not batches:
         return 0
@@ -25,7 +25,9 @@ def append_fetched(partition: Partition, records: memoryview, now_ms: int) -> in
 
 
 def _begins_inside(partition: Partition, error: UnexpectedAppendOffsetError) -> bool:
-    """The log is empty and begins inside the leader's first batch: records were deleted up to the middle of it."""
+    """Return whether the log is empty and starts inside the leader's first batch.
+
+    Records up to the middle of that batch were deleted (DeleteRecords)."""
     end_offset = partition.log_end_offset
     return partition.log_start_offset == end_offset and error.first_offset < end_offset <= error.last_offset
 
@@ -37,6 +39,6 @@ def truncate_by(partition: Partition, diverging: EpochEnd, leader_log_start_offs
 
 
 def drop_what_leader_deleted(partition: Partition, leader_log_start_offset: int) -> None:
-    """Nothing of this log is left at the leader, so nobody can tell whether it is the same: begin anew."""
+    """Start over if the leader has deleted everything that this log holds: the logs cannot be compared any more."""
     if partition.log_start_offset < partition.log_end_offset <= leader_log_start_offset:
         partition.restart_at(leader_log_start_offset)

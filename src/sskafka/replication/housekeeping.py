@@ -1,7 +1,7 @@
-"""What a broker does now and then with its logs: flush, roll and retire what is due, remove files, write checkpoints.
+"""Periodic work on a broker's logs: flush, roll, apply retention, remove files, write checkpoints.
 
-Checkpoints wait for the disk, so they are written in a thread; everything else runs on the loop, in turns of a few
-milliseconds where there may be thousands of logs to look at.
+Checkpoints block on the disk, so a thread writes them. Everything else runs on the event loop, in turns of a few
+milliseconds, because there may be thousands of logs.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from sskafka.storage.log_manager import LogManager
 log = logging.getLogger(__name__)
 
 INTERVAL_S = 1.0
-"""After a start the first look at what may go comes no later than this."""
+"""After a start the first retention check runs no later than this."""
 
 
 class Housekeeping:
@@ -39,7 +39,7 @@ class Housekeeping:
         self._clock = clock
         self._executor = executor
         self._due_ms: dict[str, float] = {}
-        self._writing = asyncio.Lock()  # a checkpoint has one writer at a time
+        self._writing = asyncio.Lock()  # one writer of checkpoints at a time
 
     async def run(self) -> None:
         while True:
@@ -47,16 +47,16 @@ class Housekeeping:
             try:
                 await self._round()
             except StorageError as error:
-                log.error("housekeeping: %s", error)  # the directory has been taken offline, or is full for now
+                log.error("housekeeping: %s", error)  # the directory is offline now, or full for the moment
 
     def checkpoint(self) -> None:
-        """Everything that a restart wants to know, now."""
+        """Write all checkpoints that a restart needs now."""
         self._logs.checkpoint_high_watermarks(self._replicas.high_watermarks())
         self._logs.checkpoint_recovery_points()
         self._logs.checkpoint_log_start_offsets()
 
     async def keep_log_starts(self) -> None:
-        """Returns when the log start offsets are on the disk."""
+        """Write the log start offsets to disk before returning."""
         await self._in_thread(self._logs.checkpoint_log_start_offsets)
 
     async def _round(self) -> None:
@@ -102,7 +102,7 @@ class Housekeeping:
 
 
 def _retire_segments_of(partition: Partition, now_ms: int) -> None:
-    """Each log fails for itself."""
+    """Apply retention. An error affects only this log."""
     if not partition.is_in_service:
         return
     try:
@@ -112,4 +112,9 @@ def _retire_segments_of(partition: Partition, now_ms: int) -> None:
         return
     if gone:
         start_offset = partition.log_start_offset
-        log.info("%s: %d segments retired, the log begins at %d now", partition.topic_partition, gone, start_offset)
+        log.info(
+            "%s: %d segments deleted by retention, the log start offset is now %d",
+            partition.topic_partition,
+            gone,
+            start_offset,
+        )

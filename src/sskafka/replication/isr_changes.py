@@ -1,7 +1,7 @@
-"""Changes of in-sync sets on their way to the controller: gathered into one request, one request at a time.
+"""Send ISR changes to the controller: batched, one request at a time.
 
-A change is sent again until the controller has answered it or the partition has moved on, however long the controller
-is away: a leader whose change were forgotten would wait for a dead follower for ever.
+A change is retried until the controller has answered or the partition has changed, however long the controller is
+unavailable: otherwise a leader would wait for a dead follower forever.
 """
 
 import logging
@@ -42,7 +42,7 @@ class IsrChanges:
         self._waiting.clear()
 
     def _schedule(self, delay_s: float) -> None:
-        """After this turn of the loop, in which more changes may come."""
+        """Send after this turn of the event loop, which may add more changes."""
         if not self._is_scheduled and not self._is_in_flight:
             self._is_scheduled = True
             self._links.call_later(delay_s, self._send)
@@ -71,9 +71,9 @@ class IsrChanges:
             return
         delay_s = RETRY_BACKOFF_S
         if isinstance(answer, Exception):
-            _log.info("the in-sync sets of %d partitions could not be changed yet: %s", len(sent), answer)
+            _log.info("the ISR of %d partitions could not be changed yet: %s", len(sent), answer)
         elif answer.error_code != ErrorCode.NONE:
-            _log.info("the controller refuses changes of in-sync sets: %s", ErrorCode(answer.error_code).name)
+            _log.info("the controller rejected ISR changes: %s", ErrorCode(answer.error_code).name)
         else:
             self._settle(sent, answer)
             delay_s = RETRY_BACKOFF_S if any(partition in self._waiting for partition in sent) else 0
@@ -100,7 +100,7 @@ def _as_request(index: int, change: IsrChange) -> RequestPartitionData:
 
 
 def _is_settled(partition: Partition, change: IsrChange, result: ResponsePartitionData) -> bool:
-    """False when it has to be asked for again."""
+    """Return False if the change must be sent again."""
     error = ErrorCode(result.error_code)
     if error is not ErrorCode.NONE:
         return partition.isr_refused(change, error) is not Outcome.UNKNOWN

@@ -1,6 +1,6 @@
-"""The real links to leaders: connections of `sskafka.client`, made when needed and made anew when lost.
+"""Connections to leaders over `sskafka.client`, opened when needed and reopened when lost.
 
-Requests of one link go over one connection, in the order they were given; each is a short-lived task of the broker's.
+The requests of one link use one connection, in order. Each request is a short-lived task of the broker.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Message)
 AddressOf: TypeAlias = Callable[[int], Address | None]
-"""Where a broker takes requests of other brokers; None while the metadata does not know it."""
+"""Returns a broker's inter-broker address, or None while the metadata does not have it."""
 Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
 
 BROKER_EPOCH_FROM = 15
-"""The Fetch version in which followers tell their broker epoch."""
+"""The first Fetch version in which followers send their broker epoch."""
 
 
 class LeaderConnections:
@@ -55,24 +55,24 @@ class LeaderConnection:
         self._spawn(self._exchange(request, ListOffsetsResponse, answered))
 
     def ask(self, request: Message, response_class: type[R], answered: Answered[R]) -> None:
-        """Whatever one broker may ask another."""
+        """Send any inter-broker request."""
         self._spawn(self._exchange(request, response_class, answered))
 
     def close(self) -> None:
         self._is_closed = True
         if self._connection is not None:
-            self._connection.abort("nothing is fetched over it any more")
+            self._connection.abort("the link was closed")
 
     async def _exchange(self, request: Message, response_class: type[R], answered: Answered[R]) -> None:
         outcome: R | Exception
         try:
             connection = await self._connected()
             outcome = await connection.request(request, response_class)
-        except Exception as error:  # whatever it is: who asked may have more to ask, and waits for the answer
+        except Exception as error:  # any failure: the caller waits for the answer and may have more requests
             outcome = error
             self._hang_up()
             if not isinstance(error, ClientError | OSError):
-                log.exception("a request to another broker failed in a way nobody planned for")
+                log.exception("unexpected error in a request to another broker")
         if not self._is_closed:
             answered(outcome)
 
@@ -85,17 +85,17 @@ class LeaderConnection:
     async def _connect(self) -> Connection:
         address = self._address()
         if address is None or self._is_closed:
-            raise ConnectionError("nobody knows where the broker is")
+            raise ConnectionError("the metadata has no address for the broker")
         self._failures += 1
         connection = await connect(address, self._options, failures=self._failures - 1)
         self._failures = 0
         if connection.version_for(FetchRequest) < BROKER_EPOCH_FROM:
-            connection.abort("it is too old")
-            raise ProtocolError(f"the broker at {address} is too old to be followed")
+            connection.abort("unsupported version")
+            raise ProtocolError(f"the broker at {address} does not support the required Fetch version")
         return connection
 
     def _hang_up(self) -> None:
-        """An answer that comes too late must not be taken for that to another request."""
+        """Close the connection, so that a late answer is not taken for the answer to another request."""
         if self._connection is not None:
             self._connection.abort("a request failed")
             self._connection = None

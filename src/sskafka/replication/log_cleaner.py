@@ -1,11 +1,11 @@
-"""Compaction as the broker runs it: choose the dirtiest log, have a child process clean it, put the result in place.
+"""The broker's log cleaner: choose the dirtiest log, let a child process clean it, swap the result in.
 
     look at the compacted logs -> the dirtiest that is due -> a child cleans it -> each group is swapped in -> again
-    nothing is due: the children end, and after `log.cleaner.backoff.ms` the broker looks again
+    nothing is due: the children end, and the broker looks again after `log.cleaner.backoff.ms`
 
-The work of cleaning is the child's; here it is only renaming and writing down how far a log is clean. What goes wrong
-decides who cleans the log next: no room is tried again later, a failing disk takes its directory offline, and a log
-that cannot be read is left alone until the next start, visibly: no other log has to wait for it.
+The child does the cleaning. The broker only renames files and records the first dirty offset. Errors are handled by
+kind: after a full disk the log is retried later, a failing disk takes its directory offline, and a log that cannot be
+read is not cleaned until the next start, which the metrics show. No other log has to wait for it.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class LogCleaner:
         clock: Clock,
         executor: Executor,
     ) -> None:
-        """`settings`: as they are now."""
+        """`settings`: returns the current settings."""
         self._logs = logs
         self._replicas = replicas
         self._settings = settings
@@ -80,7 +80,7 @@ class LogCleaner:
             for child in self._children:
                 child.end_now()
 
-    # ---- what to clean
+    # ---- choosing a log
 
     def _start_due(self, running: int) -> set[asyncio.Task[None]]:
         settings = self._settings()
@@ -156,7 +156,7 @@ class LogCleaner:
             match answer:
                 case CleanedGroup():
                     if not log.is_in_service or not log.swap_in(answer.base_offsets, truncations):
-                        _log.info("%s was cut or retired while it was being compacted", log.topic_partition)
+                        _log.info("%s was truncated or deleted while it was being compacted", log.topic_partition)
                         await self._give_up(child, log)
                         return
                 case CleaningStats():
@@ -188,16 +188,16 @@ class LogCleaner:
         error = OSError(failure.errno, failure.reason) if failure.errno is not None else None
         has_changed = log.segments.find_closed([segment.base_offset for segment in chosen.segments]) is None
         if isinstance(error, FileNotFoundError) and has_changed:
-            _log.info("%s was retired while it was being compacted", log.topic_partition)
+            _log.info("%s was deleted while it was being compacted", log.topic_partition)
         elif error is not None and is_no_room(error):
-            _log.warning("no room to compact %s; it is tried again later: %s", log.topic_partition, error)
+            _log.warning("no space to compact %s, will retry: %s", log.topic_partition, error)
         elif error is not None:
             log.log_directory.fail(error)
         elif child.was_killed:
-            _log.warning("%s was not compacted and is tried again later: %s", log.topic_partition, failure.reason)
+            _log.warning("%s was not compacted, will retry: %s", log.topic_partition, failure.reason)
         else:
             _log.error(
-                "%s cannot be compacted and is left as it is until the next start: %s",
+                "%s cannot be compacted and is skipped until the next start: %s",
                 log.topic_partition,
                 failure.reason,
             )
@@ -208,7 +208,7 @@ class LogCleaner:
         self._left_alone_until_ms[log] = self._clock.monotonic_ms() + self._settings()["log.cleaner.backoff.ms"]
 
     async def _give_up(self, child: CleanerChild, log: Log) -> None:
-        """The child may be in the middle of the job: it goes, and so does what it wrote."""
+        """End the child, which may be in the middle of the job, and remove its output."""
         await child.end()
         self._children.discard(child)
         if log.is_in_service:
@@ -225,11 +225,11 @@ def _remove_cleaned(log: Log) -> None:
     try:
         remove_cleaned(log.log_directory.disk, log.directory)
     except OSError as error:
-        _log.warning("what was left of cleaning %s could not be removed: %s", log.topic_partition, error)
+        _log.warning("leftover files from cleaning %s could not be removed: %s", log.topic_partition, error)
 
 
 def _limits(settings: Settings, workers: int) -> CleaningLimits:
-    """Each worker's share of what all may use together."""
+    """Return the limits of one worker: its share of what all workers may use together."""
     return CleaningLimits(
         settings["log.cleaner.dedupe.buffer.size"] // workers,
         settings["log.cleaner.io.buffer.load.factor"],

@@ -1,7 +1,7 @@
-"""A follower whose end lies outside of its leader's log asks where that log begins and ends, and fits its own to it.
+"""Align a follower's log with the leader's after OFFSET_OUT_OF_RANGE: ask for the leader's log start and end offsets.
 
-own end after the leader's end       cut at the leader's end: it was elected without being in sync
-own end before the leader's start    the leader deleted what comes next: begin anew at its start
+own end above the leader's end      truncate to the leader's end: it was elected without being in sync
+own end below the leader's start    the leader deleted the next records: start over at its log start offset
 """
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ class OffsetReset:
                 if self._partition.leadership.leader_epoch == self._leader_epoch:
                     use(offset)
                 else:
-                    self._done(None)  # another leader, another log
+                    self._done(None)  # the leader has changed
             except Exception as error:  # the fetcher pauses the partition
                 self._done(error)
 
@@ -67,5 +67,5 @@ def _offset_in(answer: ListOffsetsResponse | Exception) -> int:
         raise answer
     result = answer.topics[0].partitions[0]
     if result.error_code != ErrorCode.NONE:
-        raise KafkaError(ErrorCode(result.error_code), "the leader does not tell its offsets")
+        raise KafkaError(ErrorCode(result.error_code), "the leader did not return its offsets")
     return result.offset

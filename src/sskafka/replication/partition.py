@@ -1,12 +1,12 @@
-"""One replica on this broker: its log, its place in the cluster, and who waits for it.
+"""One replica on this broker: its log, its role, and the requests that wait for it.
 
-    leader      clients append; followers fetch up to the end of the log, and their positions move the high watermark
-    follower    a fetcher appends what the leader sent; the high watermark is the leader's, as far as the log reaches
-    neither     the partition has no leader now: what is committed can be read, nothing is written
+    leader      clients append; followers fetch up to the log end, and their fetch offsets advance the high watermark
+    follower    a fetcher appends the leader's batches; the high watermark is the leader's, up to the own log end
+    neither     the partition has no leader: committed records can be read, nothing is written
 
-A produce request appends here and may wait for the high watermark; a fetch reads here and may wait for data. The
-leader's own position is what its log may acknowledge (`ready_offset`), so that with flush.messages=1 nothing is
-visible before it is on the disk. What is decided about offsets and the in-sync set is `sskafka.partition`'s part.
+A produce request appends here and may wait for the high watermark. A fetch reads here and may wait for data. The
+leader's own position is what its log may acknowledge (`ready_offset`), so with flush.messages=1 nothing is visible
+before it is on disk. `sskafka.partition` decides on offsets and the ISR.
 """
 
 import logging
@@ -49,19 +49,19 @@ UNKNOWN_EPOCH = -1
 
 class ParkedFetch(Protocol):
     def data_arrived(self) -> None:
-        """There may be enough now; nothing happens when it has been answered meanwhile."""
+        """Answer if there is enough data now. Do nothing if the fetch has been answered already."""
         ...
 
 
 class DataWaiter(Protocol):
-    """Who wants to know of news in this partition: a parked fetch, or the session of a follower."""
+    """Waits for new data in this partition: a parked fetch, or the session of a follower."""
 
     def take_note(self) -> ParkedFetch | None:
-        """There is something new; gives the fetch that waits for it, which is told once all news are out."""
+        """Note new data. Return the fetch that waits for it, which is called once all new data is noted."""
         ...
 
     def partition_changed(self) -> None:
-        """The partition has another leader epoch, or is gone: nobody may go on waiting."""
+        """Stop waiting: the partition has a new leader epoch or is gone."""
         ...
 
 
@@ -72,13 +72,13 @@ class PartitionRead(NamedTuple):
     slices: list[FileSlice]
     size_bytes: int
     aborted: list[tuple[int, int]] | None
-    """Producer ids of the aborted transactions in reach, with the offsets at which these begin; for read_committed."""
+    """For read_committed: producer ids of the aborted transactions in the range, with their first offsets."""
     diverging_epoch: EpochEnd | None = None
-    """The reader's log and this one have parted: where the last epoch ended that they may share."""
+    """The reader's log has diverged from this one: the end of the last epoch that they may share."""
 
 
 class FollowerPosition(NamedTuple):
-    """What a follower's fetch tells about its replica."""
+    """The state of a follower's replica, taken from its fetch."""
 
     replica_id: int
     broker_epoch: int
@@ -90,7 +90,7 @@ class FollowerPosition(NamedTuple):
 
 
 class PartitionHost(Protocol):
-    """What a partition needs of the broker that it is on."""
+    """What a partition needs from its broker."""
 
     broker_id: int
     lag_max_ms: int
@@ -150,11 +150,11 @@ class Partition:
         self.committed_waiters = OffsetWaiters()
         self.ready_waiters = OffsetWaiters()
         self.log_start_waiters = OffsetWaiters()
-        """For every replica's log to begin at an offset."""
+        """Wait until the logs of all replicas start at an offset."""
         self.data_waiters: dict[DataWaiter, None] = {}
         self.follower_waiters: dict[DataWaiter, None] = {}
         self.on_flushed: Callable[[], None] | None = None
-        """Set by a fetcher that waits for what it appended to be on the disk."""
+        """Set by a fetcher that waits for the flush of what it appended."""
         self.throttled = ThrottledSides()
         self.readers = ReaderPositions()
         self._host = host
@@ -178,7 +178,7 @@ class Partition:
 
     @property
     def ready_offset(self) -> int:
-        """Up to here the leader itself may acknowledge: everything before is as durable as the topic demands."""
+        """Offset up to which the leader may acknowledge: everything below is as durable as the topic requires."""
         return self.log.ready_offset
 
     @property
@@ -281,8 +281,8 @@ class Partition:
         last_fetched_epoch: int = UNKNOWN_EPOCH,
         from_any_replica: bool = False,
     ) -> PartitionRead:
-        """Whole batches from `offset` on, up to what a consumer may see."""
-        current_leader_epoch = max(current_leader_epoch, UNKNOWN_EPOCH)  # what a Fetch says with any negative epoch
+        """Return whole batches from `offset` on, up to what a consumer may see."""
+        current_leader_epoch = max(current_leader_epoch, UNKNOWN_EPOCH)  # any negative epoch means "unknown"
         self.check_leader_epoch(current_leader_epoch, from_any_replica)
         if last_fetched_epoch != UNKNOWN_EPOCH:
             diverging = self._diverging(last_fetched_epoch, offset)
@@ -303,7 +303,7 @@ class Partition:
     def read_as_follower(
         self, position: FollowerPosition, max_bytes: int, min_one: bool, is_new: bool
     ) -> PartitionRead:
-        """Whole batches from the follower's end on, up to the end of the log, committed or not.
+        """Return whole batches from the follower's log end offset on, up to the log end, committed or not.
 
         `is_new`: this is the fetch's first attempt, so its offset tells what the follower has."""
         self.check_leader_epoch(position.current_leader_epoch)
@@ -325,7 +325,7 @@ class Partition:
         return PartitionRead(offsets.high_watermark, offsets.last_stable, offsets.log_start, [], 0, None, diverging)
 
     def check_leader_epoch(self, current_leader_epoch: int, from_any_replica: bool = False) -> None:
-        """Compare what the client believes with what this broker knows."""
+        """Compare the client's leader epoch with this broker's."""
         leadership = self.leadership
         if current_leader_epoch != UNKNOWN_EPOCH:
             if current_leader_epoch < leadership.leader_epoch:
@@ -336,7 +336,7 @@ class Partition:
             raise NotLeaderError(f"broker {leadership.leader_id} leads {self.topic_partition}")
 
     def find_timestamp(self, timestamp: int) -> TimestampedOffset | None:
-        """The first record whose timestamp is `timestamp` or later."""
+        """Return the first record whose timestamp is `timestamp` or later."""
         return self.log.offset_for_timestamp(timestamp)
 
     def find_max_timestamp(self) -> TimestampedOffset | None:
@@ -345,9 +345,9 @@ class Partition:
     # -- epochs
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
-        """The largest epoch of this log not above `epoch`, and where it ended.
+        """Return the largest epoch of this log up to `epoch`, and its end offset.
 
-        A leader's own epoch begins where the log ended when it came to lead, even while nothing was written in it."""
+        A leader's own epoch begins at the log end offset of its election, even if nothing has been written in it."""
         leader, log = self.leader, self.log
         if leader is None:
             return EpochEnd(*log.end_offset_for_epoch(epoch))
@@ -364,7 +364,7 @@ class Partition:
         return self.log.epochs.epoch_of(offset)
 
     def last_epoch(self) -> int:
-        """The epoch of the log's last record: by it the leader sees whether a follower's log has diverged."""
+        """The epoch of the last record, by which the leader detects that a follower's log has diverged."""
         offsets = self.log.offsets
         if offsets.log_end == offsets.log_start:
             return UNKNOWN_EPOCH
@@ -380,15 +380,16 @@ class Partition:
     # -- the followers of a leader
 
     def _note_follower(self, position: FollowerPosition) -> None:
-        """A follower asks for the next records: it has everything before."""
+        """Record a follower's fetch offset: it has everything below."""
         leader = self.leader
         assert leader is not None
         progress = leader.followers.get(position.replica_id)
         if progress is None:
             if position.current_leader_epoch == UNKNOWN_EPOCH:
-                raise NotLeaderError(f"{position.replica_id} is no replica of {self.topic_partition}")
-            # In a reassignment a new replica may hear of its leader before the leader hears of it: it tries again.
-            raise UnknownLeaderEpochError(f"{position.replica_id} is no replica of {self.topic_partition} here")
+                raise NotLeaderError(f"{position.replica_id} is not a replica of {self.topic_partition}")
+            # During a reassignment a new replica may learn of its leader before the leader learns of the replica. It
+            # retries.
+            raise UnknownLeaderEpochError(f"{position.replica_id} is not yet a replica of {self.topic_partition}")
         self._check_broker_epoch(position)
         offset, log_end_offset = position.fetch_offset, self.log.offsets.log_end
         now_ms = self._host.monotonic_ms()
@@ -420,13 +421,13 @@ class Partition:
             self._propose(change)
 
     def check_lag(self) -> None:
-        """Put followers out of sync that have not been caught up for too long; nobody may hold the others up."""
+        """Remove followers from the ISR that have not caught up for too long, so that they do not delay the others."""
         if self.leader is None:
             return
         host = self._host
         change = self.leader.plan_shrink(self.log_end_offset, host.broker_epoch(), host.monotonic_ms())
         if change is not None:
-            _log.info("%s: in sync are %s, asking for %s", self.topic_partition, self.leader.isr.committed, change.isr)
+            _log.info("%s: the ISR is %s, requesting %s", self.topic_partition, self.leader.isr.committed, change.isr)
             self._propose(change)
         self._maybe_advance_high_watermark()
 
@@ -440,13 +441,13 @@ class Partition:
         self._in_sync_changed()
         self._host.ask_for_isr(self, change)
 
-    # -- what became of a change of the in-sync set
+    # -- results of ISR changes
 
     def is_waiting_for(self, change: IsrChange) -> bool:
         return self.leader is not None and self.leader.isr.pending is change
 
     def isr_committed(self, change: IsrChange, isr: tuple[int, ...], partition_epoch: int) -> None:
-        """The controller says so; the metadata that says the same may come before or after."""
+        """Apply the ISR that the controller has committed. The matching metadata may arrive before or after."""
         if self.leader is not None and self.leader.leader_epoch == change.leader_epoch:
             self._commit_isr(isr, partition_epoch)
 
@@ -457,7 +458,7 @@ class Partition:
             self._in_sync_changed()
         if outcome is not Outcome.UNKNOWN:
             self._host.counters.failed_isr_updates += 1
-            _log.info("%s: the in-sync set %s was refused: %s", self.topic_partition, change.isr, error.name)
+            _log.info("%s: the ISR change to %s was rejected: %s", self.topic_partition, change.isr, error.name)
         return outcome
 
     def _commit_isr(self, isr: tuple[int, ...], partition_epoch: int) -> None:
@@ -475,28 +476,28 @@ class Partition:
         self._has_enough_in_sync = leader is not None and leader.has_enough_in_sync(self._min_insync_replicas)
         self._maybe_advance_high_watermark()
 
-    # -- a follower
+    # -- follower
 
     def append_as_follower(self, batches: Buffer, now_ms: int) -> None:
         self.log.append_as_follower(batches, now_ms)
 
     def follow_high_watermark(self, leader_high_watermark: int) -> None:
-        """What the leader has committed is committed here as far as this log reaches; it never goes back."""
+        """Advance to the leader's high watermark, up to the own log end. The high watermark never decreases."""
         if self.log.advance_high_watermark(min(leader_high_watermark, self.log.offsets.log_end)):
             self._high_watermark_moved()
 
     def follow_log_start(self, leader_log_start_offset: int) -> bool:
-        """True when the log begins later now."""
+        """Advance to the leader's log start offset. Return True if the log start offset changed."""
         if not self.log_start_offset < leader_log_start_offset <= self.high_watermark:
             return False
         self.log.increment_log_start_offset(leader_log_start_offset)
         return True
 
     def truncate_to(self, offset: int) -> None:
-        """Cut what the leader does not have."""
+        """Truncate what the leader does not have."""
         if offset < self.high_watermark:
             _log.warning(
-                "%s is cut at %d, below its high watermark %d: the leader was not in sync when it was elected",
+                "%s is truncated to %d, below its high watermark %d: the leader was not in sync when it was elected",
                 self.topic_partition,
                 offset,
                 self.high_watermark,
@@ -504,13 +505,13 @@ class Partition:
         self.log.truncate_to(offset)
 
     def restart_at(self, offset: int) -> None:
-        """The leader has nothing before `offset` any more: begin anew there."""
+        """Start over at `offset`, because the leader has nothing below it any more."""
         self.log.truncate_fully_and_start_at(offset)
 
     # -- changes from the metadata
 
     def change_leadership(self, leadership: Leadership) -> bool:
-        """True when a new leader epoch began. Metadata older than what the controller has answered is no news."""
+        """Apply metadata, unless it is older than the controller's last answer. Return True for a new leader epoch."""
         known = self.leadership
         if leadership.leader_epoch > known.leader_epoch:
             self._take_role(leadership)
@@ -529,7 +530,7 @@ class Partition:
         return self.leadership.partition_epoch if self.leader is None else self.leader.isr.partition_epoch
 
     def _take_role(self, leadership: Leadership) -> None:
-        """A leader that leads again still owes its producers the answers they wait for; a follower owes nothing."""
+        """Become leader or follower. A leader that stays leader keeps its waiting requests, a follower fails them."""
         host = self._host
         self.leadership = leadership
         self.leader = None
@@ -542,7 +543,7 @@ class Partition:
         self._in_sync_changed()
 
     def release_all(self, error: ErrorCode) -> None:
-        """Nobody may wait here any longer."""
+        """Fail all waiting requests."""
         self._fail_waiters(error)
         self._wake_everyone()
 
@@ -554,31 +555,32 @@ class Partition:
         for waiter in [*self.data_waiters, *self.follower_waiters]:
             waiter.partition_changed()
 
-    # -- the log itself
+    # -- the log
 
     def replace_log(self, log: Log) -> None:
-        """The same content from another directory, synced; who waits for other replicas goes on waiting."""
+        """Replace the log with its synced copy from another directory. Requests that wait for other replicas keep
+        waiting."""
         log.producers.verifies_transactions = self.log.producers.verifies_transactions
         log.advance_high_watermark(self.high_watermark)
         self.log = log
         log.on_ready = self._flushed
-        self._flushed()  # the sync that somebody waited for here was the old log's
+        self._flushed()  # requests waited for a sync of the old log
 
-    # -- where the log begins
+    # -- log start offset
 
     @property
     def low_watermark(self) -> int:
-        """Before this offset no replica has anything; replicas on brokers that are away do not count."""
+        """The lowest log start offset of all replicas, except those on unavailable brokers."""
         own = self.log_start_offset
         return own if self.leader is None else self.leader.low_watermark(own, self._host.registered_epoch)
 
     def start_at(self, log_start_offset: int) -> None:
-        """DeleteRecords: the log begins later from now on."""
+        """Advance the log start offset (DeleteRecords)."""
         self.log.increment_log_start_offset(log_start_offset)
         self._tell_log_start()
 
     def retire_segments(self, now_ms: int) -> int:
-        """What retention no longer keeps goes; gives the number of segments."""
+        """Delete the segments that retention no longer keeps. Return their number."""
         gone = self.log.retire_segments(now_ms)
         if gone:
             self._tell_log_start()

@@ -1,13 +1,13 @@
-"""How far each client has fetched in a partition, for readers that commit nothing anywhere else.
+"""How far each client has fetched in a partition, for consumers that do not commit offsets anywhere.
 
-A reader is known by its client id. The table is bounded: when it is full, who fetched longest ago is forgotten.
+A reader is identified by its client id. The table is bounded: when it is full, the least recent reader is removed.
 """
 
 READERS_MAX = 64
 
 
 class ReaderPositions(dict[str, tuple[int, float]]):
-    """By client id: the offset that was asked for last, and when that was by the monotonic clock."""
+    """Client id -> the last fetch offset, and its time by the monotonic clock."""
 
     __slots__ = ()
 

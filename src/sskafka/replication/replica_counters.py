@@ -1,4 +1,4 @@
-"""What happened to the replicas of a broker, and how they are now, under the names of Kafka's ReplicaManager."""
+"""Counters and gauges of a broker's replicas, under the names of Kafka's ReplicaManager."""
 
 from collections.abc import Iterator
 

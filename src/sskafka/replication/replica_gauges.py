@@ -1,4 +1,4 @@
-"""How the replicas of a broker are now, under the names of Kafka's ReplicaManager."""
+"""Gauges of a broker's replicas, under the names of Kafka's ReplicaManager."""
 
 from collections.abc import Iterable, Iterator
 

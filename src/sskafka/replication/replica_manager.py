@@ -1,8 +1,8 @@
 """The replicas on this broker: found by topic name or id, and kept in step with the cluster's metadata.
 
-`apply` is called with every change of the metadata, on the data loop: it opens the logs of new replicas, deletes
-those that this broker no longer has, and tells partitions of new leaders, in-sync sets and settings. A large change is
-worked through in turns of a few milliseconds; `when_applied` tells when it is through.
+`apply` is called with every metadata change, on the data loop: it opens the logs of new replicas, deletes those that
+this broker no longer has, and passes new leaders, ISRs and settings to the partitions. A large change is applied in
+turns of a few milliseconds; `when_applied` reports its end.
 """
 
 import logging
@@ -44,11 +44,11 @@ from sskafka.storage.log_manager import LogManager, LogToRecover
 log = logging.getLogger(__name__)
 
 HIGH_WATERMARK_DELAY_S = 0.005
-"""A follower learns of a new high watermark with its next records; if none come, after this time."""
+"""Without new records a follower learns of a new high watermark after this time, otherwise with the records."""
 
 
 class TopicReplicas:
-    """The replicas of one topic on this broker; a failed one has an error in place of its partition."""
+    """The replicas of one topic on this broker. A failed replica has an error in place of its partition."""
 
     __slots__ = ("counters", "name", "offline", "partitions", "topic_id")
 
@@ -61,7 +61,7 @@ class TopicReplicas:
 
 
 class ReplicaManager:
-    """`links`: to the other brokers; a broker without them can only have partitions of its own."""
+    """`links`: to the other brokers. A broker without links can only have single-replica partitions."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class ReplicaManager:
         links: ClusterLinks | None = None,
         call_soon_threadsafe: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
-        """`call_soon_threadsafe`: as `call_soon`, from any thread; a log directory may fail in one."""
+        """`call_soon_threadsafe`: like `call_soon`, from any thread, because a log directory may fail in one."""
         self.broker_id = broker_id
         self.lag_max_ms = settings["replica.lag.time.max.ms"]
         self.counters = ReplicaCounters()
@@ -85,18 +85,18 @@ class ReplicaManager:
         self._call_soon_threadsafe = call_soon_threadsafe or call_soon
         self._recovers_in_threads = call_soon_threadsafe is not None
         self.on_placed: Callable[[Partition], None] | None = None
-        """Hears of every replica that was opened, and of every one whose directory has failed."""
+        """Called for every replica that was opened, and for every replica whose directory has failed."""
         self._links = links
         samples, window_s = settings["replication.quota.window.num"], settings["replication.quota.window.size.seconds"]
         self.sending = Throttle(clock.monotonic_ms, samples, window_s * 1000)
-        """To followers that are behind."""
+        """Limits what is sent to followers that are not in sync."""
         self._fetching = Throttle(clock.monotonic_ms, samples, window_s * 1000)
         self.moving = Throttle(
             clock.monotonic_ms,
             settings["alter.log.dirs.replication.quota.window.num"],
             settings["alter.log.dirs.replication.quota.window.size.seconds"] * 1000,
         )
-        """Between log directories of this broker."""
+        """Limits moves between log directories of this broker."""
         self._limit_rates(settings)
         self._logs.cordon(settings["cordoned.log.dirs"])
         self._verifies_transactions = settings["transaction.partition.verification.enable"]
@@ -114,17 +114,17 @@ class ReplicaManager:
             self._check_lag_later(links)
 
     def stop(self) -> None:
-        """Fetch no more, ask the controller for nothing more."""
+        """Stop fetching, and stop sending requests to the controller."""
         self._is_stopped = True
         if self._fetchers is not None:
             self._fetchers.stop()
         if self._isr_changes is not None:
             self._isr_changes.stop()
 
-    # -- what the servers ask
+    # -- for the servers
 
     def find(self, topic: str | Uuid, index: int) -> Partition:
-        """The replica on this broker; raises what the client should hear when there is none."""
+        """Return the replica on this broker. Raise the error for the client if there is none."""
         try:
             return self._topics[topic].partitions[index]
         except KeyError:
@@ -139,12 +139,12 @@ class ReplicaManager:
         return replicas.counters if replicas else None
 
     def partition_count(self, topic: str) -> int:
-        """As the metadata has it; 0 for a topic that does not exist."""
+        """Return the number of partitions in the metadata, 0 for an unknown topic."""
         found = self._image.topics_by_name.get(topic)
         return len(found.partitions) if found else 0
 
     def leadership_of(self, topic: str | Uuid, index: int) -> Leadership | None:
-        """As the metadata has it, wherever the replicas are."""
+        """Return the leadership in the metadata, wherever the replicas are."""
         state = self._state_of(topic, index)
         return _leadership(state) if state is not None else None
 
@@ -178,19 +178,20 @@ class ReplicaManager:
             return ReplicaOfflineError(str(replicas.offline[index]))
         state = self._state_of(topic, index)
         if state is not None:
-            return NotLeaderError(f"broker {state.leader} leads partition {index}, no replica is here")
+            return NotLeaderError(f"broker {state.leader} leads partition {index}, this broker has no replica")
         if isinstance(topic, bytes) and topic not in self._image.topics_by_id:
             return UnknownTopicIdError("no topic has that id")
-        return UnknownPartitionError(f"there is no partition {index} of {replicas.name if replicas else topic!r}")
+        return UnknownPartitionError(f"unknown partition {index} of {replicas.name if replicas else topic!r}")
 
-    # -- what partitions ask (PartitionHost)
+    # -- for partitions (PartitionHost)
 
     def broker_epoch(self) -> int:
         return self._links.broker_epoch() if self._links is not None else -1
 
     def is_in_service(self, image: ClusterImage | None = None) -> bool:
-        """Whether the metadata, or an `image` of it, knows this process and lets it serve: it is no older than the
-        start."""
+        """Return whether the metadata, or an `image` of it, has this process registered and unfenced.
+
+        Metadata from before the start of this process does not count."""
         if self._links is None:
             return True
         known = self._image if image is None else image
@@ -198,7 +199,8 @@ class ReplicaManager:
         return broker is not None and broker.is_active and broker.epoch == self.broker_epoch()
 
     def registered_epoch(self, broker_id: int) -> int | None:
-        """None when the broker may not be in sync: fenced, shutting down or unknown."""
+        """Return the registered broker epoch, or None if the broker may not join the ISR: fenced, shutting down or
+        unknown."""
         broker = self._image.brokers.get(broker_id)
         return broker.epoch if broker is not None and broker.is_active else None
 
@@ -207,7 +209,7 @@ class ReplicaManager:
         self._isr_changes.ask(partition, change)
 
     def wake_soon(self, partition: Partition) -> None:
-        """Once a turn of the loop, so that a fetch answers with all that the turn appended."""
+        """Wake readers once in each turn of the loop, so that a fetch returns everything that the turn appended."""
         if not self._to_wake:
             self._call_soon(self._wake)
         self._to_wake[partition] = None
@@ -226,7 +228,7 @@ class ReplicaManager:
         partitions, self._to_tell = self._to_tell, {}
         _tell(waiter for partition in partitions for waiter in list(partition.follower_waiters))
 
-    # -- followers that lag
+    # -- lagging followers
 
     def _check_lag_later(self, links: ClusterLinks) -> None:
         links.call_later(self.lag_max_ms / 2000, lambda: self._check_lag(links))
@@ -238,10 +240,10 @@ class ReplicaManager:
             partition.check_lag()
         self._check_lag_later(links)
 
-    # -- what the metadata says
+    # -- metadata
 
     def apply(self, delta: MetadataDelta, image: ClusterImage) -> None:
-        """What does not fit into a turn of the loop is done in the following ones."""
+        """Apply a metadata change. What does not fit into one turn of the loop is done in the following turns."""
         self._image = image
         put = self._changes.put
         for topic in delta.topics_deleted.values():
@@ -256,7 +258,7 @@ class ReplicaManager:
         self._changes.run()
 
     def _maybe_recover(self, delta: MetadataDelta, image: ClusterImage) -> None:
-        """After an unclean stop the logs are recovered in threads first, and the changes wait for that."""
+        """After an unclean shutdown recover the logs in threads first. The changes wait for that."""
         if not self._recovers_in_threads:
             return
         wanted = list(self._to_recover(delta, image))
@@ -283,15 +285,15 @@ class ReplicaManager:
         self._changes.resume()
 
     def when_applied(self, callback: Callable[[], None]) -> None:
-        """Called when all metadata given so far is in effect."""
+        """Call `callback` when all metadata passed so far has been applied."""
         self._changes.when_done(callback)
 
     def _directory_failed(self, directory: LogDirectory) -> None:
-        """Soon: whoever noticed is in the middle of something, perhaps in another thread."""
+        """Take the directory offline soon, because the caller is in the middle of an operation, perhaps in a thread."""
         self._call_soon_threadsafe(lambda: self._take_offline(directory))
 
     def _take_offline(self, directory: LogDirectory) -> None:
-        """Its replicas can neither lead nor follow."""
+        """Take the directory's replicas offline: they can neither lead nor follow."""
         for replicas in self.topics():
             for index, partition in list(replicas.partitions.items()):
                 if partition.log_directory is directory:
@@ -357,7 +359,7 @@ class ReplicaManager:
         )
 
     def _follow(self, partition: Partition) -> None:
-        """The partition is in a new leader epoch: fetch from its leader, or from nobody."""
+        """Fetch from the partition's leader in the new leader epoch, or stop fetching."""
         if self._fetchers is None:
             return
         if partition.is_leader or partition.leadership.leader_id < 0:
@@ -370,7 +372,7 @@ class ReplicaManager:
             self.on_placed(partition)
 
     def directory_known_of(self, topic_id: Uuid, index: int) -> Uuid | None:
-        """Of this broker's replica, as the metadata has it."""
+        """Return the directory of this broker's replica in the metadata."""
         state = self._state_of(topic_id, index)
         return None if state is None or self.broker_id not in state.replicas else state.directory_of(self.broker_id)
 
@@ -380,7 +382,7 @@ class ReplicaManager:
         return replicas
 
     def _delete_topic(self, topic: TopicImage) -> None:
-        """Partition by partition, and before new ones of the same name are opened."""
+        """Delete the topic's partitions one by one, before new ones of the same name are opened."""
         for index in topic.partitions:
             self._changes.put(("deleted", topic.topic_id, index), partial(self._delete, topic.topic_id, index))
         self._changes.put(("deleted", topic.topic_id), partial(self._forget_topic, topic.topic_id))
@@ -416,12 +418,12 @@ class ReplicaManager:
         partition.release_all(error)
 
     def _apply_brokers(self) -> None:
-        """A fenced broker no longer holds back the high watermark of those who waited for it to join."""
+        """Apply broker changes: a leader no longer waits for a fenced broker that was about to join the ISR."""
         for partition in self.partitions():
             partition.brokers_changed()
 
     def _apply_configs(self, delta: MetadataDelta, image: ClusterImage) -> None:
-        """A changed default of a broker may change every topic."""
+        """Apply changed settings. A changed broker default may affect every topic."""
         all_topics = any(resource.type == RESOURCE_BROKER for resource in delta.configs_changed)
         if all_topics:
             settings = effective_settings(self._settings, image)
@@ -442,7 +444,7 @@ class ReplicaManager:
         self.moving.limit_to(settings["replica.alter.log.dirs.io.max.bytes.per.second"])
 
     def _throttles_changed(self) -> None:
-        """Rates, or the replicas they apply to: nobody may go on waiting for what was true before."""
+        """Apply changed throttle rates or replicas: waiting fetches must be evaluated again."""
         if self._fetchers is not None:
             self._fetchers.look_at_throttle()
         for partition in self.partitions():
@@ -461,7 +463,7 @@ class ReplicaManager:
 
 
 def _tell(waiters: Iterable[DataWaiter]) -> None:
-    """Each fetch is told once, when everything that it may answer with has been noted."""
+    """Wake each fetch once, after all data that it may return has been noted."""
     parked = dict.fromkeys(waiter.take_note() for waiter in waiters)
     for fetch in parked:
         if fetch is not None:

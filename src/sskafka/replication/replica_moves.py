@@ -1,10 +1,10 @@
-"""Replicas that move to another log directory of this broker, as AlterReplicaLogDirs asks: several at a time.
+"""Move replicas to another log directory of this broker, as AlterReplicaLogDirs requests. Several move at a time.
 
-    asked -> a copy grows in the new directory -> it has caught up -> the controller is told where the replica will be
-    -> the copy takes the place of the original
+    requested -> a copy grows in the new directory -> it has caught up -> the new directory is reported to the
+    controller -> the copy replaces the original
 
-Clients notice nothing: the partition has another log from one turn of the loop to the next. A stop throws the copy
-away; the next start begins the move again.
+Clients notice nothing: the partition's log is replaced between two turns of the event loop. A stop discards the copy,
+and the next start begins the move again.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 PIECE_BYTES = 512 * 1024
 LAST_PIECE_OFFSETS = 1_000
-"""So little may be left to copy when the copy takes its place: clients wait meanwhile."""
+"""Replace the original when no more than this is left to copy, because clients wait during the replacement."""
 RETRY_PAUSE_S = 0.5
 
 
@@ -62,7 +62,7 @@ class ReplicaMoves:
                 self.ask(topic_partition, directory)
 
     def ask(self, topic_partition: TopicPartition, target: BrokerDirectory) -> None:
-        """A replica that is there already stays; a move of it to somewhere else ends."""
+        """Request a move. A replica that is in `target` already stays, and its move to another directory ends."""
         self._wanted[topic_partition] = target
         self._is_wanted.set()
         self._look_again.set()
@@ -92,7 +92,7 @@ class ReplicaMoves:
             self._is_wanted.set()
 
     async def _work_on(self, topic_partition: TopicPartition, target: BrokerDirectory) -> bool:
-        """False when there is no such replica yet: others have their turn."""
+        """Move the replica. Return False if it does not exist yet, so that other moves continue."""
         partition = self._find(*topic_partition)
         if partition is None:
             self._wanted[topic_partition] = self._wanted.pop(topic_partition)
@@ -116,7 +116,11 @@ class ReplicaMoves:
             await self._catch_up(partition, move)
             error = await self._tell_controller(partition, move.target.directory_id)
             if error is not ErrorCode.NONE:
-                _log.error("%s stays: the controller refuses: %s", partition.topic_partition, error.name)
+                _log.error(
+                    "%s is not moved: the controller rejected the new directory: %s",
+                    partition.topic_partition,
+                    error.name,
+                )
                 return False
             if self._is_still_wanted(partition, move) and move.lag <= LAST_PIECE_OFFSETS:
                 moved = self._logs.finish_move(move, self._clock.now_ms(), partition.high_watermark)
@@ -135,7 +139,7 @@ class ReplicaMoves:
         )
 
     async def _catch_up(self, partition: Partition, move: LogMove) -> None:
-        """Reading may wait for the disk, so it is a thread's work; so is the sync of what was written."""
+        """Copy until little is left. Threads do the reads and the syncs, which may block on the disk."""
         loop = asyncio.get_running_loop()
         while self._is_still_wanted(partition, move) and (pieces := move.next_piece(self._piece_bytes())):
             for data in await loop.run_in_executor(self._executor, _read, pieces):
@@ -147,19 +151,20 @@ class ReplicaMoves:
             await self._sync(move)
 
     def _piece_bytes(self) -> int:
-        """A slow rate is kept better with small pieces; a piece is at least one batch."""
+        """Return the size of the next piece: smaller for low rates, so that the rate is kept better; at least one
+        batch."""
         window_bytes = self._throttle.window_bytes
         return PIECE_BYTES if window_bytes is None else min(PIECE_BYTES, max(1, window_bytes))
 
     async def _pause(self, wait_ms: float) -> None:
-        """Until the throttle gives room again; a changed rate or another request to move replicas ends it early."""
+        """Wait for the throttle. A changed rate or another request to move replicas ends the wait early."""
         self._look_again.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_ms / 1000):
                 await self._look_again.wait()
 
     async def _sync(self, move: LogMove) -> None:
-        """All that was copied, so that little is left to sync when the copy takes its place."""
+        """Sync what was copied, so that little is left to sync when the copy replaces the original."""
         plan = move.copy.plan_flush()
         try:
             await asyncio.get_running_loop().run_in_executor(self._executor, _sync_files, plan)

@@ -1,16 +1,16 @@
-"""How many bytes a second replicas may take to catch up, or to move to another log directory.
+"""Replication quotas: bytes a second for replicas that catch up or move to another log directory.
 
 Rates are set on a broker (`leader.replication.throttled.rate`, `follower.replication.throttled.rate`,
-`replica.alter.log.dirs.io.max.bytes.per.second`), the replicas that the first two apply to on a topic. A replica that
-is in sync is never held back: that would hold back producers.
+`replica.alter.log.dirs.io.max.bytes.per.second`), the replicas of the first two on a topic. In-sync replicas are never
+throttled, because that would delay producers.
 
-A rate is measured as Kafka measures it, over the newest samples of one window each:
+A rate is measured as in Kafka, over the newest samples of one window each:
 
     samples    |--- window ---|--- window ---|-- now
     rate       all bytes of the samples, divided by the time since the oldest began, but at least one window
 
-Batches are never cut short, so one take may exceed the rate by far. It is forgotten together with its sample: nobody
-waits longer than all samples last.
+Batches are never split, so one take may exceed the rate by far. It expires together with its sample: nobody waits
+longer than all samples last.
 """
 
 from collections import deque
@@ -23,7 +23,7 @@ WINDOW_MS = 1000
 
 
 class ThrottledSides(NamedTuple):
-    """Whether this broker's replica of a partition is held back, as a leader that sends and as a follower."""
+    """Whether this broker's replica is throttled as a leader that sends, and as a follower that fetches."""
 
     sending: bool = False
     fetching: bool = False
@@ -56,10 +56,10 @@ class Throttle:
         self._rate: int | None = None
         self._recent: deque[_Sample] = deque()
         self.on_changed: Callable[[], None] | None = None
-        """Called when the rate changes: whoever waits must look again how long."""
+        """Called when the rate changes: waiters must compute their wait again."""
 
     def limit_to(self, bytes_per_second: int | None) -> None:
-        """None: no limit."""
+        """Set the rate. None: no limit."""
         if bytes_per_second != self._rate:
             self._rate = bytes_per_second
             if self.on_changed is not None:
@@ -67,7 +67,7 @@ class Throttle:
 
     @property
     def window_bytes(self) -> int | None:
-        """What the rate gives in one window; None without a limit."""
+        """Bytes that the rate allows in one window, or None without a limit."""
         return None if self._rate is None else self._rate * self._window_ms // 1000
 
     def take(self, size_bytes: int) -> None:
@@ -80,7 +80,7 @@ class Throttle:
         self._recent[-1].size_bytes += size_bytes
 
     def wait_ms(self) -> float:
-        """How long the rate stays exceeded if nothing more is taken; 0 when it is not."""
+        """Return how long the rate stays exceeded if nothing more is taken, 0 if it is not exceeded."""
         if self._rate is None:
             return 0
         now_ms = self._monotonic_ms()
@@ -88,7 +88,7 @@ class Throttle:
         return max(0.0, self._free_at_ms(self._rate) - now_ms)
 
     def _free_at_ms(self, rate: int) -> float:
-        """When what is left of the samples is no more than the rate allows."""
+        """Return when the remaining samples are within the rate."""
         kept_ms = self._samples_max * self._window_ms
         left_bytes = sum(sample.size_bytes for sample in self._recent)
         at_ms = float("-inf")

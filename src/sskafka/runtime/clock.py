@@ -1,4 +1,4 @@
-"""The clock as an argument: nothing but the composition root asks the operating system for the time."""
+"""The clock as an argument: only the composition root reads the operating system's time."""
 
 import time
 from typing import Protocol
@@ -6,11 +6,11 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now_ms(self) -> int:
-        """Return wall-clock milliseconds since 1970, for timestamps that people and records see."""
+        """Return wall-clock milliseconds since 1970, for timestamps of records and for people."""
         ...
 
     def monotonic_ms(self) -> float:
-        """Return milliseconds that never run backwards, for every timeout and deadline."""
+        """Return monotonic milliseconds, for every timeout and deadline."""
         ...
 
 

@@ -1,10 +1,10 @@
-"""The control loop: an event loop on a thread of its own, so that quorum and heartbeats keep time under any data load.
+"""The control loop: an event loop on its own thread, so that the quorum and heartbeats keep time under any data load.
 
-There are three ways between it and the data loop, and no other:
+The control loop and the data loop communicate in only three ways:
 
-    data -> control     `call`: a request of another node, or one to the controller; the answer returns
-    control -> data     MetadataFeed: what was committed, in order
-    both                LoopLiveness: the control loop sees whether the data loop still turns
+    data -> control     `call`: a request from another node or to the controller; the answer is returned
+    control -> data     MetadataFeed: committed metadata, in order
+    both                LoopLiveness: the control loop checks that the data loop is responsive
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class ControlThread:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
     async def stop(self) -> None:
-        """Stop the loop; what still runs there is cancelled, so that nobody waits for it for ever."""
+        """Stop the loop. Running tasks are cancelled, so that nobody waits for them forever."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
 

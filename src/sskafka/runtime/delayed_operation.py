@@ -1,16 +1,16 @@
-"""An operation that is done once partitions have reached offsets, or its time is over: Kafka's DelayedOperation.
+"""An operation that completes when partitions have reached offsets or a timeout expires: Kafka's DelayedOperation.
 
     begin ──► wait_for (a partition, an offset) ... ──► all reached or failed ──► complete(outcomes)
-                                                   ──► the time is over ────────► complete(outcomes)
-                                                   ──► cancel: nobody is told
+                                                    ──► timeout ────────────────► complete(outcomes)
+                                                    ──► cancel: no callback
 
-`complete` is called once, with an outcome for each wait in the order of their numbers: NONE, what made it impossible
-(leadership moved, the topic was deleted), NOT_ENOUGH_REPLICAS_AFTER_APPEND, or REQUEST_TIMED_OUT. Whoever waits for a
-high watermark, a flush or the start of logs does so here: Produce, coordinators, transaction markers, DeleteRecords and
-the ADR port.
+`complete` is called once, with an outcome for each wait in the order of their numbers: NONE, the error that made the
+wait fail (leadership moved, the topic was deleted), NOT_ENOUGH_REPLICAS_AFTER_APPEND, or REQUEST_TIMED_OUT. All waits
+for a high watermark, a flush or a log start offset use this class: Produce, coordinators, transaction markers,
+DeleteRecords and the ADR server.
 
-`OffsetWaiters`, which each partition has some of, are Kafka's purgatory. They keep a wait that has timed out until its
-offset is reached, and then find that it is over.
+Each partition has some `OffsetWaiters`, which are Kafka's purgatory. They keep a wait that has timed out until its
+offset is reached, and ignore it then.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ Released = Callable[[ErrorCode], None]
 
 
 class OffsetWaiters:
-    """Who waits for a partition to reach an offset: a heap, so that an advance touches only those it releases."""
+    """Waits for a partition to reach offsets: a heap, so that an advance touches only the waits that it completes."""
 
     __slots__ = ("_heap", "_order")
 
@@ -42,13 +42,13 @@ class OffsetWaiters:
         heappush(self._heap, (offset, next(self._order), released))
 
     def release(self, reached_offset: int, outcome: ErrorCode = ErrorCode.NONE) -> None:
-        """Call everyone who waits for `reached_offset` or less."""
+        """Complete all waits for `reached_offset` or less."""
         heap = self._heap
         while heap and heap[0][0] <= reached_offset:
             heappop(heap)[2](outcome)
 
     def fail(self, error: ErrorCode) -> None:
-        """The partition was deleted or its leadership moved: nobody may wait here any longer."""
+        """Fail all waits: the partition was deleted or its leadership moved."""
         heap, self._heap = self._heap, []
         for _, _, released in heap:
             released(error)
@@ -62,18 +62,18 @@ class DelayedOperation:
     __slots__ = ("_open", "_timer", "outcomes")
 
     def begin(self, count: int, timers: TimerWheel | None = None, timeout_ms: int = 0) -> None:
-        """Expect `count` waits; without `timers` somebody else sees to the time."""
+        """Expect `count` waits. Without `timers` the caller handles the timeout."""
         self.outcomes = [ErrorCode.REQUEST_TIMED_OUT] * count
         self._open = count
         self._timer: Timer | None = None if timers is None else timers.schedule(timeout_ms, self.expire)
 
     def wait_for(self, number: int, waiters: OffsetWaiters, offset: int, in_sync: InSync | None = None) -> None:
-        """`in_sync`: the partition that must have min.insync.replicas when the offset is reached, too."""
+        """Add a wait. `in_sync`: the partition that must also have min.insync.replicas when the offset is reached."""
         waiters.add(offset, partial(self._reached, number, in_sync))
 
     def _reached(self, number: int, in_sync: InSync | None, outcome: ErrorCode) -> None:
         if not self._open:
-            return  # it has timed out, or was cancelled
+            return  # it has timed out or was cancelled
         if outcome is ErrorCode.NONE and in_sync is not None and not in_sync.has_enough_in_sync():
             outcome = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         self.outcomes[number] = outcome
@@ -98,7 +98,7 @@ class DelayedOperation:
 
 
 class DelayedCallback(DelayedOperation):
-    """One wait, whose outcome is passed on."""
+    """One wait, whose outcome is passed to a callback."""
 
     __slots__ = ("_completed",)
 
@@ -110,7 +110,7 @@ class DelayedCallback(DelayedOperation):
 
 
 class DelayedFuture(DelayedOperation):
-    """The outcomes can be awaited."""
+    """Outcomes that can be awaited."""
 
     __slots__ = ("future",)
 

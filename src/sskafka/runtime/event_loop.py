@@ -4,7 +4,7 @@ import asyncio
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """uvloop where it is installed (the extra `fast`), the standard loop otherwise; the same code runs on both."""
+    """Return a uvloop event loop if uvloop is installed (the extra `fast`), otherwise the standard one."""
     try:
         import uvloop  # noqa: PLC0415
     except ImportError:

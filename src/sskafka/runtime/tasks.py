@@ -1,4 +1,4 @@
-"""The asyncio tasks of a node: background tasks, which the node cannot run without, and tasks of single requests."""
+"""The asyncio tasks of a node: background tasks, without which the node cannot run, and tasks of single requests."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ class BackgroundTasks:
 
     def fail(self, error: BaseException) -> None:
         if not self._failed.done():
-            log.critical("the broker cannot go on: %s", error, exc_info=error)
+            log.critical("the broker stops because a background task failed: %s", error, exc_info=error)
             self._failed.set_exception(error)
 
     async def failure(self) -> None:
@@ -34,7 +34,7 @@ class BackgroundTasks:
         await asyncio.shield(self._failed)
 
     async def unless_failed(self, work: Coroutine[Any, Any, None]) -> None:
-        """Wait for `work`, or for the failure of a task because of which it would never be done."""
+        """Wait for `work`, or raise the failure of a task without which `work` might never complete."""
         failure = asyncio.ensure_future(self.failure())
         task = asyncio.ensure_future(work)
         await asyncio.wait((task, failure), return_when=asyncio.FIRST_COMPLETED)
@@ -57,6 +57,6 @@ class RequestTasks:
         task.add_done_callback(self._tasks.discard)
 
     async def drain(self, timeout_s: float) -> None:
-        """Wait until the tasks under way are done, at most `timeout_s`."""
+        """Wait at most `timeout_s` for the running tasks."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=timeout_s)

@@ -1,7 +1,7 @@
-"""Deadlines of parked requests: many, nearly all cancelled, none needed to the millisecond.
+"""Timers for parked requests: there are many, nearly all are cancelled, and none needs millisecond precision.
 
-Timers are kept in buckets of one tick; one callback of the loop serves the whole wheel and sleeps while it
-is empty. Cancelling forgets the callback at once, so a bucket holds no reference to what was parked.
+Timers are kept in buckets of one tick. One callback of the event loop serves the whole wheel, and none is scheduled
+while the wheel is empty. Cancelling drops the callback at once, so a bucket holds no reference to the parked request.
 """
 
 import logging
@@ -29,7 +29,7 @@ class Timer:
         if callback is not None:
             try:
                 callback()
-            except Exception:  # one that fails must not keep the others from going off
+            except Exception:  # a failing timer must not keep the others from firing
                 _log.exception("a timer failed")
 
 
@@ -38,7 +38,7 @@ class TimerWheel:
         self._clock = clock
         self._call_later = call_later
         self._buckets: dict[int, list[Timer]] = {}
-        self._ticks: list[int] = []  # a heap: those that have a bucket
+        self._ticks: list[int] = []  # a heap of the ticks that have a bucket
         self._armed_tick: int | None = None
 
     def schedule(self, delay_ms: int, callback: Callable[[], None]) -> Timer:
@@ -62,7 +62,7 @@ class TimerWheel:
 
     def _fire(self, armed_tick: int) -> None:
         if armed_tick != self._armed_tick:
-            return  # an earlier timer came in between and armed anew
+            return  # an earlier timer was added in between and armed the wheel again
         self._armed_tick = None
         now_tick = int(self._clock.monotonic_ms()) // TICK_MS
         while self._ticks and self._ticks[0] <= now_tick:

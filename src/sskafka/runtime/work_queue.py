@@ -1,6 +1,6 @@
-"""Work that must not hold up the loop: done at once as far as a few milliseconds go, the rest turn by turn.
+"""Work that must not block the event loop: a few milliseconds of it run at once, the rest in later turns.
 
-Work is done in the order in which it was put. Work put again under the same key takes the place of what it repeats.
+Work runs in the order in which it was added. Work added again under the same key replaces the earlier work.
 """
 
 from collections.abc import Callable, Hashable
@@ -26,12 +26,12 @@ class WorkQueue:
         self._work[key] = work
 
     def run(self) -> None:
-        """Begin with what was put, unless earlier work is still under way."""
+        """Start the work that was added, unless earlier work is still running."""
         if not self._is_scheduled and not self._pauses:
             self._run_turn()
 
     def pause(self) -> None:
-        """Do no work until `resume` was called as often as this."""
+        """Do no work until `resume` has been called as often as `pause`."""
         self._pauses += 1
 
     def resume(self) -> None:
@@ -39,7 +39,7 @@ class WorkQueue:
         self.run()
 
     def when_done(self, callback: Work) -> None:
-        """Called when everything put so far is done; at once when it is."""
+        """Call `callback` when all work added so far is done, at once if it is already."""
         if self._work:
             self._waiting.append(callback)
         else:
