@@ -11,11 +11,11 @@ import pytest
 
 from sskafka.cli import stop_signals
 from sskafka.cli.cluster.homes import find_cluster, wanted_ports
-from sskafka.cli.cluster.ports import ADR, ANY_PORT, HTTP, KAFKA, Wish
+from sskafka.cli.cluster.ports import ADR, ANY_PORT, HTTP, KAFKA, PortOption
 from sskafka.cli.cluster.readiness import Member
 from sskafka.cli.cluster.up import Guest, run_cluster
 
-WISHES = {KAFKA: Wish(ANY_PORT), HTTP: Wish(is_open=False), ADR: Wish(is_open=False)}
+WISHES = {KAFKA: PortOption(ANY_PORT), HTTP: PortOption(is_open=False), ADR: PortOption(is_open=False)}
 
 
 def stay_with(directory: Path, guest: Guest) -> Coroutine[Any, Any, int]:

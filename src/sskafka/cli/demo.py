@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sskafka.cli.cluster.homes import find_cluster, wanted_ports
-from sskafka.cli.cluster.ports import ADR, ANY_PORT, HOST, HTTP, KAFKA, Door, Wish
+from sskafka.cli.cluster.ports import ADR, ANY_PORT, HOST, HTTP, KAFKA, PortOption, Server
 from sskafka.cli.cluster.readiness import Member
 from sskafka.cli.cluster.up import run_cluster
 from sskafka.cli.demo_screen import Screen
@@ -72,13 +72,13 @@ def demo(
     with ExitStack() as stack:
         home = directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sskafka-demo-")))
         cluster = find_cluster(home / "cluster", BROKERS, BROKERS)
-        wishes = {
-            KAFKA: Wish(_first_port(KAFKA, kafka_port)),
-            HTTP: Wish(_first_port(HTTP, http_port)),
-            ADR: Wish(is_open=False),
+        options = {
+            KAFKA: PortOption(_first_port(KAFKA, kafka_port)),
+            HTTP: PortOption(_first_port(HTTP, http_port)),
+            ADR: PortOption(is_open=False),
         }
         guest = Demo(home.resolve(), rate, results)
-        code = asyncio.run(run_cluster(cluster, wanted_ports(cluster, wishes), SETTINGS, guest=guest.run))
+        code = asyncio.run(run_cluster(cluster, wanted_ports(cluster, options), SETTINGS, guest=guest.run))
     raise typer.Exit(code)
 
 
@@ -88,17 +88,17 @@ def _refuse_without_spark() -> None:
             raise CommandError(f"the demo needs {module}", "pip install 'sskafka[spark]'")
 
 
-def _first_port(door: Door, wanted: int | None) -> int:
+def _first_port(server: Server, wanted: int | None) -> int:
     """As asked for; otherwise the usual ports where all of them are free, and any where not."""
     if wanted is not None:
         return wanted
     for number in range(BROKERS):
-        port = door.default_first_port + number
+        port = server.default_first_port + number
         with socket.socket() as probe:
             if probe.connect_ex((HOST, port)) == 0:
                 talk(f"port {port} is taken; other ones will do")
                 return ANY_PORT
-    return door.default_first_port
+    return server.default_first_port
 
 
 class Demo:

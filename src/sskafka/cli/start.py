@@ -1,7 +1,7 @@
 """`sskafka start`: one broker in the foreground.
 
-On stdout stands one line, when every door is open: `READY bootstrap=HOST:PORT http=HOST:PORT`, the latter
-where the broker has an HTTP door. Banner, warnings and logs go to stderr.
+Prints one line on stdout when every server accepts connections: `READY bootstrap=HOST:PORT http=HOST:PORT`, the latter
+where the broker has an HTTP server. Banner, warnings and logs go to stderr.
 SIGTERM and Ctrl+C drain, flush and leave the mark of a clean stop; a second signal ends the process at once.
 """
 

@@ -3,11 +3,11 @@ from pathlib import Path
 import pytest
 
 from sskafka.cli.cluster.homes import LocalCluster, find_cluster, wanted_ports, write_settings
-from sskafka.cli.cluster.ports import HTTP, KAFKA, Ports, Wish
+from sskafka.cli.cluster.ports import HTTP, KAFKA, PortOption, Ports
 from sskafka.cli.failures import CommandError
 from sskafka.model.setting import SettingError
 
-AS_IT_WAS = {KAFKA: Wish(), HTTP: Wish()}
+AS_IT_WAS = {KAFKA: PortOption(), HTTP: PortOption()}
 
 
 def kafka_ports(*ports: int) -> list[Ports]:
@@ -26,22 +26,22 @@ def test_brokers_are_counted_from_one(tmp_path: Path) -> None:
     cluster = new_cluster(tmp_path)
     assert cluster.is_new
     assert [home.path for home in cluster.homes] == [tmp_path / f"broker-{number}" for number in (1, 2, 3)]
-    assert wanted_ports(cluster, {KAFKA: Wish()}) == kafka_ports(9092, 9093, 9094)
-    assert wanted_ports(cluster, {KAFKA: Wish(19092)}) == kafka_ports(19092, 19093, 19094)
-    assert wanted_ports(cluster, {KAFKA: Wish(0)}) == kafka_ports(0, 0, 0)
+    assert wanted_ports(cluster, {KAFKA: PortOption()}) == kafka_ports(9092, 9093, 9094)
+    assert wanted_ports(cluster, {KAFKA: PortOption(19092)}) == kafka_ports(19092, 19093, 19094)
+    assert wanted_ports(cluster, {KAFKA: PortOption(0)}) == kafka_ports(0, 0, 0)
     assert wanted_ports(cluster, AS_IT_WAS)[2] == {KAFKA: 9094, HTTP: 8003}
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_shut_door_stays_shut_until_it_is_asked_for(tmp_path: Path) -> None:
     cluster = new_cluster(tmp_path, 1)
-    ports = wanted_ports(cluster, {KAFKA: Wish(), HTTP: Wish(is_open=False)})
+    ports = wanted_ports(cluster, {KAFKA: PortOption(), HTTP: PortOption(is_open=False)})
     assert ports == kafka_ports(9092)
     write_settings(cluster, ports, {}, lab=False)
     assert properties_of(cluster)[0]["http.listener"] == ""
     again = find_cluster(tmp_path, None, default_count=1)
     assert wanted_ports(again, AS_IT_WAS) == kafka_ports(9092)
-    ports = wanted_ports(again, {KAFKA: Wish(), HTTP: Wish(8001)})
+    ports = wanted_ports(again, {KAFKA: PortOption(), HTTP: PortOption(8001)})
     assert ports == [{KAFKA: 9092, HTTP: 8001}]
     write_settings(again, ports, {}, lab=False)
     assert properties_of(again)[0]["http.listener"] == "localhost:8001"
@@ -77,7 +77,7 @@ def test_what_is_asked_for_anew_changes(tmp_path: Path) -> None:
     write_settings(new_cluster(tmp_path), kafka_ports(7001, 7002, 7003), {"num.partitions": "5"}, lab=False)
     again = find_cluster(tmp_path, None, default_count=3)
     cluster_id = properties_of(again)[0]["cluster.id"]
-    write_settings(again, wanted_ports(again, {KAFKA: Wish(8001)}), {"num.partitions": "6"}, lab=False)
+    write_settings(again, wanted_ports(again, {KAFKA: PortOption(8001)}), {"num.partitions": "6"}, lab=False)
     stated = properties_of(again)[2]
     assert stated["cluster.id"] == cluster_id
     assert stated["num.partitions"] == "6"

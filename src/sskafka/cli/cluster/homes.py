@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sskafka.cli.cluster.ports import DOORS, HOST, KAFKA, Door, Ports, Wish
+from sskafka.cli.cluster.ports import HOST, KAFKA, SERVERS, PortOption, Ports, Server
 from sskafka.cli.failures import CommandError
 from sskafka.cli.start import PID_FILE
 from sskafka.lab import LAB_SETTINGS
@@ -102,19 +102,19 @@ def _homes(directory: Path, node_ids: Sequence[int]) -> tuple[BrokerHome, ...]:
     return tuple(BrokerHome(node_id, directory / f"broker-{node_id}") for node_id in node_ids)
 
 
-def wanted_ports(cluster: LocalCluster, wishes: Mapping[Door, Wish]) -> list[Ports]:
+def wanted_ports(cluster: LocalCluster, options: Mapping[Server, PortOption]) -> list[Ports]:
     """Ports of each broker, 0 for any: as asked for, or as they were, or counted from the default."""
-    return [_ports_of(cluster, number, wishes) for number in range(len(cluster.homes))]
+    return [_ports_of(cluster, number, options) for number in range(len(cluster.homes))]
 
 
-def _ports_of(cluster: LocalCluster, number: int, wishes: Mapping[Door, Wish]) -> Ports:
+def _ports_of(cluster: LocalCluster, number: int, options: Mapping[Server, PortOption]) -> Ports:
     earlier = None if cluster.is_new else cluster.homes[number].read_properties()
     ports = {}
-    for door, wish in wishes.items():
-        is_kept = earlier is not None and wish.first_port is None
-        port = door.port_in(earlier or {}) if is_kept else wish.port(door, number)
-        if wish.is_open and port is not None:
-            ports[door] = port
+    for server, option in options.items():
+        is_kept = earlier is not None and option.first_port is None
+        port = server.port_in(earlier or {}) if is_kept else option.port(server, number)
+        if option.is_open and port is not None:
+            ports[server] = port
     return ports
 
 
@@ -144,7 +144,7 @@ def _first_settings(home: BrokerHome, cluster_id: str) -> dict[str, str]:
 
 
 def _own_settings(home: BrokerHome, ports: Ports, voters: str) -> dict[str, str]:
-    addresses = {door.setting: door.address(ports.get(door)) for door in DOORS}
+    addresses = {server.setting: server.address(ports.get(server)) for server in SERVERS}
     return addresses | {
         "process.roles": "broker,controller",
         "node.id": str(home.node_id),

@@ -1,6 +1,6 @@
-"""The doors that every broker of a local cluster opens, and the settings that name their ports.
+"""The servers of every broker of a local cluster (Kafka, HTTP, ADR-0011), and the settings that name their ports.
 
-Broker 1 has the first port of a door, the others count on from it. A door without a port stays shut.
+Broker 1 has the first port of a server, the next brokers have the ports after it. A server without a port is disabled.
 """
 
 from collections.abc import Mapping
@@ -14,15 +14,15 @@ ANY_PORT = 0
 LISTENERS = "listeners"
 
 
-class Door(NamedTuple):
+class Server(NamedTuple):
     name: str
-    """What the bound socket is called for the broker that inherits it."""
+    """Name of the bound socket for the broker that inherits it."""
     setting: str
     option: str
     default_first_port: int
 
     def port_in(self, properties: Mapping[str, str]) -> int | None:
-        """Where a broker with these settings has the door; None when it is shut."""
+        """Return the port of this server in a broker's settings; None where it is disabled."""
         settings = Settings.resolve(properties)
         if self.setting == LISTENERS:
             return settings.listeners[0].port
@@ -30,27 +30,27 @@ class Door(NamedTuple):
         return address[1] if address is not None else None
 
     def address(self, port: int | None) -> str:
-        """The value of its setting."""
+        """Return the value of the setting for this port."""
         address = f"{HOST}:{port}" if port is not None else ""
         return f"{self.name}://{address}" if self.setting == LISTENERS else address
 
 
-KAFKA = Door("PLAINTEXT", LISTENERS, "--kafka-port", 9092)
-HTTP = Door("http.listener", "http.listener", "--http-port", 8001)
-ADR = Door("adr.listener", "adr.listener", "--adr-port", 9180)
-DOORS = (KAFKA, HTTP, ADR)
+KAFKA = Server("PLAINTEXT", LISTENERS, "--kafka-port", 9092)
+HTTP = Server("http.listener", "http.listener", "--http-port", 8001)
+ADR = Server("adr.listener", "adr.listener", "--adr-port", 9180)
+SERVERS = (KAFKA, HTTP, ADR)
 
-Ports = Mapping[Door, int]
-"""Of one broker: where it has the doors that are open."""
+Ports = Mapping[Server, int]
+"""Ports of one broker's enabled servers."""
 
 
-class Wish(NamedTuple):
-    """What the options of the command say about a door."""
+class PortOption(NamedTuple):
+    """What the options of the command say about a server."""
 
     first_port: int | None = None
     is_open: bool = True
 
-    def port(self, door: Door, number: int) -> int:
-        """For the broker of this number, counted from 0."""
-        first_port = door.default_first_port if self.first_port is None else self.first_port
+    def port(self, server: Server, number: int) -> int:
+        """Return the port of the broker with this number, counted from 0."""
+        first_port = server.default_first_port if self.first_port is None else self.first_port
         return first_port + number if first_port else ANY_PORT

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from sskafka.cli.cluster.homes import BrokerHome
-from sskafka.cli.cluster.ports import HOST, Door, Ports
+from sskafka.cli.cluster.ports import HOST, Ports, Server
 from sskafka.cli.failures import CommandError
 from sskafka.model.listeners import Listener
 from sskafka.servers.kafka.sockets import PortTakenError, bind
@@ -23,30 +23,30 @@ from sskafka.servers.kafka.sockets import PortTakenError, bind
 _LOG_TAIL_LINES = 8
 
 
-BoundDoors = dict[Door, socket.socket]
+BoundSockets = dict[Server, socket.socket]
 
 
 @contextmanager
-def bound_sockets(homes: Sequence[BrokerHome], ports: Sequence[Ports]) -> Iterator[list[BoundDoors]]:
+def bound_sockets(homes: Sequence[BrokerHome], ports: Sequence[Ports]) -> Iterator[list[BoundSockets]]:
     """Each broker's sockets; closed here in the end, because a socket left open would keep a dead broker's port."""
     with ExitStack() as stack:
-        doors = [
-            {door: stack.enter_context(_bind(home, door, port)) for door, port in own_ports.items()}
+        sockets = [
+            {server: stack.enter_context(_bind(home, server, port)) for server, port in own_ports.items()}
             for home, own_ports in zip(homes, ports, strict=True)
         ]
-        yield doors
+        yield sockets
 
 
-def _bind(home: BrokerHome, door: Door, port: int) -> socket.socket:
+def _bind(home: BrokerHome, server: Server, port: int) -> socket.socket:
     try:
-        return bind(Listener(door.name, HOST, port))
+        return bind(Listener(server.name, HOST, port))
     except PortTakenError as error:
         raise CommandError(
             f"port {port}, for broker {home.node_id}, is taken: another program listens there{_suspect(home)}",
-            f"{door.option} N counts from another port, {door.option} 0 takes any free ones",
+            f"{server.option} N counts from another port, {server.option} 0 takes any free ones",
         ) from error
     except OverflowError as error:
-        raise CommandError(f"there is no port {port}, for broker {home.node_id}", f"a lower {door.option}") from error
+        raise CommandError(f"there is no port {port}, for broker {home.node_id}", f"a lower {server.option}") from error
 
 
 def _suspect(home: BrokerHome) -> str:
@@ -64,15 +64,17 @@ class BrokerProcess:
         self._process = process
 
     @classmethod
-    async def start(cls, home: BrokerHome, doors: BoundDoors) -> "BrokerProcess":
-        inherit = [word for door, bound in doors.items() for word in ("--inherit", f"{door.name}={bound.fileno()}")]
+    async def start(cls, home: BrokerHome, sockets: BoundSockets) -> "BrokerProcess":
+        inherit = [
+            word for server, bound in sockets.items() for word in ("--inherit", f"{server.name}={bound.fileno()}")
+        ]
         with home.log_file.open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "sskafka", "start", str(home.properties_file), *inherit),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=[bound.fileno() for bound in doors.values()],
+                pass_fds=[bound.fileno() for bound in sockets.values()],
                 process_group=0,
             )
         return cls(home, process)

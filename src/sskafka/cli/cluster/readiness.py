@@ -1,6 +1,6 @@
 """When a local cluster can be used: every broker answers, and each one knows the controller and all the others.
 
-Where brokers have an HTTP door, that one must say that it is ready too.
+Where brokers have an HTTP server, it must report readiness too.
 """
 
 import asyncio

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from sskafka.cli.cluster.homes import OWN_KEYS, LocalCluster, find_cluster, wanted_ports, write_settings
-from sskafka.cli.cluster.ports import ADR, ANY_PORT, HOST, HTTP, KAFKA, Ports, Wish
+from sskafka.cli.cluster.ports import ADR, ANY_PORT, HOST, HTTP, KAFKA, PortOption, Ports
 from sskafka.cli.cluster.processes import BrokerProcess, bound_sockets, last_lines
 from sskafka.cli.cluster.readiness import Member, until_ready
 from sskafka.cli.failures import CommandError
@@ -78,8 +78,12 @@ def up(
     cluster = find_cluster(directory, brokers, DEFAULT_BROKERS)
     if adr_port is None and kafka_port == ANY_PORT:
         adr_port = ANY_PORT
-    wishes = {KAFKA: Wish(kafka_port), HTTP: Wish(http_port, is_open=http), ADR: Wish(adr_port, is_open=adr)}
-    ports = wanted_ports(cluster, wishes)
+    options = {
+        KAFKA: PortOption(kafka_port),
+        HTTP: PortOption(http_port, is_open=http),
+        ADR: PortOption(adr_port, is_open=adr),
+    }
+    ports = wanted_ports(cluster, options)
     settings = _settings_for_all(overrides)
     raise typer.Exit(asyncio.run(run_cluster(cluster, ports, settings, lab=lab)))
 
@@ -115,12 +119,14 @@ async def run_cluster(
     """Runs the brokers until a signal comes or the guest leaves: the exit code."""
     supervisor = Supervisor(StopSignals())
     try:
-        with bound_sockets(cluster.homes, ports) as doors_of_all:
-            ports = [{door: bound.getsockname()[1] for door, bound in doors.items()} for doors in doors_of_all]
+        with bound_sockets(cluster.homes, ports) as sockets_of_all:
+            ports = [
+                {server: bound.getsockname()[1] for server, bound in sockets.items()} for sockets in sockets_of_all
+            ]
             for warning in write_settings(cluster, ports, settings, lab=lab):
                 talk(f"warning: {warning}")
-            for home, doors in zip(cluster.homes, doors_of_all, strict=True):
-                supervisor.watch(await BrokerProcess.start(home, doors))
+            for home, sockets in zip(cluster.homes, sockets_of_all, strict=True):
+                supervisor.watch(await BrokerProcess.start(home, sockets))
         talk(f"starting {_brokers(len(cluster.homes))} in {cluster.directory}")
         return await supervisor.run([_member(*pair) for pair in zip(cluster.node_ids, ports, strict=True)], guest)
     finally:
