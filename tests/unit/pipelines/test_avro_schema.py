@@ -1,5 +1,7 @@
 import json
 import struct
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import pytest
 
@@ -57,6 +59,46 @@ def test_every_kind_of_field() -> None:
         "hash": b"\x01\x02",
         "paid": True,
     }
+
+
+def test_logical_types_become_spark_s_and_others_stay_as_they_are_stored() -> None:
+    schema = {
+        "type": "record",
+        "name": "Payment",
+        "fields": [
+            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+            {"name": "exactly", "type": ["null", {"type": "long", "logicalType": "timestamp-micros"}]},
+            {"name": "local", "type": {"type": "long", "logicalType": "local-timestamp-millis"}},
+            {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+            {"name": "amount", "type": {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2}},
+            {"name": "daily", "type": {"type": "int", "logicalType": "time-millis"}},
+            {"name": "id", "type": {"type": "string", "logicalType": "uuid"}},
+        ],
+    }
+    encoded = b"".join(
+        (
+            encode_varint(1_700_000_000_123),
+            encode_varint(1) + encode_varint(1_700_000_000_123_456),
+            encode_varint(1_700_000_000_123),
+            encode_varint(19_675),
+            encode_varint(2) + (12345).to_bytes(2, "big", signed=True),
+            encode_varint(1000),
+            text("not-a-uuid"),
+        )
+    )
+    assert decoder_of(schema)(encoded) == {
+        "at": datetime(2023, 11, 14, 22, 13, 20, 123000, UTC),
+        "exactly": datetime(2023, 11, 14, 22, 13, 20, 123456, UTC),
+        "local": datetime(2023, 11, 14, 22, 13, 20, 123000),
+        "day": date(2023, 11, 14),
+        "amount": Decimal("123.45"),
+        "daily": 1000,
+        "id": "not-a-uuid",
+    }
+    assert spark_columns(schema) == (
+        "`at` timestamp, `exactly` timestamp, `local` timestamp_ntz, `day` date, `amount` decimal(6,2), "
+        "`daily` int, `id` string"
+    )
 
 
 def test_spark_types() -> None:

@@ -1,18 +1,13 @@
 """Avro schemas: from their JSON to Spark's types, and a decoder of Avro's binary form.
 
-Spark's own Avro support is a jar that pip does not bring. A decoder is built once a schema as a closure over closures:
-each reads one value at a position and returns it with the position behind it.
+Spark's own Avro support is a jar that pip does not bring, so fastavro decodes the records.
 """
 
+import io
 import json
-import struct
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
-from sskafka.records.batch import CorruptBatchError
-from sskafka.records.varint import INT64_BYTES_MAX, read_varint
-
-Decoder: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
 AvroType: TypeAlias = str | list[Any] | dict[str, Any]
 
 _PRIMITIVES = {
@@ -25,7 +20,13 @@ _PRIMITIVES = {
     "bytes": "binary",
     "string": "string",
 }
-_LOGICAL = {"timestamp-millis": "timestamp", "timestamp-micros": "timestamp", "date": "date"}
+_LOGICAL = {
+    "timestamp-millis": "timestamp",
+    "timestamp-micros": "timestamp",
+    "local-timestamp-millis": "timestamp_ntz",
+    "local-timestamp-micros": "timestamp_ntz",
+    "date": "date",
+}
 
 
 class AvroSchemaError(ValueError):
@@ -74,10 +75,14 @@ def _spark_type(kind: AvroType, names: dict[str, AvroType]) -> str:
         if kind not in _PRIMITIVES:
             raise AvroSchemaError(f"there is no Avro type {kind!r}")
         return _PRIMITIVES[kind]
-    logical = _LOGICAL.get(kind.get("logicalType", ""))
-    if logical:
-        return logical
-    return _complex_spark_type(kind, names)
+    return _logical_type(kind) or _complex_spark_type(kind, names)
+
+
+def _logical_type(kind: dict[str, Any]) -> str | None:
+    logical = kind.get("logicalType")
+    if logical == "decimal" and isinstance(kind.get("precision"), int):
+        return f"decimal({kind['precision']},{kind.get('scale', 0)})"
+    return _LOGICAL.get(str(logical))
 
 
 def _complex_spark_type(kind: dict[str, Any], names: dict[str, AvroType]) -> str:
@@ -111,147 +116,38 @@ def _only_branch(union: list[Any]) -> AvroType:
 
 
 def decoder_of(schema: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
-    """A function from a record's bytes to its fields; it raises AvroDataError for bytes that do not fit."""
-    decode = _decoder(schema, {})
+    """Return a function from a record's bytes to its fields, which raises AvroDataError for bytes that do not fit."""
+    import fastavro  # noqa: PLC0415  (takes 60 ms, and most pipelines read no Avro)
+    from fastavro.schema import SchemaParseException, UnknownType  # noqa: PLC0415
+
+    try:
+        parsed = fastavro.parse_schema(_as_spark_reads(schema))
+    except (SchemaParseException, UnknownType) as error:
+        raise AvroSchemaError(f"the Avro schema cannot be used: {error}") from None
 
     def decode_record(data: bytes) -> dict[str, Any]:
+        source = io.BytesIO(data)
         try:
-            fields, end = decode(data, 0)
-        except (IndexError, struct.error, UnicodeDecodeError, CorruptBatchError) as error:
-            raise AvroDataError(f"the bytes do not follow the schema: {error}") from None
-        if end != len(data):
-            raise AvroDataError(f"{len(data) - end} bytes follow the record: it was written with another schema")
-        return dict(fields)
+            fields = fastavro.schemaless_reader(source, parsed, None)
+        except (EOFError, IndexError, ValueError, OverflowError) as error:  # what fastavro raises for other bytes
+            cause = str(error) or "they end too early"
+            raise AvroDataError(f"the bytes do not follow the schema: {cause}") from None
+        left = len(data) - source.tell()
+        if left:
+            raise AvroDataError(f"{left} bytes follow the record: it was written with another schema")
+        return cast(dict[str, Any], fields)
 
     return decode_record
 
 
-def _decoder(kind: AvroType, names: dict[str, Decoder]) -> Decoder:
+def _as_spark_reads(kind: Any) -> Any:
+    """Drop the logical types that have no type in Spark: their fields are read as what they are stored as."""
     if isinstance(kind, list):
-        return _union(kind, names)
-    if isinstance(kind, str):
-        return names[kind] if kind in names else _primitive(kind)
-    match kind.get("type"):
-        case "record":
-            return _record(kind, names)
-        case "array":
-            return _blocks(_decoder(kind["items"], names), as_map=False)
-        case "map":
-            return _blocks(_decoder(kind["values"], names), as_map=True)
-        case "enum":
-            decoder = names[kind.get("name", "")] = _enum(kind["symbols"])
-            return decoder
-        case "fixed":
-            decoder = names[kind.get("name", "")] = _fixed(kind["size"])
-            return decoder
-        case other:
-            return _logical(_decoder(other or "", names), kind.get("logicalType", ""))
-
-
-def _primitive(kind: str) -> Decoder:
-    decoders: dict[str, Decoder] = {
-        "null": lambda data, at: (None, at),
-        "boolean": lambda data, at: (data[at] != 0, at + 1),
-        "int": _long,
-        "long": _long,
-        "float": lambda data, at: (struct.unpack_from("<f", data, at)[0], at + 4),
-        "double": lambda data, at: (struct.unpack_from("<d", data, at)[0], at + 8),
-        "bytes": _bytes,
-        "string": _string,
-    }
-    if kind not in decoders:
-        raise AvroSchemaError(f"there is no Avro type {kind!r}")
-    return decoders[kind]
-
-
-def _long(data: bytes, at: int) -> tuple[int, int]:
-    return read_varint(data, at, INT64_BYTES_MAX)
-
-
-def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    length, at = read_varint(data, at, INT64_BYTES_MAX)
-    if length < 0 or at + length > len(data):
-        raise AvroDataError(f"{length} bytes are announced, {len(data) - at} are left")
-    return data[at : at + length], at + length
-
-
-def _string(data: bytes, at: int) -> tuple[str, int]:
-    content, at = _bytes(data, at)
-    return content.decode(), at
-
-
-def _union(kinds: list[Any], names: dict[str, Decoder]) -> Decoder:
-    branches = [_decoder(kind, names) for kind in kinds]
-
-    def decode(data: bytes, at: int) -> tuple[Any, int]:
-        branch, at = read_varint(data, at, INT64_BYTES_MAX)
-        if not 0 <= branch < len(branches):
-            raise AvroDataError(f"branch {branch} of a union of {len(branches)}")
-        return branches[branch](data, at)
-
-    return decode
-
-
-def _record(schema: dict[str, Any], names: dict[str, Decoder]) -> Decoder:
-    fields = [(name, _decoder(kind, names)) for name, kind in _fields(schema)]
-
-    def decode(data: bytes, at: int) -> tuple[dict[str, Any], int]:
-        values = {}
-        for name, decode_field in fields:
-            values[name], at = decode_field(data, at)
-        return values, at
-
-    names[schema.get("name", "")] = decode
-    return decode
-
-
-def _blocks(item: Decoder, *, as_map: bool) -> Decoder:
-    """Arrays and maps come in blocks of counted items; a negative count is followed by the block's size."""
-
-    def decode(data: bytes, at: int) -> tuple[Any, int]:
-        items: list[Any] = []
-        while True:
-            count, at = _long(data, at)
-            if count == 0:
-                return (dict(items) if as_map else items), at
-            if count < 0:
-                _, at = _long(data, at)
-            for _ in range(abs(count)):
-                key = None
-                if as_map:
-                    key, at = _string(data, at)
-                value, at = item(data, at)
-                items.append((key, value) if as_map else value)
-
-    return decode
-
-
-def _enum(symbols: list[str]) -> Decoder:
-    def decode(data: bytes, at: int) -> tuple[str, int]:
-        place, at = _long(data, at)
-        if not 0 <= place < len(symbols):
-            raise AvroDataError(f"symbol {place} of an enum of {len(symbols)}")
-        return symbols[place], at
-
-    return decode
-
-
-def _fixed(size: int) -> Decoder:
-    def decode(data: bytes, at: int) -> tuple[bytes, int]:
-        if at + size > len(data):
-            raise AvroDataError(f"{size} bytes are needed, {len(data) - at} are left")
-        return data[at : at + size], at + size
-
-    return decode
-
-
-def _logical(decode: Decoder, logical: str) -> Decoder:
-    """Timestamps become microseconds, as Arrow and Spark count them."""
-    if logical != "timestamp-millis":
-        return decode
-
-    def in_microseconds(data: bytes, at: int) -> tuple[Any, int]:
-        value, at = decode(data, at)
-        return value * 1000, at
-
-    return in_microseconds
+        return [_as_spark_reads(branch) for branch in kind]
+    if not isinstance(kind, dict):
+        return kind
+    known = kind if _logical_type(kind) else {key: value for key, value in kind.items() if key != "logicalType"}
+    inner = {key: _as_spark_reads(known[key]) for key in ("type", "items", "values") if key in known}
+    if isinstance(known.get("fields"), list):
+        inner["fields"] = [{**field, "type": _as_spark_reads(field["type"])} for field in known["fields"]]
+    return {**known, **inner}
