@@ -57,10 +57,10 @@ from kafka import KafkaConsumer
 consumer = KafkaConsumer(sys.argv[3], bootstrap_servers=sys.argv[1], group_id=sys.argv[2], session_timeout_ms=2000,
     heartbeat_interval_ms=300, metadata_max_age_ms=500)
 while not consumer.assignment():
-    consumer.poll(100)
+    consumer.poll(1_000)  # kafka-python forgets a rebalance that is under way when a poll runs out of time
 print("assigned", flush=True)
 while True:
-    consumer.poll(100)
+    consumer.poll(1_000)
 """,
 }
 
