@@ -115,12 +115,12 @@ def test_what_is_not_there_is_said_with_the_way_on(numbers: str, group: Run) -> 
     assert "`sskafka group list`" in group("timeline", "no-such-group", code=1)
     assert "`sskafka group list`" in group("describe", "no-such-group", code=1)
     assert "there is no topic 'misspelled'" in group("readers", "misspelled", code=1)
-    assert "--to, in place of --shift-by" in group("reset-offsets", "new", "--shift-by", "1", "-t", numbers, code=1)
+    assert "use --to in place of --shift-by" in group("reset-offsets", "new", "--shift-by", "1", "-t", numbers, code=1)
 
 
 def test_resets_that_make_no_sense_are_wrong_usage(numbers: str, group: Run) -> None:
     assert "is not TOPIC or TOPIC:0,1" in group("reset-offsets", "new", "--to", "start", "-t", f"{numbers}:x", code=2)
-    assert "has an end" in group("reset-offsets", "new", "--to", "1:5", "-t", numbers, code=2)
+    assert "is a range" in group("reset-offsets", "new", "--to", "1:5", "-t", numbers, code=2)
 
 
 def test_a_group_is_deleted_only_when_told_to(group_broker: BrokerProcess, numbers: str, group: Run) -> None:

@@ -1,5 +1,5 @@
-"""The command line: `main` is its entry, `commands` finds the module of a command, which has the command's name.
+"""The command line. `main` is the entry point, `commands` finds the module of a command by name.
 
-What commands share: `connecting` (how they find a cluster), `options`, `output`, `failures` (what is said when
-something goes wrong), `stop_signals`.
+Commands share `connecting` (how they find a cluster), `options`, `output`, `failures` (error messages and hints) and
+`stop_signals`.
 """

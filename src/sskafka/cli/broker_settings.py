@@ -1,4 +1,4 @@
-"""The settings of the broker that a command is about: a properties file, the environment and --set."""
+"""The settings of a broker, from a properties file, the environment and --set."""
 
 import os
 import socket
@@ -13,7 +13,7 @@ from sskafka.model.settings import Settings
 
 DEFAULT_DIRECTORY = Path("sskafka-data")
 
-# Without a file: one node, for this machine alone.
+# Without a file: a single node that only this machine can reach.
 SINGLE_NODE = {
     "node.id": "1",
     "process.roles": "broker,controller",
@@ -25,13 +25,13 @@ SINGLE_NODE = {
 
 
 def load_settings(file: Path | None, overrides: list[str] | None) -> Settings:
-    """Raises SettingError for a value that cannot be used."""
+    """Return the settings. Raise SettingError for an invalid value."""
     stated = _without_file(os.environ) if file is None else _read(file)
     return Settings.resolve(stated, os.environ, key_values(overrides, "--set"), host_name=socket.gethostname())
 
 
 def _without_file(environment: Mapping[str, str]) -> dict[str, str]:
-    """A single node; where BROKERS lists the nodes of a cluster, the addresses follow from that instead."""
+    """Return the settings of a single node. If BROKERS lists the nodes of a cluster, the addresses come from there."""
     if LAB_BROKERS not in environment:
         return SINGLE_NODE
     return {key: text for key, text in SINGLE_NODE.items() if key not in {*IMPLIED_BY_LAB_BROKERS, "adr.listener"}}
@@ -41,11 +41,11 @@ def _read(file: Path) -> dict[str, str]:
     try:
         return parse_properties(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise CommandError(f"there is no file {file}", "`sskafka start` without a file runs a single node") from None
+        raise CommandError(f"file not found: {file}", "`sskafka start` without a file runs a single node") from None
     except UnicodeDecodeError as error:
-        raise CommandError(f"{file} is not a text in UTF-8: {error}") from error
+        raise CommandError(f"{file} is not valid UTF-8 text: {error}") from error
 
 
 def home_of(file: Path | None) -> Path:
-    """Where a broker's pid file stands: beside its properties file."""
+    """Return the directory of a broker's pid file: the directory of its properties file."""
     return DEFAULT_DIRECTORY if file is None else file.resolve().parent

@@ -1,4 +1,4 @@
-"""`sskafka challenge`: the tester of the "build your own Kafka" challenge, for any program that takes it on."""
+"""`sskafka challenge`: a tester for programs that take the "build your own Kafka" challenge."""
 
 import os
 import random
@@ -36,31 +36,33 @@ def challenge(
         typer.Argument(
             metavar="PROGRAM_DIR",
             envvar="CODECRAFTERS_REPOSITORY_DIR",
-            help="Where your_program.sh and codecrafters.yml are.",
+            help="Directory with your_program.sh and codecrafters.yml.",
         ),
     ] = None,
     slugs: Annotated[
         list[str] | None, typer.Option("--stage", "-s", metavar="SLUG", help="Only this stage; may be repeated.")
     ] = None,
-    port: Annotated[int, typer.Option(help="Where the program is to listen.")] = 9092,
-    controller_port: Annotated[int, typer.Option(help="Its controller listener, in the properties file.")] = 9093,
-    properties: Annotated[Path, typer.Option(help="The file the program is started with; it is written anew.")] = Path(
+    port: Annotated[int, typer.Option(help="Port on which the program must listen.")] = 9092,
+    controller_port: Annotated[
+        int, typer.Option(help="Port of its controller listener, for the properties file.")
+    ] = 9093,
+    properties: Annotated[Path, typer.Option(help="Properties file for the program; it is overwritten.")] = Path(
         "/tmp/server.properties"
     ),
-    log_dir: Annotated[Path, typer.Option(help="The log directory; it is prepared anew for each stage.")] = Path(
+    log_dir: Annotated[Path, typer.Option(help="Log directory; it is recreated for each stage.")] = Path(
         "/tmp/kraft-combined-logs"
     ),
     shared: Annotated[bool, typer.Option("--shared", help="Start the program once for all stages.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Of names, ids and messages; repeats an earlier run.")] = None,
-    start_timeout: Annotated[float, typer.Option(help="Seconds until the program must listen.")] = 10.0,
-    answer_timeout: Annotated[float, typer.Option(help="Seconds until an answer must be there.")] = 10.0,
-    list_stages: Annotated[bool, typer.Option("--list", help="List the stages and leave.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed of names, ids and messages, to repeat an earlier run.")] = None,
+    start_timeout: Annotated[float, typer.Option(help="Seconds to wait until the program listens.")] = 10.0,
+    answer_timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 10.0,
+    list_stages: Annotated[bool, typer.Option("--list", help="List the stages and exit.")] = False,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Test a program that is to be a Kafka broker, stage by stage.
+    """Test a program that implements a Kafka broker, stage by stage.
 
-    CODECRAFTERS_REPOSITORY_DIR names the directory and CODECRAFTERS_TEST_CASES_JSON the stages, where the command
-    line does not."""
+    If not given, the directory is taken from CODECRAFTERS_REPOSITORY_DIR and the stages from
+    CODECRAFTERS_TEST_CASES_JSON."""
     cases = _cases(slugs)
     if list_stages:
         _list(cases, output)
@@ -81,7 +83,8 @@ def challenge(
     failed = _run(directory, settings, cases, output)
     if failed:
         raise CommandError(
-            f"{failed} of {len(cases)} stages failed", f"the same names and messages again: --seed {settings.seed}"
+            f"{failed} of {len(cases)} stages failed",
+            f"repeat with the same names and messages: --seed {settings.seed}",
         )
 
 
@@ -94,7 +97,7 @@ def _list(cases: list[Case], output: Format) -> None:
 
 
 def _leave(number: int, _frame: object) -> NoReturn:
-    """As an exception, so that the program under test is ended on the way out."""
+    """Raise an exception, so that the program under test is stopped on the way out."""
     raise SystemExit(128 + number)
 
 
@@ -109,7 +112,7 @@ def _cases(slugs: list[str] | None) -> list[Case]:
 
 
 def _run(directory: Path, settings: ChallengeSettings, cases: list[Case], output: Format) -> int:
-    """The number of stages that failed."""
+    """Run the stages and return the number of failed ones."""
     failed = 0
     try:
         repository = Repository.at(directory)

@@ -1,7 +1,7 @@
-"""The commands of `sskafka`: finds the module of a command by name and imports only that one.
+"""The commands of `sskafka`: find the module of a command by name and import only that module.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. A failure is told in a sentence with the next thing to
-try; `--debug` adds the traceback.
+Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. A failure prints one sentence and a hint; `--debug`
+adds the traceback.
 """
 
 import os
@@ -22,7 +22,7 @@ class LazyCommand(NamedTuple):
     help: str
 
 
-# Each module has a Typer `app` of this name; the sentences stand here so that `--help` need not import them.
+# Each module has a Typer `app` for its command. The help texts are here so that `--help` need not import the modules.
 COMMANDS = {
     "start": LazyCommand("sskafka.cli.start_command", "Run one broker in the foreground."),
     "cluster": LazyCommand(
@@ -33,20 +33,22 @@ COMMANDS = {
     ),
     "transaction": LazyCommand("sskafka.cli.transaction", "List, describe and abort transactions."),
     "group": LazyCommand(
-        "sskafka.cli.group.commands", "List, describe, delete groups; their lag, their rebalances, offsets."
+        "sskafka.cli.group.commands", "List, describe and delete groups; show lag and rebalances; reset offsets."
     ),
-    "metadata": LazyCommand("sskafka.cli.metadata", "The cluster as ZooKeeper's shell showed it, and its quorum."),
-    "log": LazyCommand("sskafka.cli.log.commands", "Look into the files of a log directory; check and repair them."),
-    "storage": LazyCommand("sskafka.cli.storage", "Make cluster ids and format log directories."),
-    "challenge": LazyCommand("sskafka.cli.challenge", "Test a program that is to be a Kafka broker, stage by stage."),
-    "perf": LazyCommand("sskafka.cli.perf.commands", "Measure throughput and latency, also over a grid of clusters."),
-    "pipeline": LazyCommand("sskafka.cli.pipeline.commands", "Run data pipelines on Spark and look after them."),
+    "metadata": LazyCommand(
+        "sskafka.cli.metadata", "Show cluster metadata as ZooKeeper paths, and the metadata quorum."
+    ),
+    "log": LazyCommand("sskafka.cli.log.commands", "Dump, verify and repair the files of a log directory."),
+    "storage": LazyCommand("sskafka.cli.storage", "Generate cluster ids and format log directories."),
+    "challenge": LazyCommand("sskafka.cli.challenge", "Test a program that implements a Kafka broker, stage by stage."),
+    "perf": LazyCommand("sskafka.cli.perf.commands", "Measure throughput and latency, also for a grid of clusters."),
+    "pipeline": LazyCommand("sskafka.cli.pipeline.commands", "Run and manage data pipelines on Spark."),
     "demo": LazyCommand("sskafka.cli.demo", "Three brokers, a stream of clicks and a Spark pipeline, live."),
 }
 
 
 class LazyGroup(TyperGroup):
-    """Commands come from COMMANDS; whatever goes wrong in one of them is explained here."""
+    """Loads commands from COMMANDS and reports their errors."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -102,6 +104,7 @@ def options(
 
 
 def _leave_silently() -> NoReturn:
-    """Whoever read our output has seen enough. Python would complain once more when it flushes stdout at exit."""
+    """Exit silently: the reader of our output has closed it. Python would complain again when it flushes stdout at
+    exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise typer.Exit(0)

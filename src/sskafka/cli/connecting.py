@@ -1,4 +1,4 @@
-"""The options by which every client command finds its cluster, and the cluster they name."""
+"""The connection options of client commands, and the cluster that they name."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
@@ -25,7 +25,7 @@ BootstrapOption = Annotated[
         "--brokers",
         metavar="HOST:PORT,...",
         envvar="SSKAFKA_BOOTSTRAP",
-        help="Where to connect.",
+        help="Addresses to connect to.",
     ),
 ]
 PropertiesOption = Annotated[
@@ -34,13 +34,13 @@ PropertiesOption = Annotated[
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Runs one command's work; Ctrl+C cancels it."""
+    """Run one command's coroutine. Ctrl+C cancels it."""
     return asyncio.run(work)
 
 
 @asynccontextmanager
 async def connected(bootstrap: str, properties: dict[str, str]) -> AsyncIterator[Cluster]:
-    """A cluster that answered once: where nobody listens a command fails at once instead of trying for a minute."""
+    """Yield a cluster that has answered once, so that a command fails at once if no broker listens."""
     try:
         cluster = Cluster(bootstrap, configured(ConnectionConfig, properties))
     except ConfigError as error:
@@ -51,11 +51,11 @@ async def connected(bootstrap: str, properties: dict[str, str]) -> AsyncIterator
 
 
 def client_properties(pairs: Sequence[str] | None) -> dict[str, str]:
-    """What -X options say; an unknown key, or a value of the wrong kind, is wrong usage."""
+    """Return the client properties given with -X. Raise a usage error for an unknown key or an invalid value."""
     properties = key_values(pairs, "-X")
     for key, nearest in unknown_properties(properties).items():
         meant = f"; did you mean {nearest}?" if nearest else ""
-        raise typer.BadParameter(f"there is no client property {key!r}{meant}", param_hint="-X")
+        raise typer.BadParameter(f"unknown client property {key!r}{meant}", param_hint="-X")
     try:
         for kind in CONFIG_CLASSES:
             configured(kind, properties)

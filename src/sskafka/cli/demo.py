@@ -1,10 +1,10 @@
-"""`sskafka demo`: three brokers, made-up clicks, and Spark that turns them into sessions before your eyes.
+"""`sskafka demo`: three brokers, simulated user clicks, and a Spark pipeline that turns them into sessions.
 
     clicks ─> topic `clicks` ─> Spark: the shipped pipeline `sessions` ─┬─> Parquet
                                                                         └─> topic `sessions` ─> the table on screen
 
-Brokers are child processes; Spark is a thread of this one with its JVM below it; clicks and table are tasks. Ctrl+C
-ends them from the right to the left, and everything of a temporary directory goes with them.
+Brokers are child processes. Spark runs in a thread of this process with its JVM as a child. The click generator and the
+table are tasks. Ctrl+C stops clicks and table, then Spark, then the brokers, and removes the temporary directory.
 """
 
 import asyncio
@@ -56,18 +56,20 @@ SETTINGS = {
 @app.command()
 def demo(
     rate: Annotated[int, typer.Option("--rate", min=1, help="Clicks a second.")] = 50,
-    results: Annotated[int, typer.Option("--results", min=0, help="Leave after so many sessions; 0: stay.")] = 0,
+    results: Annotated[
+        int, typer.Option("--results", min=0, help="Exit after this many sessions; 0: run until Ctrl+C.")
+    ] = 0,
     directory: Annotated[
-        Path | None, typer.Option("--dir", help="Keeps everything there; a temporary place otherwise.")
+        Path | None, typer.Option("--dir", help="Data directory; a temporary one if not given.")
     ] = None,
     kafka_port: Annotated[
-        int | None, typer.Option("--kafka-port", min=0, help="Of broker 1; 9092 and on, or any free ones.")
+        int | None, typer.Option("--kafka-port", min=0, help="Kafka port of broker 1; default 9092, or any free ports.")
     ] = None,
     http_port: Annotated[
-        int | None, typer.Option("--http-port", min=0, help="Of broker 1; 8001 and on, or any free ones.")
+        int | None, typer.Option("--http-port", min=0, help="HTTP port of broker 1; default 8001, or any free ports.")
     ] = None,
 ) -> None:
-    """Start three brokers, a stream of clicks and a Spark pipeline that finds sessions in it, and show them."""
+    """Start three brokers, a stream of clicks and a Spark pipeline that finds sessions in it, and show the results."""
     _refuse_without_spark()
     with ExitStack() as stack:
         home = directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sskafka-demo-")))
@@ -89,20 +91,20 @@ def _refuse_without_spark() -> None:
 
 
 def _first_port(server: Server, wanted: int | None) -> int:
-    """As asked for; otherwise the usual ports where all of them are free, and any where not."""
+    """Return the requested port. Otherwise the default ports if all are free, or any free ports."""
     if wanted is not None:
         return wanted
     for number in range(BROKERS):
         port = server.default_first_port + number
         with socket.socket() as probe:
             if probe.connect_ex((HOST, port)) == 0:
-                talk(f"port {port} is taken; other ones will do")
+                talk(f"port {port} is in use; using other ports")
                 return ANY_PORT
     return server.default_first_port
 
 
 class Demo:
-    """What runs beside the brokers."""
+    """The tasks that run beside the brokers."""
 
     def __init__(self, home: Path, rate: int, results: int) -> None:
         self._home = home
@@ -133,8 +135,8 @@ class Demo:
             await self._end(tasks, spark)
 
     async def _end(self, tasks: "list[asyncio.Future[Any]]", spark: "SparkThread") -> None:
-        """Spark ends after the micro-batch under way, while the brokers are there; what failed is raised."""
-        self._tell("stopping the pipeline; once more Ctrl+C ends everything at once")
+        """Stop Spark after the current micro-batch, while the brokers still run. Raise the error of a failed task."""
+        self._tell("stopping the pipeline; press Ctrl+C again to stop everything at once")
         ended_before = [task for task in tasks if task.done()]
         for task in tasks[:-1]:
             task.cancel()
@@ -152,7 +154,7 @@ class Demo:
         return pipeline
 
     async def _click(self, bootstrap: str, pipeline: "Pipeline") -> None:
-        """Time passes in the clicks as they say, not as it does here: an hour of theirs is some seconds."""
+        """Produce clicks. Their timestamps run faster than real time: an hour of clicks takes some seconds."""
         from sskafka.pipelines.shipped.selfcheck import send, topics_of  # noqa: PLC0415  needs the extra
         from sskafka.pipelines.shipped.sessions import click_stream  # noqa: PLC0415  see above
 
@@ -169,13 +171,13 @@ class Demo:
                 await asyncio.sleep(TICK_S)
 
     async def _show(self, bootstrap: str, pipeline: "Pipeline") -> None:
-        """The results, from their topic as any consumer would read them; ends when there are enough."""
+        """Show the sessions, consumed from their topic. Return when there are enough."""
         from sskafka.pipelines.files.model import TopicSink  # noqa: PLC0415  needs the extra
         from sskafka.pipelines.shipped.sessions import session_of  # noqa: PLC0415  see above
 
         topic = next(sink.topic for sink in pipeline.sinks if isinstance(sink, TopicSink))
         async with AsyncConsumer(bootstrap, isolation_level="read_committed") as consumer:
-            while not consumer.subscriptions:  # the pipeline makes the topic
+            while not consumer.subscriptions:  # the pipeline creates the topic
                 try:
                     await consumer.subscribe(topic)
                 except UnknownTopicError:
@@ -186,7 +188,7 @@ class Demo:
 
 
 class SparkThread:
-    """The pipeline runs in a thread that nobody has to wait for: a second Ctrl+C leaves it behind."""
+    """Runs the pipeline in a daemon thread, so that a second Ctrl+C can exit without waiting for it."""
 
     def __init__(self, pipeline: "Pipeline", bootstrap: str, tell: Any, screen: Screen) -> None:
         self._pipeline = pipeline
@@ -208,7 +210,7 @@ class SparkThread:
         failure: BaseException | None = None
         try:
             self._run()
-        except BaseException as error:  # told by the loop, whatever it is
+        except BaseException as error:  # reported by the event loop, whatever it is
             failure = error
         loop.call_soon_threadsafe(self._settle, failure)
 

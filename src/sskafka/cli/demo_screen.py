@@ -1,4 +1,4 @@
-"""What the demo shows: addresses, numbers and the newest sessions; a table in its place on a terminal, else lines."""
+"""The demo's display: addresses, statistics and the newest sessions. A live table on a terminal, else plain lines."""
 
 import shutil
 import sys
@@ -19,7 +19,7 @@ HEADERS = ("USER", "STARTED", "MINUTES", "CLICKS", "PAGES", "FIRST", "LAST")
 
 
 class Screen:
-    """Filled by several: clicks and sessions come from the event loop, progress from the thread of Spark."""
+    """Updated from two threads: clicks and sessions from the event loop, progress from the Spark thread."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.clicks = 0
@@ -39,7 +39,7 @@ class Screen:
         talk(f"  look inside:   {program} topic consume sessions -b {broker}")
         talk(f"                 {program} pipeline status -b {broker}")
         talk(f"                 {program} group describe sessions.parquet -b {broker}")
-        talk("clicks flow; the first sessions are over some seconds after Spark has started. Ctrl+C ends the demo")
+        talk("producing clicks; the first sessions appear some seconds after Spark has started. Ctrl+C ends the demo")
 
     @property
     def spark_address(self) -> str:
@@ -52,7 +52,7 @@ class Screen:
         self._spark_address = address
 
     def show(self, sessions: "Sequence[Session]") -> None:
-        """New ones; on a terminal the numbers are drawn again also where there are none."""
+        """Show new sessions. On a terminal the statistics are redrawn even if there are none."""
         sessions = sorted(sessions, key=lambda session: session.ended)
         self.sessions += len(sessions)
         self._newest.extend(sessions)
@@ -68,7 +68,7 @@ class Screen:
 
     def status(self) -> str:
         if all(query.batch < 0 for query in self.progress):
-            return f"{self.clicks} clicks; Spark works on its first batch"
+            return f"{self.clicks} clicks; Spark is processing its first batch"
         lag = max((query.lag for query in self.progress), default=0)
         rate = max((query.in_per_s for query in self.progress), default=0)
         state = max((query.state_rows for query in self.progress), default=0)
@@ -88,7 +88,7 @@ class Screen:
         from rich.live import Live  # noqa: PLC0415  see above
         from rich.table import Table  # noqa: PLC0415  see above
 
-        if not self.progress:  # while Spark starts, its stages are told
+        if not self.progress:  # while Spark starts, its stages are printed
             return
         table = Table(*HEADERS, box=None, pad_edge=False)
         for session in reversed(self._newest):
@@ -101,7 +101,7 @@ class Screen:
 
 
 def program_name() -> str:
-    """How this program is called from here: it may lie in an environment that is not active."""
+    """Return the command to call this program, which may lie in a virtual environment that is not active."""
     here = Path(sys.argv[0])
     return here.name if shutil.which(here.name) or not here.is_file() else str(here)
 

@@ -1,6 +1,6 @@
-"""A cluster's metadata put together from what any of its brokers answers, of whatever make they are.
+"""Build a cluster's metadata from the Admin API of its brokers, which may be SSKafka or Apache Kafka.
 
-Admin requests do not tell everything that the metadata log holds; what they leave out keeps its default here.
+The Admin API does not return everything in the metadata log; missing fields keep their defaults.
 """
 
 from typing import NamedTuple
@@ -38,7 +38,7 @@ class DescribedCluster(NamedTuple):
 
 
 async def describe(cluster: Cluster, *, with_configs: bool) -> DescribedCluster:
-    """Settings cost a request for each topic and broker, so they are asked for only when they will be shown."""
+    """Describe the cluster. Settings need a request for each topic and broker, so they are optional."""
     admin = Admin(cluster)
     described = await admin.describe_cluster()
     topics = await admin.list_topics(internal=True)
@@ -90,7 +90,8 @@ async def _moves(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
 
 
 async def _controller(cluster: Cluster, named: int) -> tuple[int, int]:
-    """The quorum's leader and epoch. Brokers of Apache Kafka name any broker as controller: they all forward to it."""
+    """Return the quorum's leader and epoch. Apache Kafka's brokers name any broker as controller, because all forward
+    to it."""
     try:
         found = await describe_quorum(cluster)
     except (UnsupportedApiError, KafkaError):
@@ -99,7 +100,7 @@ async def _controller(cluster: Cluster, named: int) -> tuple[int, int]:
 
 
 async def _config_records(cluster: Cluster, topics: list[TopicView], broker_ids: list[int]) -> list[MetadataRecord]:
-    """What was changed at run time; defaults and properties files are no metadata."""
+    """Return the dynamic configs. Defaults and properties files are not part of the metadata."""
     sources = {Resource.topic(topic.name): ConfigSource.DYNAMIC_TOPIC_CONFIG for topic in topics}
     sources |= {Resource.broker(node_id): ConfigSource.DYNAMIC_BROKER_CONFIG for node_id in broker_ids}
     sources[Resource.broker(None)] = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG

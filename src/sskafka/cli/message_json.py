@@ -1,4 +1,4 @@
-"""Messages as Kafka's tools print them in JSON: camelCase names, ids in base64, tagged fields where they differ."""
+"""Messages as JSON in the format of Kafka's tools: camelCase names, base64 ids, tagged fields if not default."""
 
 import dataclasses
 from base64 import b64encode

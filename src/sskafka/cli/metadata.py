@@ -1,4 +1,4 @@
-"""`sskafka metadata`: the paths that ZooKeeper's shell showed, and the quorum that took ZooKeeper's place."""
+"""`sskafka metadata`: cluster metadata as the paths of ZooKeeper's shell, and the KRaft quorum."""
 
 import json
 from collections.abc import Callable
@@ -22,13 +22,13 @@ from sskafka.cli.output import Format, print_json
 from sskafka.metadata.zookeeper_view import NoNodeError, ZooKeeperView
 
 app = typer.Typer(
-    help="Look at the cluster as ZooKeeper's shell showed it, and at the metadata quorum.",
+    help="Show cluster metadata as ZooKeeper paths, and the metadata quorum.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
 )
 
-PathArgument = Annotated[str, typer.Argument(metavar="PATH", help="Such as /brokers/ids/1 or /controller.")]
+PathArgument = Annotated[str, typer.Argument(metavar="PATH", help="For example /brokers/ids/1 or /controller.")]
 _INDENT = "  "
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ def ls(
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """List what is below a path."""
+    """List the children of a path."""
     names = _at(path, _view(path, bootstrap, properties).ls)
     if output is Format.JSON:
         print_json(names)
@@ -54,7 +54,7 @@ def get(
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Print what stands at a path; `null` where a path has only others below it."""
+    """Print the data of a path; `null` for a path that has only children."""
     data = _at(path, _view(path, bootstrap, properties).get)
     if output is Format.JSON:
         print_json(_value(data))
@@ -104,7 +104,7 @@ def _at(path: str, look: Callable[[str], T]) -> T:
 
 
 def _value(data: str | None) -> object:
-    """Data is JSON, but for the bare number that is the controller's epoch, which is JSON too."""
+    """Parse the data, which is JSON. The controller's epoch is a bare number, which is JSON too."""
     return None if data is None else json.loads(data)
 
 

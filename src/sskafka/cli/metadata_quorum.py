@@ -1,4 +1,4 @@
-"""`sskafka metadata quorum`: the Raft quorum that keeps the cluster's metadata."""
+"""`sskafka metadata quorum`: the Raft quorum of the cluster's metadata."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def quorum(
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Show the leader of the metadata quorum, and how far voters and observers have come."""
+    """Show the leader of the metadata quorum, and the progress of voters and observers."""
 
     async def work() -> QuorumDescription:
         async with connected(bootstrap, client_properties(properties)) as cluster:

@@ -1,12 +1,12 @@
-"""The -o option of `consume`: where to begin in each partition and where to stop.
+"""The -o option of `consume`: where to start and to stop in each partition.
 
-    start, end          the first record there is; records to come
+    start, end          the first available record; new records only
     N, +N, -N           offset N; N after the start; N before the end
     @TIME               the first record at or after TIME
-    FROM:TO             from one of these up to, not including, another; either may be left out
+    FROM:TO             from one of these up to, not including, another; either may be omitted
 
-TIME is milliseconds (13 digits) or seconds (10 digits) since 1970, an ISO date or date and time (UTC unless it says
-otherwise), or -30s, -15m, -2h, -1d: that long ago.
+TIME is milliseconds (13 digits) or seconds (10 digits) since 1970, an ISO date or date and time (UTC by default), or
+-30s, -15m, -2h, -1d: that long ago.
 """
 
 import re
@@ -42,18 +42,18 @@ class Bound(NamedTuple):
 class OffsetRange(NamedTuple):
     start: Bound
     stop: Bound | None
-    """None: goes on for ever."""
+    """None: no end."""
 
 
 class Span(NamedTuple):
-    """A range in one partition, in offsets; `stop` is not part of it."""
+    """A range of offsets in one partition; `stop` is exclusive."""
 
     start: int
     stop: int | None
 
 
 def parse_offset_range(text: str, now_ms: int) -> OffsetRange:
-    """Raises ValueError with the forms that are allowed."""
+    """Parse a range. Raise ValueError with the allowed forms."""
     if text.startswith("@"):
         return _parse_times(text, now_ms)
     start, colon, stop = text.partition(":")
@@ -62,7 +62,7 @@ def parse_offset_range(text: str, now_ms: int) -> OffsetRange:
 
 
 def _parse_times(text: str, now_ms: int) -> OffsetRange:
-    """Times may have colons of their own, so every colon is tried as the one between two times."""
+    """Parse a range of times. Times may contain colons, so every colon is tried as the separator."""
     for colon in [len(text), *(match.start() for match in re.finditer(":", text))]:
         try:
             start, stop = text[1:colon], text[colon + 1 :].removeprefix("@")
@@ -73,7 +73,7 @@ def _parse_times(text: str, now_ms: int) -> OffsetRange:
             return OffsetRange(first, last)
         except ValueError:
             continue
-    raise ValueError(f"{text!r} has no time that can be read; try @2024-05-01T12:00:00Z, @1714564800000 or @-15m")
+    raise ValueError(f"{text!r} is not a valid time; try @2024-05-01T12:00:00Z, @1714564800000 or @-15m")
 
 
 def _parse_bound(text: str, now_ms: int) -> Bound:
@@ -82,7 +82,7 @@ def _parse_bound(text: str, now_ms: int) -> Bound:
     if text.startswith("@"):
         return Bound(Anchor.TIME, _parse_time(text[1:], now_ms))
     if not re.fullmatch(r"[+-]?\d+", text):
-        raise ValueError(f"{text!r} is no offset; try start, end, 42, +10, -10, @TIME or FROM:TO")
+        raise ValueError(f"{text!r} is not an offset; try start, end, 42, +10, -10, @TIME or FROM:TO")
     anchor = {"+": Anchor.AFTER_START, "-": Anchor.BEFORE_END}.get(text[0], Anchor.OFFSET)
     return Bound(anchor, abs(int(text)))
 
@@ -102,7 +102,7 @@ def _parse_time(text: str, now_ms: int) -> int:
 async def resolve(
     cluster: Cluster, wanted: OffsetRange, partitions: Sequence[TopicPartition], isolation: int
 ) -> dict[TopicPartition, Span]:
-    """The range as offsets of each partition, kept within what is there now."""
+    """Return the range as offsets of each partition, limited to what is available now."""
     earliest = await _offsets(cluster, partitions, EARLIEST, isolation)
     latest = await _offsets(cluster, partitions, LATEST, isolation)
     starts = await _resolve_bound(cluster, wanted.start, earliest, latest, isolation)

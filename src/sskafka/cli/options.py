@@ -7,11 +7,11 @@ import typer
 
 from sskafka.cli.output import Format
 
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
 FileArgument = Annotated[
     Path | None,
-    typer.Argument(metavar="PROPERTIES", help="server.properties; without it a single node in ./sskafka-data."),
+    typer.Argument(metavar="PROPERTIES", help="server.properties; if not given, a single node in ./sskafka-data."),
 ]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting, stronger than file and environment.")
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting; overrides file and environment.")
 ]

@@ -1,4 +1,4 @@
-"""Printing data: aligned columns for people, JSON for programs. Data goes to stdout, talk to stderr."""
+"""Print data: aligned columns for people, JSON for programs. Data goes to stdout, messages to stderr."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def print_json(value: Any) -> None:
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns two blanks apart; the last one is not padded, so lines have no blanks at their end."""
+    """Print columns separated by two spaces. The last column is not padded, so lines have no trailing spaces."""
     lines = [[_cell(cell) for cell in row] for row in rows]
     widths = [max(len(line[column]) for line in [headers, *lines]) for column in range(len(headers))]
     print(_emphasized(_aligned(headers, widths)))
@@ -37,7 +37,7 @@ def talk(text: str) -> None:
 
 
 def uses_color() -> bool:
-    """Whoever wants none sets NO_COLOR to anything but nothing."""
+    """Return whether to use color. A non-empty NO_COLOR turns it off."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 

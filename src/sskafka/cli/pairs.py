@@ -6,7 +6,7 @@ from sskafka.cli.usage import UsageError
 
 
 def key_values(pairs: Sequence[str] | None, option: str) -> dict[str, str]:
-    """`key=value` options as a dict."""
+    """Return `key=value` options as a dict."""
     values = {}
     for pair in pairs or ():
         key, equals, value = pair.partition("=")

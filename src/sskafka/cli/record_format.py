@@ -33,7 +33,7 @@ class Verb(NamedTuple):
 
 
 def parse(text: str) -> list[bytes | Verb]:
-    """Literal bytes and verbs, in order."""
+    """Return literal bytes and verbs, in order."""
     parts: list[bytes | Verb] = []
     literal = bytearray()
     at = 0
@@ -56,7 +56,7 @@ def parse(text: str) -> list[bytes | Verb]:
 
 
 def unescape(text: str) -> bytes:
-    """Text with escapes but without verbs, such as a separator."""
+    """Return text with escapes but without verbs, such as a separator, as bytes."""
     return b"".join(part for part in parse(text.replace("%", "%%")) if isinstance(part, bytes))
 
 
@@ -65,7 +65,7 @@ def _unescape(escape: re.Match[str]) -> bytes:
     if hexadecimal:
         return bytes.fromhex(hexadecimal)
     if letter not in _ESCAPES:
-        raise FormatError(f"there is no escape \\{letter}")
+        raise FormatError(f"unknown escape \\{letter}")
     return _ESCAPES[letter].encode()
 
 
@@ -142,7 +142,7 @@ def _encoding(name: str | None) -> Callable[[bytes], bytes]:
         "base64": b64encode,
     }
     if name not in encodings:
-        raise FormatError(f"there is no encoding {{{name}}}; choose hex or base64")
+        raise FormatError(f"unknown encoding {{{name}}}; choose hex or base64")
     return encodings[name]
 
 

@@ -1,8 +1,8 @@
-r"""What `produce` reads: standard input, cut into records by a format.
+r"""Read the input of `produce`: split standard input into records by a format.
 
     %k key   %v value   %t topic   %p partition   %d timestamp (ms)   and text between them, with \n \t \xHH escapes
 
-The last text ends a record; it is a line end unless given. `%k\t%v` reads lines of key, tab, value.
+The last text ends a record; the default is a newline. `%k\t%v` reads lines of key, tab, value.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _CHUNK_BYTES = 256 * 1024
 
 
 class InputFields(NamedTuple):
-    """What one piece of input says of a record."""
+    """The fields of a record that one piece of input contains."""
 
     key: bytes | None = None
     value: bytes | None = None
@@ -28,18 +28,18 @@ class InputFields(NamedTuple):
 
 
 class RecordCutter:
-    """A compiled input format: verbs with text between them; the last text ends a record, a line end unless given."""
+    """A compiled input format: verbs separated by text. The last text ends a record; the default is a newline."""
 
     def __init__(self, text: str) -> None:
         parts = parse(text)
         if not parts or isinstance(parts[0], bytes):
-            raise FormatError("an input format begins with a verb, such as %v or %k")
+            raise FormatError("an input format must begin with a verb, such as %v or %k")
         if isinstance(parts[-1], Verb):
             parts.append(b"\n")
         self._letters = [self._checked(part) for part in parts[::2]]
         self._separators = [part for part in parts[1::2] if isinstance(part, bytes)]
         if len(self._separators) != len(self._letters):
-            raise FormatError("two verbs need text between them that tells them apart")
+            raise FormatError("two verbs need separating text between them")
 
     @property
     def record_end(self) -> bytes:
@@ -73,7 +73,7 @@ class RecordCutter:
 
 
 def _number(text: bytes | None, what: str, bits: int) -> int | None:
-    """Of so many bits, one of them for the sign."""
+    """Parse a signed number of `bits` bits."""
     if text is None:
         return None
     try:
@@ -86,7 +86,7 @@ def _number(text: bytes | None, what: str, bits: int) -> int | None:
 
 
 async def read_pieces(fd: int, end: bytes) -> AsyncIterator[bytes]:
-    """What `fd` gives, cut at each `end`; text after the last one is a piece too."""
+    """Yield the input from `fd`, split at each `end`. Text after the last one is a piece too."""
     rest = b""
     while chunk := await _read_chunk(fd):
         *pieces, rest = (rest + chunk).split(end)
@@ -97,7 +97,7 @@ async def read_pieces(fd: int, end: bytes) -> AsyncIterator[bytes]:
 
 
 async def _read_chunk(fd: int) -> bytes:
-    """On a thread that the process does not wait for: Ctrl+C must work while nobody types anything."""
+    """Read on a daemon thread, so that Ctrl+C works while there is no input."""
     loop = asyncio.get_running_loop()
     read: asyncio.Future[bytes] = loop.create_future()
 

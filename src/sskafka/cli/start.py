@@ -1,8 +1,8 @@
 """`sskafka start`: one broker in the foreground.
 
-Prints one line on stdout when every server accepts connections: `READY bootstrap=HOST:PORT http=HOST:PORT`, the latter
-where the broker has an HTTP server. Banner, warnings and logs go to stderr.
-SIGTERM and Ctrl+C drain, flush and leave the mark of a clean stop; a second signal ends the process at once.
+When all listeners are open, one line is printed to stdout: `READY bootstrap=HOST:PORT http=HOST:PORT`, the latter if
+the broker has an HTTP server. Banner, warnings and logs go to stderr. SIGTERM and Ctrl+C drain requests, flush the logs
+and write the clean-shutdown file; a second signal ends the process at once.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ from sskafka.model.settings import Settings
 from sskafka.runtime.event_loop import new_event_loop
 
 PID_FILE = "broker.pid"
-SWITCH_INTERVAL_S = 0.001  # so long the control loop waits at most for its turn while the data loop is busy
+SWITCH_INTERVAL_S = 0.001  # the longest wait of the control loop for the GIL while the data loop is busy
 _INTERRUPTED = 130
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
 def run_broker(file: Path | None, overrides: list[str], log_level: str, inherit: list[str]) -> int:
-    """The exit code, once a signal has ended the broker."""
+    """Run the broker until a signal stops it. Return the exit code."""
     configure_logging(log_level)
     settings = load_settings(file, overrides)
     for warning in settings.warnings:
@@ -45,13 +45,13 @@ def run_broker(file: Path | None, overrides: list[str], log_level: str, inherit:
 
 
 def inherited_sockets(pairs: list[str] | None) -> dict[str, socket.socket]:
-    """What `sskafka cluster up` has bound for this broker: sockets by listener name."""
+    """Return the sockets that `sskafka cluster up` has bound for this broker, by listener name."""
     descriptors = key_values(pairs, "--inherit")
     return {name: socket.socket(fileno=int(descriptor)) for name, descriptor in descriptors.items()}
 
 
 async def serve(settings: Settings, home: Path, inherited: Mapping[str, socket.socket]) -> signal.Signals:
-    """Runs a broker until a signal comes; answers with that signal."""
+    """Run a broker until a signal arrives. Return the signal."""
     signals = StopSignals()
     signals.second.add_done_callback(lambda _: os._exit(1))
     stop = signals.first
@@ -64,14 +64,14 @@ async def serve(settings: Settings, home: Path, inherited: Mapping[str, socket.s
                 talk(banner(settings, broker))
                 print(ready_line(broker), flush=True)
             received = await until_stopped(broker, stop)
-            talk("stopping: everything is put on the disk; a second signal ends the process at once")
+            talk("stopping: flushing all logs; a second signal ends the process at once")
         finally:
             await broker.stop()
     return received
 
 
 async def unless_stopped(work: Coroutine[Any, Any, None], stop: "asyncio.Future[signal.Signals]") -> None:
-    """Does a part of the start; a signal ends the wait for others that this may be."""
+    """Run one step of the startup, which may wait for other nodes. A signal cancels it."""
     starting = asyncio.ensure_future(work)
     await asyncio.wait((starting, stop), return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
@@ -82,7 +82,7 @@ async def unless_stopped(work: Coroutine[Any, Any, None], stop: "asyncio.Future[
 
 
 async def until_stopped(broker: Broker, stop: "asyncio.Future[signal.Signals]") -> signal.Signals:
-    """The signal that came; raises what killed the broker, if that comes first."""
+    """Return the signal that arrives. If the broker fails first, raise its error."""
     failure = asyncio.ensure_future(broker.failure())
     try:
         await asyncio.wait((stop, failure), return_when=asyncio.FIRST_COMPLETED)
@@ -95,16 +95,16 @@ async def until_stopped(broker: Broker, stop: "asyncio.Future[signal.Signals]") 
 
 @contextmanager
 def pid_file(home: Path) -> Iterator[None]:
-    """Names this process while it runs. One that fails puts back what stood there: another one may be serving.
+    """Write the process id while the broker runs. If startup fails, restore the old content: another broker may run.
 
-    A broker can do without, where its properties lie in a directory that it may not write to."""
+    The broker also runs without a pid file if the directory is not writable."""
     path = home / PID_FILE
     try:
         home.mkdir(parents=True, exist_ok=True)
         earlier = path.read_text() if path.exists() else None
         path.write_text(f"{os.getpid()}\n")
     except OSError as error:
-        talk(f"warning: there will be no {path}: {error.strerror}")
+        talk(f"warning: cannot write {path}: {error.strerror}")
         yield
         return
     try:

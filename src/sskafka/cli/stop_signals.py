@@ -1,8 +1,8 @@
-"""SIGTERM and Ctrl+C: the first asks to stop, the next one to wait for nobody.
+"""SIGTERM and Ctrl+C: the first signal requests a clean stop, the next one an immediate stop.
 
-Those who start programs for others often signal twice: `timeout` signals the program and then its whole group, and
-wrappers pass on what the terminal has sent to the program itself. What comes at once after the first signal is its
-echo and no impatience.
+Programs that start other programs often signal twice: `timeout` signals the program and then its process group, and
+wrappers forward signals that the terminal has sent to the program already. A second signal right after the first is
+therefore ignored.
 """
 
 import asyncio

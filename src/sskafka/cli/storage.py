@@ -1,4 +1,4 @@
-"""`sskafka storage`: Kafka's storage tool. Directories that are not formatted are formatted at the first start."""
+"""`sskafka storage`: Kafka's storage tool. Unformatted directories are also formatted at the first start."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ from sskafka.storage.disk import OsDisk
 from sskafka.storage.meta_properties import MetaProperties
 
 app = typer.Typer(
-    help="Make cluster ids and format log directories.",
+    help="Generate cluster ids and format log directories.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -41,7 +41,7 @@ def format_(
     config: ConfigOption = None,
     cluster_id: Annotated[
         str | None,
-        typer.Option("--cluster-id", "-t", help="Id of the cluster; derived from the voters when not given."),
+        typer.Option("--cluster-id", "-t", help="Id of the cluster; derived from the voters if not given."),
     ] = None,
     ignore_formatted: Annotated[
         bool, typer.Option("--ignore-formatted", "-g", help="Leave formatted directories alone.")
@@ -87,14 +87,14 @@ def _release(text: str | None) -> int:
 
 @app.command()
 def info(config: ConfigOption = None, overrides: SetOption = None, output: FormatOption = Format.TEXT) -> None:
-    """Tell what is in the log directories of a node; the exit code is 1 when something is wrong with them."""
+    """Show the state of a node's log directories. The exit code is 1 if something is wrong with them."""
     found = storage_info(OsDisk(), _settings(config, overrides))
     if output is Format.JSON:
         print_json(_as_json(found))
     else:
         _print(found)
     if found.problems:
-        raise CommandError("the log directories cannot be used as they are", "the problems above, one by one")
+        raise CommandError("the log directories cannot be used as they are", "solve the problems listed above")
     if found.unformatted:
         raise CommandError(
             "not every log directory is formatted", "`sskafka storage format`, or simply `sskafka start`"

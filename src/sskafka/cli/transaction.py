@@ -1,7 +1,7 @@
-"""`sskafka transaction`: which transactions there are, what one of them is about, and how to abort it.
+"""`sskafka transaction`: list, describe and abort transactions.
 
-Aborting by id takes the id over: its producer is fenced. A transaction that hangs in a partition, of which no
-coordinator knows, is aborted by the partition and the offset at which it began.
+Aborting by transactional id fences its producer. A hanging transaction, which no coordinator knows, is aborted by its
+partition and start offset.
 """
 
 import time
@@ -40,7 +40,8 @@ app = typer.Typer(
 @app.command("list")
 def list_(
     state: Annotated[
-        list[str] | None, typer.Option("--state", metavar="STATE", help="Only in this state, as Ongoing. Repeatable.")
+        list[str] | None,
+        typer.Option("--state", metavar="STATE", help="Only in this state, for example Ongoing. Repeatable."),
     ] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
@@ -48,7 +49,7 @@ def list_(
 ) -> None:
     """List transactional ids with their producer, state and coordinator."""
     for unknown in [label for label in state or () if label not in STATE_BY_LABEL]:
-        raise typer.BadParameter(f"{unknown!r} is none of {', '.join(STATE_BY_LABEL)}", param_hint="--state")
+        raise typer.BadParameter(f"{unknown!r} is not one of {', '.join(STATE_BY_LABEL)}", param_hint="--state")
 
     async def work() -> list[ListedTransaction]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
@@ -104,13 +105,13 @@ class Hanging(NamedTuple):
 @app.command()
 def abort(
     transactional_id: Annotated[str | None, typer.Argument(metavar="ID")] = None,
-    topic: Annotated[str | None, typer.Option(help="Of the partition in which a transaction hangs.")] = None,
-    partition: Annotated[int, typer.Option(help="Its number, from 0 on.")] = 0,
-    start_offset: Annotated[int | None, typer.Option(help="Where the hanging transaction began.")] = None,
+    topic: Annotated[str | None, typer.Option(help="Topic of the hanging transaction.")] = None,
+    partition: Annotated[int, typer.Option(help="Partition of the hanging transaction.")] = 0,
+    start_offset: Annotated[int | None, typer.Option(help="First offset of the hanging transaction.")] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
 ) -> None:
-    """Abort the open transaction of an id and fence its producer, or one that hangs in a partition."""
+    """Abort the open transaction of an id and fence its producer, or abort a hanging transaction in a partition."""
     hanging = None
     if topic is not None and start_offset is not None:
         hanging = Hanging(TopicPartition(topic, partition), start_offset)
@@ -123,8 +124,10 @@ def abort(
                 producer = await abort_hanging(cluster, *hanging)
                 return f"aborted the transaction of producer {producer.producer_id} in {hanging.partition}"
             assert transactional_id is not None
-            await transactions.describe(cluster, transactional_id)  # an id that nobody uses is not to be made
+            await transactions.describe(cluster, transactional_id)  # do not create an id that does not exist
             taken = await transactions.initialize(cluster, transactional_id, TAKE_OVER_TIMEOUT_MS)
-            return f"{transactional_id!r} has nothing open; producers before epoch {taken.producer_epoch} are fenced"
+            return (
+                f"{transactional_id!r} has no open transaction; producers below epoch {taken.producer_epoch} are fenced"
+            )
 
     talk(run(work()))

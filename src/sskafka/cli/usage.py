@@ -1,4 +1,4 @@
-"""What is wrong with a command line, where typer does not see it."""
+"""Usage errors that typer does not detect."""
 
 
 class UsageError(Exception):

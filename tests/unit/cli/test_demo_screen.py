@@ -74,7 +74,7 @@ def test_the_address_of_spark_is_told_once() -> None:
 
 def test_before_the_first_batch_there_are_no_numbers(screen: Screen) -> None:
     screen.progress = [QueryProgress("topic"), QueryProgress("parquet")]
-    assert screen.status() == "40 clicks; Spark works on its first batch"
+    assert screen.status() == "40 clicks; Spark is processing its first batch"
 
 
 def test_commands_are_shown_as_they_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -317,7 +317,7 @@ def test_metadata_records_are_printed_as_json(tmp_path: Path) -> None:
 def test_what_is_no_log_file(tmp_path: Path) -> None:
     other = tmp_path / "notes.txt"
     other.write_text("hello")
-    for path, words in [(other, "is no file of a log"), (tmp_path / "none.log", "is not a file")]:
+    for path, words in [(other, "is not a log file"), (tmp_path / "none.log", "is not a file")]:
         result = CliRunner().invoke(sskafka, ["log", "dump", str(path)])
         assert result.exit_code == 1
         assert words in result.stderr

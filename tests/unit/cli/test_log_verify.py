@@ -38,7 +38,7 @@ def test_findings_are_told_and_mended(data: Path) -> None:
     assert "orders-0: 2 damages, 1 segments, 2 batches, offsets 0..2" in result.stdout
     assert "damage (remake): " in result.stdout
     assert "00000000000000000000.index: it is missing" in result.stdout
-    assert "2 things are wrong" in result.stderr
+    assert "2 problems found" in result.stderr
     assert "--repair" in result.stderr
     assert f"repaired: {data}/orders-0: indexes, epochs and snapshots rebuilt" in verify(data, "--repair").stdout
     assert "orders-0: sound" in verify(data).stdout

@@ -41,9 +41,9 @@ def test_records_are_counted() -> None:
     [
         ("%x", "no %x; the verbs are"),
         ("%", "ends after a %"),
-        (r"\q", r"no escape \\q"),
+        (r"\q", r"unknown escape \\q"),
         ("%v{hex", "never closed"),
-        ("%v{utf}", "no encoding"),
+        ("%v{utf}", "unknown encoding"),
         ("%d{now}", "strftime"),
         ("%h{%o}", "verbs %k and %v"),
         ("%o{hex}", r"no %o\{\.\.\.\}"),

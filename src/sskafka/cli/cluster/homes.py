@@ -1,12 +1,12 @@
-"""The directory of a local cluster: where each broker keeps what, and the settings by which it is started alone.
+"""The directory of a local cluster: the files of each broker, and the settings with which it can be started alone.
 
     DIR/broker-1/server.properties   its settings; `sskafka start` takes this file
-                 broker.pid          its process, while it runs
-                 broker.log          what it printed
+                 broker.pid          its process id, while it runs
+                 broker.log          its output
                  data/               partitions
                  metadata/           the metadata log
 
-A directory that holds a cluster already is taken as it is: only what is asked for anew changes in its settings.
+If the directory holds a cluster already, only the settings given in the command change.
 """
 
 import os
@@ -23,7 +23,7 @@ from sskafka.model.properties import format_properties, parse_properties
 from sskafka.model.settings import Settings
 from sskafka.quorum.formatting import random_uuid
 
-# What makes one broker differ from the next, or all of them one cluster: nobody can set it for all at once.
+# Settings that differ between brokers, or that make them one cluster. They cannot be set for all at once.
 OWN_KEYS = frozenset(
     {
         "node.id",
@@ -63,7 +63,7 @@ class BrokerHome(NamedTuple):
         return parse_properties(self.properties_file.read_text())
 
     def write_properties(self, properties: Mapping[str, str]) -> None:
-        """Under its name when it is complete: another `start` may be reading it."""
+        """Write the file and rename it into place, because another `start` may be reading it."""
         self.path.mkdir(parents=True, exist_ok=True)
         partial = self.properties_file.with_suffix(".partial")
         partial.write_text(format_properties(properties))
@@ -81,7 +81,7 @@ class LocalCluster(NamedTuple):
 
 
 def find_cluster(directory: Path, count: int | None, default_count: int) -> LocalCluster:
-    """The cluster that a directory holds, or a new one of `count` brokers."""
+    """Return the cluster in the directory, or a new one of `count` brokers."""
     directory = directory.resolve()
     found = sorted(int(file.parent.name.removeprefix("broker-")) for file in _properties_files(directory))
     if not found:
@@ -103,7 +103,7 @@ def _homes(directory: Path, node_ids: Sequence[int]) -> tuple[BrokerHome, ...]:
 
 
 def wanted_ports(cluster: LocalCluster, options: Mapping[Server, PortOption]) -> list[Ports]:
-    """Ports of each broker, 0 for any: as asked for, or as they were, or counted from the default."""
+    """Return the ports of each broker, 0 for any: as requested, as before, or counted from the default."""
     return [_ports_of(cluster, number, options) for number in range(len(cluster.homes))]
 
 
@@ -121,10 +121,10 @@ def _ports_of(cluster: LocalCluster, number: int, options: Mapping[Server, PortO
 def write_settings(
     cluster: LocalCluster, ports: Sequence[Ports], overrides: Mapping[str, str], *, lab: bool
 ) -> list[str]:
-    """Writes each broker's server.properties and answers with what is to be said about the settings in them."""
+    """Write each broker's server.properties. Return warnings about the settings."""
     cluster_id = uuid_text(random_uuid(os.urandom))
     voters = ",".join(f"{home.node_id}@{HOST}:{own[KAFKA]}" for home, own in zip(cluster.homes, ports, strict=True))
-    if "topics.file" in overrides:  # a broker that is started again alone may stand in another directory
+    if "topics.file" in overrides:  # a broker that is restarted alone may have another working directory
         overrides = {**overrides, "topics.file": str(Path(overrides["topics.file"]).resolve())}
     texts = []
     for home, own_ports in zip(cluster.homes, ports, strict=True):
@@ -138,7 +138,7 @@ def write_settings(
 
 
 def _first_settings(home: BrokerHome, cluster_id: str) -> dict[str, str]:
-    """Of a new cluster. Broker 1 stands for election at once and the others wait: it leads, and they start soon."""
+    """Return the settings of a new cluster. Broker 1 becomes a candidate first, for a fast start."""
     delay_ms = (home.node_id - 1) * _FIRST_ELECTION_STEP_MS
     return {"cluster.id": cluster_id, FIRST_ELECTION_DELAY: str(delay_ms)}
 

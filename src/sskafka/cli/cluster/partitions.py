@@ -1,4 +1,4 @@
-"""`sskafka cluster reassign | reassignments | elect-leaders | unregister`: who holds and who leads partitions."""
+"""`sskafka cluster reassign | reassignments | elect-leaders | unregister`: the replicas and leaders of partitions."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -34,14 +34,14 @@ def reassign(
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
 ) -> None:
-    """Move partitions to other brokers; `TOPIC:PARTITION=` without brokers takes a move back."""
+    """Move partitions to other brokers; `TOPIC:PARTITION=` without brokers cancels a reassignment."""
     wanted = dict(_parse_move(move) for move in moves)
 
     async def work() -> dict[TopicPartition, KafkaError | None]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
             return await alter_reassignments(cluster, wanted)
 
-    _tell_outcomes(run(work()), "is being moved; `sskafka cluster reassignments` shows how far it is")
+    _tell_outcomes(run(work()), "is being moved; `sskafka cluster reassignments` shows the progress")
 
 
 def reassignments(
@@ -49,7 +49,7 @@ def reassignments(
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """List the moves that are under way."""
+    """List the ongoing reassignments."""
 
     async def work() -> dict[TopicPartition, Reassignment]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
@@ -65,15 +65,15 @@ def reassignments(
 
 def elect(
     partitions: Annotated[
-        list[str] | None, typer.Argument(metavar="TOPIC:PARTITION", help="Without any: every partition.")
+        list[str] | None, typer.Argument(metavar="TOPIC:PARTITION", help="All partitions if not given.")
     ] = None,
     unclean: Annotated[
-        bool, typer.Option("--unclean", help="Take any live replica where no in-sync one is left. Loses records.")
+        bool, typer.Option("--unclean", help="Elect any live replica if no in-sync replica is left. Loses records.")
     ] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
 ) -> None:
-    """Give leadership back to the preferred replicas."""
+    """Elect the preferred leaders."""
     chosen = [_parse_partition(text) for text in partitions] if partitions else None
 
     async def work() -> dict[TopicPartition, KafkaError | None]:
@@ -84,7 +84,7 @@ def elect(
     not_needed = {at for at, error in outcomes.items() if error and error.code == ErrorCode.ELECTION_NOT_NEEDED}
     _tell_outcomes({at: error for at, error in outcomes.items() if at not in not_needed}, "has a new leader")
     if len(not_needed) == len(outcomes):
-        talk("every leader is the one that it should be")
+        talk("every partition has its preferred leader")
 
 
 def unregister(
@@ -92,16 +92,16 @@ def unregister(
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
 ) -> None:
-    """Forget a broker that will not come back."""
+    """Unregister a broker that will not come back."""
 
     async def work() -> None:
         async with connected(bootstrap, client_properties(properties)) as cluster:
             if any(broker.node_id == broker_id for broker in await cluster.brokers()):
-                raise CommandError(f"broker {broker_id} is alive and would end", "stop it first, if it is to go")
+                raise CommandError(f"broker {broker_id} is alive", "stop the broker before unregistering it")
             await unregister_broker(cluster, broker_id)
 
     run(work())
-    talk(f"broker {broker_id} is forgotten")
+    talk(f"broker {broker_id} is unregistered")
 
 
 def _parse_move(text: str) -> tuple[TopicPartition, list[int] | None]:

@@ -45,7 +45,7 @@ Ports = Mapping[Server, int]
 
 
 class PortOption(NamedTuple):
-    """What the options of the command say about a server."""
+    """The command's options for a server."""
 
     first_port: int | None = None
     is_open: bool = True

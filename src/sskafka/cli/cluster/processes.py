@@ -1,7 +1,7 @@
-"""The processes of a local cluster: each broker a child, started on sockets that were bound here.
+"""The processes of a local cluster: each broker is a child process that inherits sockets bound here.
 
-Binding here finds every taken port before anything runs, and a port that the system chose cannot be lost to somebody
-else. Children get process groups of their own, so that Ctrl+C reaches them once, through their parent.
+Binding here finds every port in use before anything runs, and a port chosen by the system cannot be lost to another
+process. The children have their own process groups, so that Ctrl+C reaches them once, through their parent.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ BoundSockets = dict[Server, socket.socket]
 
 @contextmanager
 def bound_sockets(homes: Sequence[BrokerHome], ports: Sequence[Ports]) -> Iterator[list[BoundSockets]]:
-    """Each broker's sockets; closed here in the end, because a socket left open would keep a dead broker's port."""
+    """Yield each broker's sockets and close them here afterwards: an open socket would keep a dead broker's port."""
     with ExitStack() as stack:
         sockets = [
             {server: stack.enter_context(_bind(home, server, port)) for server, port in own_ports.items()}
@@ -42,22 +42,22 @@ def _bind(home: BrokerHome, server: Server, port: int) -> socket.socket:
         return bind(Listener(server.name, HOST, port))
     except PortTakenError as error:
         raise CommandError(
-            f"port {port}, for broker {home.node_id}, is taken: another program listens there{_suspect(home)}",
-            f"{server.option} N counts from another port, {server.option} 0 takes any free ones",
+            f"port {port}, for broker {home.node_id}, is in use by another program{_suspect(home)}",
+            f"{server.option} N starts at another port, {server.option} 0 uses any free ports",
         ) from error
     except OverflowError as error:
-        raise CommandError(f"there is no port {port}, for broker {home.node_id}", f"a lower {server.option}") from error
+        raise CommandError(f"invalid port {port} for broker {home.node_id}", f"use a lower {server.option}") from error
 
 
 def _suspect(home: BrokerHome) -> str:
     try:
-        return f"; perhaps this very broker, as process {int(home.pid_file.read_text())}"
+        return f"; perhaps this broker is running already, as process {int(home.pid_file.read_text())}"
     except (FileNotFoundError, ValueError):
         return ""
 
 
 class BrokerProcess:
-    """One child, from its start to its end."""
+    """One child process, from start to exit."""
 
     def __init__(self, home: BrokerHome, process: asyncio.subprocess.Process) -> None:
         self.home = home
@@ -103,15 +103,15 @@ class BrokerProcess:
             self._process.send_signal(number)
 
     def ending(self) -> str:
-        """How it ended, in words."""
+        """Describe how the process exited."""
         code = self._process.returncode
         assert code is not None, "it runs"
-        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
         return f"broker {self.node_id} (process {self.pid}) {how}"
 
 
 def last_lines(log_file: Path) -> str:
-    """The end of a broker's log, indented, to stand under what is said about it."""
+    """Return the last lines of a broker's log, indented."""
     try:
         lines = log_file.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:]
     except OSError as error:

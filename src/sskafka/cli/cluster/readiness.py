@@ -1,6 +1,6 @@
-"""When a local cluster can be used: every broker answers, and each one knows the controller and all the others.
+"""Wait until a local cluster is ready: every broker answers and knows the controller and all other brokers.
 
-Where brokers have an HTTP server, it must report readiness too.
+Brokers with an HTTP server must report ready there too.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class Member(NamedTuple):
 
 
 async def until_ready(members: Sequence[Member]) -> None:
-    """Returns when the cluster can be used; now and then says what it still waits for."""
+    """Return when the cluster is ready. Print what is missing from time to time."""
     waiting = {member.node_id: "does not answer" for member in members}
     async with asyncio.TaskGroup() as tasks:
         narrator = tasks.create_task(_tell_waiting(waiting))
@@ -43,7 +43,7 @@ async def _watch(member: Member, members: Sequence[Member], waiting: dict[int, s
 
 
 async def _problem(member: Member, members: Sequence[Member]) -> str:
-    """Why this broker cannot be used yet; empty when it can. Fenced brokers are not in its answer."""
+    """Return why this broker is not ready yet, or an empty string. Its answer does not include fenced brokers."""
     try:
         connection = await connect(member.address, _OPTIONS)
         try:

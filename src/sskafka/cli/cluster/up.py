@@ -1,8 +1,8 @@
 """`sskafka cluster up`: several brokers on this machine as one cluster, in the foreground.
 
-On stdout stands one line, when the cluster can be used: `READY bootstrap=HOST:PORT,... http=HOST:PORT,...`. A broker
-that ends is reported and not started again: whoever kills one wants to see what the others do. SIGTERM and Ctrl+C stop
-all of them cleanly; a second signal kills those that are left.
+When the cluster is ready, one line is printed to stdout: `READY bootstrap=HOST:PORT,... http=HOST:PORT,...`. A broker
+that exits is reported and not restarted, so that users can observe failovers. SIGTERM and Ctrl+C stop all brokers
+cleanly; a second signal kills the remaining ones.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ def up(
         ),
     ] = None,
     directory: Annotated[
-        Path, typer.Option("--dir", help="Where they keep everything; a cluster that is there is started again.")
+        Path, typer.Option("--dir", help="Data directory; an existing cluster is started again.")
     ] = DEFAULT_DIRECTORY,
     kafka_port: Annotated[
         int | None,
@@ -57,7 +57,7 @@ def up(
             show_default=False,
         ),
     ] = None,
-    http: Annotated[bool, typer.Option("--http/--no-http", help="Whether brokers have an HTTP door.")] = True,
+    http: Annotated[bool, typer.Option("--http/--no-http", help="Whether brokers run an HTTP server.")] = True,
     adr_port: Annotated[
         int | None,
         typer.Option(
@@ -68,13 +68,13 @@ def up(
             show_default=False,
         ),
     ] = None,
-    adr: Annotated[bool, typer.Option("--adr/--no-adr", help="Whether brokers have a door for ADR-0011.")] = True,
+    adr: Annotated[bool, typer.Option("--adr/--no-adr", help="Whether brokers run an ADR-0011 server.")] = True,
     overrides: SetOption = None,
     lab: Annotated[
-        bool, typer.Option("--lab", help="Settings that the lab expects: directories counted from 1, its API open.")
+        bool, typer.Option("--lab", help="Settings for the lab: directories counted from 1, lab API enabled.")
     ] = False,
 ) -> None:
-    """Start brokers on this machine as one cluster and stay with them."""
+    """Start brokers on this machine as one cluster and run until they stop."""
     cluster = find_cluster(directory, brokers, DEFAULT_BROKERS)
     if adr_port is None and kafka_port == ANY_PORT:
         adr_port = ANY_PORT
@@ -91,7 +91,7 @@ def up(
 def _settings_for_all(overrides: list[str] | None) -> dict[str, str]:
     settings = key_values(overrides, "--set")
     for key in settings.keys() & OWN_KEYS:
-        raise typer.BadParameter(f"{key} differs from broker to broker and is set here", param_hint="--set")
+        raise typer.BadParameter(f"{key} differs between brokers and is set by this command", param_hint="--set")
     return settings
 
 
@@ -100,7 +100,7 @@ def _brokers(count: int) -> str:
 
 
 Guest = Callable[[Sequence[Member], "asyncio.Future[signal.Signals]"], Coroutine[Any, Any, None]]
-"""What runs beside the brokers once they are ready. It is to end when a signal has come; they stop after it."""
+"""Runs beside the brokers once they are ready. It must end after a signal; the brokers stop after it."""
 
 
 async def print_ready_line(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
@@ -116,7 +116,7 @@ async def run_cluster(
     lab: bool = False,
     guest: Guest = print_ready_line,
 ) -> int:
-    """Runs the brokers until a signal comes or the guest leaves: the exit code."""
+    """Run the brokers until a signal arrives or the guest ends. Return the exit code."""
     supervisor = Supervisor(StopSignals())
     try:
         with bound_sockets(cluster.homes, ports) as sockets_of_all:
@@ -145,7 +145,7 @@ def _ready_line(members: Sequence[Member]) -> str:
 
 
 class Supervisor:
-    """Stays with the brokers from their start to their end; answers with the exit code of the command."""
+    """Supervises the brokers from start to exit. Returns the exit code of the command."""
 
     def __init__(self, signals: StopSignals) -> None:
         self._signals = signals
@@ -175,16 +175,16 @@ class Supervisor:
             tail = last_lines(broker.home.log_file)
             raise CommandError(
                 f"{broker.ending()} before the cluster was ready; the end of {broker.home.log_file}:{tail}",
-                "what the log says; the other brokers are stopped",
+                "read the log; the other brokers are stopped",
             )
 
     async def _watch(self, guest: "asyncio.Future[None]") -> None:
-        """Until the guest has left, no broker is left, or a second signal comes."""
+        """Wait until the guest has ended, all brokers have exited, or a second signal arrives."""
         try:
             while self._endings and not guest.done() and not self._signals.second.done():
                 await self._first_of(guest, self._signals.second)
                 for broker in self._take_ended():
-                    talk(f"{broker.ending()}; the others go on. Its log: {broker.home.log_file}")
+                    talk(f"{broker.ending()}; the other brokers continue. Its log: {broker.home.log_file}")
                     talk(f"  start it again: sskafka start {broker.home.properties_file}")
         finally:
             guest.cancel()
@@ -196,15 +196,15 @@ class Supervisor:
 
     async def _stop(self) -> int:
         if not self._endings:
-            talk("no broker is left")
+            talk("all brokers have exited")
             return 1
-        talk(f"stopping {_brokers(len(self._endings))}; a second signal ends them at once")
+        talk(f"stopping {_brokers(len(self._endings))}; a second signal kills them")
         stopping = list(self._endings.values())
         self._send_all(signal.SIGTERM)
         await self._until_all_ended()
         unclean = [broker for broker in stopping if not broker.has_ended or broker.has_failed]
         for broker in unclean:
-            talk(broker.ending() if broker.has_ended else f"broker {broker.node_id} did not end and is killed")
+            talk(broker.ending() if broker.has_ended else f"broker {broker.node_id} did not stop and is killed")
         if unclean:
             return 1
         if not self._signals.first.done():
@@ -217,7 +217,7 @@ class Supervisor:
             self._take_ended()
 
     async def kill(self) -> None:
-        """Leaves no process behind, whatever went wrong."""
+        """Kill all processes that are left."""
         self._send_all(signal.SIGKILL)
         if self._endings:
             await asyncio.wait(self._endings)

@@ -1,4 +1,4 @@
-"""`sskafka group`: who reads what and how far, why it rebalances, and moving a group to other offsets."""
+"""`sskafka group`: members, lag, rebalances and offsets of groups."""
 
 from typing import Annotated, Any
 
@@ -67,13 +67,13 @@ def list_command(
 def describe(
     group: GroupArgument,
     timeline: Annotated[
-        bool, typer.Option("--timeline", help="Also show what happened in the group, and why.")
+        bool, typer.Option("--timeline", help="Also show the group's events and their reasons.")
     ] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Show members, offsets and lag (in records, and in seconds: the age of the first record not read)."""
+    """Show members, offsets and lag (in records, and in seconds: the age of the first unread record)."""
 
     async def work() -> tuple[GroupDescription, list[PartitionLag], list[TimelineEvent]]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
@@ -99,7 +99,7 @@ def timeline_command(
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Show who joined, left or timed out, why, and how long rebalances took; since the coordinator has the group."""
+    """Show who joined, left or timed out, why, and how long rebalances took, since the coordinator loaded the group."""
 
     async def work() -> list[TimelineEvent]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
@@ -114,7 +114,7 @@ def timeline_command(
 
 @app.command()
 def readers(
-    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC...", help="All when not given.")] = None,
+    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC...", help="All topics if not given.")] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
@@ -124,7 +124,7 @@ def readers(
     async def work() -> list[ReaderPosition]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
             for topic in topics or ():
-                await cluster.topic(topic)  # a name that is misspelled has no readers
+                await cluster.topic(topic)  # a misspelled name would have no readers
             return await fetched_positions(cluster, topics)
 
     found = run(work())
@@ -142,9 +142,11 @@ def delete(
     groups: Annotated[list[str], typer.Argument(metavar="GROUP...", help="Groups without members.")],
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    execute: Annotated[bool, typer.Option("--execute", help="Do it; otherwise only say what would be done.")] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Delete the groups; otherwise only show what would be deleted.")
+    ] = False,
 ) -> None:
-    """Delete groups and their offsets. A dry run unless --execute."""
+    """Delete groups and their offsets. A dry run unless --execute is given."""
 
     async def work() -> None:
         async with connected(bootstrap, client_properties(properties)) as cluster:
@@ -153,7 +155,7 @@ def delete(
                 await check_has_no_members(cluster, group)
                 if execute:
                     await delete_group(cluster, group)
-                talk(f"{group}: {'deleted' if execute else 'would be deleted; --execute does it'}")
+                talk(f"{group}: {'deleted' if execute else 'would be deleted; use --execute'}")
 
     run(work())
 
@@ -162,18 +164,23 @@ def delete(
 def reset_offsets(
     group: GroupArgument,
     topics: Annotated[
-        list[str] | None, typer.Option("--topic", "-t", help="TOPIC or TOPIC:0,1; all that were committed if left out.")
+        list[str] | None,
+        typer.Option("--topic", "-t", help="TOPIC or TOPIC:0,1; all committed partitions if not given."),
     ] = None,
     to: Annotated[
         str | None, typer.Option("--to", help="start, end, N, +N after the start, -N before the end, or @TIME.")
     ] = None,
-    shift_by: Annotated[int | None, typer.Option("--shift-by", help="Records forward, or back with a minus.")] = None,
-    execute: Annotated[bool, typer.Option("--execute", help="Do it; otherwise only show what would be done.")] = False,
+    shift_by: Annotated[
+        int | None, typer.Option("--shift-by", help="Number of records to move forward; negative: back.")
+    ] = None,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Reset the offsets; otherwise only show the plan.")
+    ] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Move a group without members to other offsets. A dry run unless --execute."""
+    """Reset the offsets of a group without members. A dry run unless --execute is given."""
 
     target = _target(to, shift_by)
 
@@ -191,7 +198,7 @@ def reset_offsets(
     else:
         print_table(("TOPIC", "PARTITION", "BEFORE", "AFTER"), rows)
     if not execute:
-        talk("nothing was changed: --execute does it")
+        talk("nothing was changed; use --execute")
 
 
 def _target(to: str | None, shift_by: int | None) -> OffsetRange | None:
@@ -204,5 +211,5 @@ def _target(to: str | None, shift_by: int | None) -> OffsetRange | None:
     except ValueError as error:
         raise UsageError(f"--to: {error}") from error
     if target.stop is not None:
-        raise UsageError(f"--to: {to!r} has an end; a group goes on from one place")
+        raise UsageError(f"--to: {to!r} is a range; a group continues from one offset")
     return target

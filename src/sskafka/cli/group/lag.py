@@ -1,6 +1,6 @@
-"""How far a group is behind, in records and in time.
+"""The lag of a group, in records and in time.
 
-The lag in time is the age of the first record that the group has not read; 0 when there is none.
+The lag in time is the age of the first record that the group has not read, 0 if it has read all records.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class PartitionLag(NamedTuple):
     log_start: int
     log_end: int
     lag_ms: int | None
-    """None where it could not be found out."""
+    """None if it could not be determined."""
 
     @property
     def lag(self) -> int | None:
@@ -31,7 +31,7 @@ class PartitionLag(NamedTuple):
 async def lag_of(
     cluster: Cluster, committed: dict[TopicPartition, Committed], partitions: set[TopicPartition]
 ) -> list[PartitionLag]:
-    """Of the partitions that the group has committed for, and of others that it owns."""
+    """Return the lag of the partitions that the group has committed or owns."""
     every = sorted({*committed, *partitions})
     starts = await list_offsets(cluster, dict.fromkeys(every, EARLIEST))
     ends = await list_offsets(cluster, dict.fromkeys(every, LATEST))
@@ -50,7 +50,7 @@ async def lag_of(
 
 
 async def _ages(cluster: Cluster, lags: list[PartitionLag]) -> dict[TopicPartition, int]:
-    """Of the first record that was not read, of each partition that has one."""
+    """Return the age of the first unread record of each partition that has one."""
     behind = {lag.partition: max(lag.committed or 0, lag.log_start) for lag in lags if lag.lag}
     ages: dict[TopicPartition, int] = {}
     deadline_ms = cluster.deadline_ms(_READ_TIMEOUT_MS)

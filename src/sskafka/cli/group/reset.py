@@ -1,4 +1,4 @@
-"""Where a group's offsets would go: each partition from what is committed to what was asked for."""
+"""Plan a reset of a group's offsets: each partition's committed offset and its new offset."""
 
 from collections.abc import Iterable
 
@@ -12,24 +12,24 @@ from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 
 Plan = dict[TopicPartition, tuple[int | None, int]]
-"""What is committed now, and what would be."""
+"""The committed offset and the new one."""
 
 
 async def plan_reset(
     cluster: Cluster, group: str, topics: Iterable[str] | None, target: OffsetRange | None, shift_by: int
 ) -> Plan:
-    """To where `target` begins; without it, `shift_by` records from where the group is. Never outside of the log."""
+    """Plan a move to `target`, or by `shift_by` records from the committed offsets. Always within the log."""
     await check_has_no_members(cluster, group)
     committed = {partition: found.offset for partition, found in (await committed_offsets(cluster, group)).items()}
     partitions = sorted(committed) if topics is None else await _named(cluster, topics)
     if not partitions:
-        raise CommandError(f"group {group!r} has committed nothing", "--topic names what it is to read")
+        raise CommandError(f"group {group!r} has committed nothing", "use --topic to name the partitions")
     if target is not None:
         spans = await resolve(cluster, target, partitions, 0)
         return {partition: (committed.get(partition), span.start) for partition, span in spans.items()}
     known = {partition: committed[partition] for partition in partitions if partition in committed}
     if not known:
-        raise CommandError(f"group {group!r} has committed nothing there", "--to, in place of --shift-by")
+        raise CommandError(f"group {group!r} has committed nothing there", "use --to in place of --shift-by")
     starts = await list_offsets(cluster, dict.fromkeys(known, EARLIEST))
     ends = await list_offsets(cluster, dict.fromkeys(known, LATEST))
     return {
@@ -39,7 +39,7 @@ async def plan_reset(
 
 
 async def check_has_no_members(cluster: Cluster, group: str) -> None:
-    """A group that does not exist yet has none."""
+    """Raise CommandError if the group has members. A group that does not exist yet has none."""
     try:
         described = await describe_group(cluster, group)
     except KafkaError as error:
@@ -53,7 +53,7 @@ async def check_has_no_members(cluster: Cluster, group: str) -> None:
 
 
 async def _named(cluster: Cluster, topics: Iterable[str]) -> list[TopicPartition]:
-    """TOPIC, or TOPIC:0,1 for some of its partitions."""
+    """Parse TOPIC, or TOPIC:0,1 for some of its partitions."""
     found: list[TopicPartition] = []
     for text in topics:
         name, colon, numbers = text.partition(":")

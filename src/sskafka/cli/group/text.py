@@ -1,4 +1,4 @@
-"""Groups in words and as JSON: members, lag, what happened, and how far readers have fetched."""
+"""Groups as text and as JSON: members, lag, events, and reader positions."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -50,7 +50,7 @@ def _seconds(ms: int | None) -> str | None:
 
 
 def print_timeline(events: list[TimelineEvent]) -> None:
-    print_heading("What happened in the group, newest last")
+    print_heading("Events of the group, newest last")
     print_table(
         ("TIME", "EVENT", "GENERATION", "MEMBERS", "TOOK", "WHO", "WHY"),
         [

@@ -1,4 +1,4 @@
-"""`sskafka log`: the files of a log directory in words, as kafka-dump-log prints them; and whether they are sound."""
+"""`sskafka log`: print the files of a log directory like kafka-dump-log, and verify them."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +18,10 @@ from sskafka.storage import offset_index
 from sskafka.storage.verification.index import sanity_problem
 
 app = typer.Typer(
-    help="Look into the files of a log directory.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+    help="Dump, verify and repair the files of a log directory.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
 )
 
 _LINES_BY_SUFFIX: dict[str, Callable[[Path], Iterator[str]]] = {
@@ -35,7 +38,7 @@ app.command()(verify)
 
 @app.callback()
 def log() -> None:
-    """Look into the files of a log directory."""
+    """Dump, verify and repair the files of a log directory."""
 
 
 @app.command()
@@ -47,8 +50,8 @@ def dump(
     files: Annotated[
         list[str] | None, typer.Option("--files", metavar="FILE,...", help="The same, as kafka-dump-log takes them.")
     ] = None,
-    print_data_log: Annotated[bool, typer.Option("--print-data-log", help="Keys and values too.")] = False,
-    deep_iteration: Annotated[bool, typer.Option("--deep-iteration", help="A line for each record.")] = False,
+    print_data_log: Annotated[bool, typer.Option("--print-data-log", help="Print keys and values too.")] = False,
+    deep_iteration: Annotated[bool, typer.Option("--deep-iteration", help="Print a line for each record.")] = False,
     cluster_metadata: Annotated[
         bool, typer.Option("--cluster-metadata-decoder", help="Values are metadata records: print them as JSON.")
     ] = False,
@@ -72,7 +75,7 @@ def dump(
         str | None, typer.Option("--value-decoder-class", metavar="CLASS", help="The same for values.")
     ] = None,
     skip_record_metadata: Annotated[
-        bool, typer.Option("--skip-record-metadata", help="Of each record only key and value.")
+        bool, typer.Option("--skip-record-metadata", help="Print only key and value of each record.")
     ] = False,
     verify_index: Annotated[
         bool,
@@ -80,15 +83,15 @@ def dump(
     ] = False,
     index_sanity_check: Annotated[
         bool,
-        typer.Option("--index-sanity-check", help="Only say whether a broker would keep an index at its start."),
+        typer.Option("--index-sanity-check", help="Only check whether a broker would keep the index at startup."),
     ] = False,
-    max_bytes: Annotated[int | None, typer.Option("--max-bytes", min=1, help="Read so much of a segment.")] = None,
+    max_bytes: Annotated[int | None, typer.Option("--max-bytes", min=1, help="Bytes to read of a segment.")] = None,
     max_message_size: Annotated[int | None, typer.Option("--max-message-size", hidden=True)] = None,
     text: Annotated[bool, typer.Option("--text", help="'offset key payload' for each record.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object for each batch; short for --format.")] = False,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Print what is in log files, in the words of kafka-dump-log."""
+    """Print the contents of log files in the format of kafka-dump-log."""
     chosen = [*(paths or ()), *(Path(name.strip()) for names in files or () for name in names.split(","))]
     if not chosen:
         raise typer.BadParameter("name a file", param_hint="FILE")
@@ -124,12 +127,12 @@ def _decoder(topics: list[Topic], key_class: str | None, value_class: str | None
 def _form(class_name: str | None, option: str) -> Callable[[bytes], str]:
     form = text_of if class_name is None else form_of_class(class_name)
     if form is None:
-        raise typer.BadParameter(f"only {', '.join(FORMS)} are known here", param_hint=option)
+        raise typer.BadParameter(f"supported: {', '.join(FORMS)}", param_hint=option)
     return form
 
 
 def _dump(path: Path, shape: Shape, verify_index: bool, max_bytes: int | None) -> list[str]:
-    """Prints one file; what is wrong with it, if it is an index."""
+    """Print one file. Return the problems of an index."""
     _open_for_dump(path)
     if path.suffix in _SEGMENT_SUFFIXES:
         _print(dump_lines(path, shape, max_bytes))
@@ -170,7 +173,7 @@ def _lines(path: Path) -> Iterator[str]:
     lines = _LINES_BY_SUFFIX.get(path.suffix)
     if lines is None:
         known = ", ".join(sorted([*_LINES_BY_SUFFIX, *_SEGMENT_SUFFIXES, LEADER_EPOCHS_FILE]))
-        raise CommandError(f"{path} is no file of a log: those end in {known}")
+        raise CommandError(f"{path} is not a log file: known suffixes are {known}")
     return lines(path)
 
 
@@ -184,5 +187,5 @@ def _complain(wrong: list[str]) -> None:
         talk(line)
     if wrong:
         raise CommandError(
-            "an index does not agree with its segment", "`sskafka log verify DIR --repair` makes it anew from the log"
+            "an index does not agree with its segment", "`sskafka log verify DIR --repair` rebuilds it from the log"
         )

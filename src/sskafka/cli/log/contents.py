@@ -1,7 +1,7 @@
-"""What stands in records, in words: plain text and numbers, or the records of Kafka's internal topics as JSON.
+"""Record contents as text: plain text and numbers, or the records of Kafka's internal topics as JSON.
 
-Lines are those of kafka-dump-log: `key: {"type":"1","data":{...}} payload: {"version":"4","data":{...}}`. A record that
-cannot be decoded says so in its line, and the next one is read.
+Lines are those of kafka-dump-log: `key: {"type":"1","data":{...}} payload: {"version":"4","data":{...}}`. For a record
+that cannot be decoded the line says so, and the next record is read.
 """
 
 import json
@@ -28,7 +28,7 @@ _GROUP_METADATA_TYPE = 2
 
 
 class Topic(Enum):
-    """Which internal topic a log is taken for."""
+    """The internal topic whose format is expected."""
 
     CLUSTER_METADATA = "__cluster_metadata"
     CONSUMER_OFFSETS = "__consumer_offsets"
@@ -53,7 +53,7 @@ Decoder = Callable[[Record], Words]
 
 @dataclass(frozen=True, slots=True)
 class PlainDecoder:
-    """Keys and values by themselves, each in a form of its own."""
+    """Decodes keys and values independently, each in its own form."""
 
     key: Callable[[bytes], str]
     value: Callable[[bytes], str]
@@ -120,7 +120,7 @@ class _RecordType(NamedTuple):
 
 @cache
 def _record_types(topic: Topic) -> dict[int, _RecordType]:
-    """By the number that keys begin with. The classes of a type are called XKey and XValue."""
+    """Return record types by the number at the start of the key. Their classes are called XKey and XValue."""
     modules = [import_module(f"sskafka.wire.messages.{name}") for name in _RECORD_MODULES[topic]]
     classes: dict[str, type[Message]] = {
         name: cls for module in modules for name, cls in vars(module).items() if hasattr(cls, "SCHEMA")
@@ -133,7 +133,7 @@ def _record_types(topic: Topic) -> dict[int, _RecordType]:
 
 
 def _coordinator_words(record: Record, topic: Topic) -> Words:
-    """Keys begin with an int16 that says what the record is, values with an int16 that is their version."""
+    """Decode a coordinator record. The key starts with its int16 type, the value with its int16 version."""
     try:
         (number,) = unpack_from(">h", record.key or b"")
         kind = _record_types(topic).get(number)
@@ -158,7 +158,7 @@ def _value_words(cls: type[Message], number: int, value: bytes) -> str:
 
 
 def _unfold(shown: dict[str, Any], name: str, data: bytes, class_name: str) -> None:
-    """What consumers put into their group's metadata; bytes that are something else stay as they are."""
+    """Decode what consumers store in their group's metadata. Other bytes are left unchanged."""
     cls: type[Message] = getattr(import_module("sskafka.wire.messages.consumer_protocol"), class_name)
     try:
         (version,) = unpack_from(">h", data)
@@ -169,7 +169,7 @@ def _unfold(shown: dict[str, Any], name: str, data: bytes, class_name: str) -> N
 
 
 def words_line(words: Words) -> Iterable[str]:
-    """The pieces of a record's line."""
+    """Yield the pieces of a record's line."""
     if words.key is not None:
         yield f"key: {words.key}"
     if words.value is not None:

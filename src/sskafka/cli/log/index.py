@@ -1,4 +1,4 @@
-"""The files beside a segment in words: kafka-dump-log's lines for them, and for what is wrong with them."""
+"""Index, snapshot and epoch files as text: kafka-dump-log's lines for their contents and their problems."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,7 +65,7 @@ def leader_epoch_lines(path: Path) -> Iterator[str]:
 
 
 def index_problem_lines(path: Path) -> list[str]:
-    """What does not agree with the segment beside the index; nothing when there is none to compare with."""
+    """Return the mismatches between index and segment, none if there is no segment to compare with."""
     segment = path.with_suffix(LOG_SUFFIX)
     if path.suffix not in INDEX_SUFFIXES or not segment.is_file():
         return []

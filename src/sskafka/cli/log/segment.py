@@ -1,6 +1,6 @@
-"""A segment's batches and records in words: kafka-dump-log's lines, the lab's lines, or JSON.
+"""A segment's batches and records as text: kafka-dump-log's lines, the lab's lines, or JSON.
 
-Record batches (format 2) and the messages of formats 0 and 1 stand in the same files and may follow each other.
+Record batches (format 2) and messages of formats 0 and 1 may be mixed in one file.
 """
 
 import json
@@ -43,7 +43,7 @@ TEXT = PlainDecoder(text_of, text_of)
 
 
 class Shape(NamedTuple):
-    """How much is printed, and how."""
+    """What is printed and in which form."""
 
     records: bool = False
     contents: bool = False
@@ -52,7 +52,7 @@ class Shape(NamedTuple):
 
 
 def dump_lines(path: Path, shape: Shape, max_bytes: int | None = None) -> Iterator[str]:
-    """kafka-dump-log's lines."""
+    """Yield kafka-dump-log's lines."""
     yield _opening(path)
     with SegmentReader(path) as segment:
         for batch in segment.walk(max_bytes=max_bytes):
@@ -65,7 +65,7 @@ def dump_lines(path: Path, shape: Shape, max_bytes: int | None = None) -> Iterat
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """`offset key payload`, data records alone."""
+    """Yield `offset key payload` for data records only."""
     with SegmentReader(path) as segment:
         for batch in segment.walk():
             if isinstance(batch.header, LegacyMessage) or not batch.header.is_control:
@@ -74,7 +74,7 @@ def text_lines(path: Path) -> Iterator[str]:
 
 
 def json_lines(path: Path) -> Iterator[str]:
-    """One object a batch, its records inside."""
+    """Yield one object for each batch, with its records inside."""
     with SegmentReader(path) as segment:
         for batch in segment.walk():
             yield json.dumps(_batch_json(batch), ensure_ascii=False)
@@ -204,7 +204,7 @@ def _batch_json(batch: StoredBatch) -> dict[str, Any]:
 
 
 def _readable(batch: StoredBatch) -> Iterator[Record]:
-    """The records up to the first that is damaged."""
+    """Yield the records up to the first damaged one."""
     try:
         yield from _records(batch)
     except CorruptBatchError:
@@ -221,7 +221,7 @@ def _record_json(record: Record) -> dict[str, Any]:
     }
 
 
-# ---- words
+# ---- text
 
 
 def _text(data: bytes | None) -> str:

@@ -1,4 +1,4 @@
-"""`sskafka log verify`: checks a data directory that no broker uses, and mends it when asked to."""
+"""`sskafka log verify`: check data directories that no broker uses, and repair them on request."""
 
 import sys
 from pathlib import Path
@@ -17,34 +17,38 @@ from sskafka.storage.verification.repair import Repair, repair_directory
 
 
 def verify(
-    directories: Annotated[list[Path], typer.Argument(metavar="DIR", help="Log directories; the brokers are down.")],
+    directories: Annotated[list[Path], typer.Argument(metavar="DIR", help="Log directories of stopped brokers.")],
     repair: Annotated[
-        bool, typer.Option("--repair", help="Make indexes anew, cut torn ends, remove worthless files.")
+        bool, typer.Option("--repair", help="Rebuild indexes, truncate torn ends, remove useless files.")
     ] = False,
     allow_data_loss: Annotated[
-        bool, typer.Option("--allow-data-loss", help="With --repair: cut also where good batches lie behind the cut.")
+        bool, typer.Option("--allow-data-loss", help="With --repair: truncate even if that removes valid batches.")
     ] = False,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Check every batch, index and checkpoint of data directories. The exit code is 1 when something is wrong."""
+    """Check every batch, index and checkpoint of data directories. The exit code is 1 if something is wrong."""
     if allow_data_loss and not repair:
-        raise typer.BadParameter("it goes with --repair", param_hint="--allow-data-loss")
+        raise typer.BadParameter("requires --repair", param_hint="--allow-data-loss")
     left = 0
     for directory in directories:
         with held(str(directory), for_writing=repair):
             left += _verify(str(directory), repair, allow_data_loss, output)
     if left:
-        raise CommandError(f"{left} things are wrong", _hint(repair, allow_data_loss))
+        raise CommandError(f"{left} problems found", _hint(repair, allow_data_loss))
 
 
 def _hint(repair: bool, allow_data_loss: bool) -> str:
     if not repair:
-        return "--repair mends what follows from the batches and cuts torn ends"
-    return "what is left needs a hand" if allow_data_loss else "--allow-data-loss also cuts where good batches are lost"
+        return "--repair rebuilds indexes and other derived files, and truncates torn ends"
+    return (
+        "the remaining problems need manual repair"
+        if allow_data_loss
+        else "--allow-data-loss also truncates valid batches"
+    )
 
 
 def _verify(path: str, repair: bool, allow_data_loss: bool, output: Format) -> int:
-    """The number of damages that are left."""
+    """Verify one directory. Return the number of remaining problems."""
     is_text = output is Format.TEXT
     report = verify_directory(path, _print_partition if is_text else _ignore)
     if is_text:

@@ -1,4 +1,4 @@
-"""`sskafka perf`: how fast a cluster is, with the lines of Kafka's own tools, and over a grid of clusters."""
+"""`sskafka perf`: measure a cluster with the output format of Kafka's tools, or a grid of clusters."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""`sskafka perf grid`: clusters of several sizes, topics of several shapes, and how fast each of them is."""
+"""`sskafka perf grid`: measure clusters of several sizes with several topic layouts."""
 
 import asyncio
 import signal
@@ -36,16 +36,16 @@ def grid(
     compression: Annotated[str, typer.Option("--compression", "-z", help="none, gzip, snappy, lz4 or zstd.")] = "none",
     acks: Annotated[str, typer.Option("--acks", help="all, 1 or 0.")] = "all",
     by_record: Annotated[
-        bool, typer.Option("--by-record", help="Load by sskafka's own Producer and Consumer, which then set the pace.")
+        bool, typer.Option("--by-record", help="Use SSKafka's Producer and Consumer, which then limit the rate.")
     ] = False,
     directory: Annotated[
-        Path | None, typer.Option("--dir", help="Where the clusters keep their data; a temporary place otherwise.")
+        Path | None, typer.Option("--dir", help="Data directory of the clusters; a temporary one if not given.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the results go: ./sskafka-evaluation/RUN otherwise.")
+        Path | None, typer.Option("--output", "-o", help="Directory for results; default ./sskafka-evaluation/RUN.")
     ] = None,
     results_topic: Annotated[
-        str | None, typer.Option("--results-topic", help="Keeps the results in this topic too, on the cluster of -b.")
+        str | None, typer.Option("--results-topic", help="Also write the results to this topic of the cluster at -b.")
     ] = None,
     bootstrap: Annotated[
         str,
@@ -60,7 +60,7 @@ def grid(
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Measure partitions x brokers x replication: starts the clusters, loads them, and draws what came out."""
+    """Measure partitions x brokers x replication: start the clusters, load them, and plot the results."""
     plan = GridPlan(
         partitions=_numbers(partitions, "--partitions"),
         brokers=_numbers(brokers, "--brokers"),
@@ -99,7 +99,7 @@ def _measure(plan: GridPlan, measured: Run, directory: Path | None) -> list[Row]
 
 
 async def _until_told(work: Coroutine[Any, Any, T]) -> T:
-    """SIGTERM ends the work as Ctrl+C does: what it has started is stopped first."""
+    """Run the coroutine. SIGTERM ends it like Ctrl+C: everything that it has started is stopped first."""
     task = asyncio.ensure_future(work)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     return await task
@@ -114,7 +114,7 @@ def _write(target: Path, measured: Run, rows: Sequence[Row]) -> None:
 
 
 def print_rows(rows: Sequence[Row]) -> None:
-    """A line a cell: what producers and consumers reached there."""
+    """Print a line for each cell: the throughput of producers and consumers."""
     by_cell: dict[Cell, dict[str, Row]] = {}
     for row in rows:
         by_cell.setdefault(row.cell, {})[row.phase] = row
@@ -139,5 +139,5 @@ def _cells(cell: Cell, produced: Row, consumed: Row) -> tuple[object, ...]:
 def _numbers(text: str, option: str) -> list[int]:
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() and int(word) > 0 for word in words):
-        raise typer.BadParameter(f"{text!r} is not numbers above 0 with commas between them", param_hint=option)
+        raise typer.BadParameter(f"{text!r} is not a comma-separated list of numbers above 0", param_hint=option)
     return sorted({int(word) for word in words})

@@ -1,5 +1,6 @@
-"""`sskafka perf produce` and `perf consume`: load on a topic, reported in the lines of kafka-producer-perf-test and
-kafka-consumer-perf-test."""
+"""`sskafka perf produce` and `perf consume`: load a topic and report like kafka-producer-perf-test and
+kafka-consumer-perf-test.
+"""
 
 import time
 from datetime import datetime
@@ -35,7 +36,7 @@ def produce(
     records: Annotated[int, typer.Option("--num-records", "-n", min=1, help="How many, in all.")] = 100_000,
     record_size: Annotated[int, typer.Option("--record-size", "-s", min=0, help="Bytes of a value.")] = 100,
     throughput: Annotated[
-        float, typer.Option("--throughput", help="At most so many records a second, in all; -1: as many as can be.")
+        float, typer.Option("--throughput", help="Maximum records a second in total; -1: unlimited.")
     ] = NO_LIMIT,
     producers: Annotated[int, typer.Option("--producers", min=1, help="Processes that share the work.")] = 1,
     compression: Annotated[str, typer.Option("--compression", "-z", help="none, gzip, snappy, lz4 or zstd.")] = "none",
@@ -47,7 +48,7 @@ def produce(
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Produce records as fast as possible, or at a rate, and report how fast that was."""
+    """Produce records as fast as possible, or at a rate, and report the throughput."""
     name = _topic(topic, named_topic)
     asked = {"compression.type": compression, "acks": acks}
     client = asked | client_properties([*(properties or ()), *(producer_props or ())])
@@ -76,15 +77,15 @@ def consume(
     ] = 100_000,
     consumers: Annotated[int, typer.Option("--consumers", min=1, help="Processes that share the partitions.")] = 1,
     timeout_ms: Annotated[
-        int, typer.Option("--timeout", min=1, help="Milliseconds without a record after which it ends.")
+        int, typer.Option("--timeout", min=1, help="Exit after this many milliseconds without a record.")
     ] = 10_000,
-    from_latest: Annotated[bool, typer.Option("--from-latest", help="Only what comes from now on.")] = False,
-    hide_header: Annotated[bool, typer.Option("--hide-header", help="No line with the names of the columns.")] = False,
+    from_latest: Annotated[bool, typer.Option("--from-latest", help="Only new records.")] = False,
+    hide_header: Annotated[bool, typer.Option("--hide-header", help="Do not print the column names.")] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Consume records as fast as possible and report how fast that was."""
+    """Consume records as fast as possible and report the throughput."""
     name = _topic(topic, named_topic)
     client = client_properties(properties)
     began = time.time()
@@ -103,7 +104,7 @@ def consume(
 
     totals = run(work())
     if totals.records < records:
-        talk(f"warning: only {totals.records} of {records} records came before the time was up")
+        talk(f"warning: only {totals.records} of {records} records arrived before the timeout")
     if output is Format.JSON:
         print_json(_as_json(totals))
         return
@@ -113,7 +114,7 @@ def consume(
 
 
 class Reporter:
-    """A line every five seconds, as long as something goes on."""
+    """Prints a line every five seconds."""
 
     def __init__(self, is_silent: bool) -> None:
         self._is_silent = is_silent
@@ -152,7 +153,7 @@ CONSUME_HEADER = (
 
 
 def consume_summary(totals: Totals, began: float) -> str:
-    """No group, so nothing is rebalanced: all of the time is fetching."""
+    """Return the summary line. Without a group there are no rebalances: all of the time is fetch time."""
     megabytes, fetch_ms = totals.size_bytes / _MEBIBYTE, int(totals.seconds * 1000)
     rates = (f"{totals.mb_per_second:.4f}", f"{totals.records_per_second:.4f}")
     fields = [
@@ -189,7 +190,7 @@ def _as_json(totals: Totals) -> dict[str, float]:
 
 
 def _divided(total: int, parts: int) -> list[int]:
-    """Shares that differ by one at most; nobody gets nothing to do."""
+    """Split `total` into shares that differ by at most one. Empty shares are left out."""
     return [share for number in range(parts) if (share := total // parts + (number < total % parts))]
 
 
@@ -201,7 +202,7 @@ def _topic(argument: str | None, option: str | None) -> str:
 
 
 def _check(client: dict[str, str]) -> None:
-    """Wrong names are wrong usage, found before anybody connects."""
+    """Check client properties before connecting. Invalid names are usage errors."""
     from sskafka.records.compression import Compression  # noqa: PLC0415
 
     config = configured(ProducerConfig, client)

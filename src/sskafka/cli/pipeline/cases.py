@@ -43,7 +43,7 @@ def run_tests(
 
 
 def case_files(files: list[Path] | None) -> list[Path]:
-    """The files of cases: for a pipeline file, the one beside it."""
+    """Return the case files. For a pipeline file this is the file beside it."""
     from sskafka.pipelines.files.cases import CASES_SUFFIX, cases_file_of  # noqa: PLC0415  needs the extra
 
     if not files:

@@ -1,6 +1,6 @@
-"""`sskafka pipeline`: run data pipelines on Spark, and look after them from any terminal.
+"""`sskafka pipeline`: run data pipelines on Spark, and manage them from any terminal.
 
-Spark and what needs it are imported by the commands that start it.
+Only the commands that start Spark import it.
 """
 
 import signal
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sskafka.pipelines.runner.run import RunResult
 
 app = typer.Typer(
-    help="Run data pipelines on Spark; see how they do, stop them, look at their dead letters.",
+    help="Run data pipelines on Spark; show their status, stop them, read their dead letters.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -79,7 +79,7 @@ FromOption = Annotated[
 
 
 def load(name: str, profile: str = "", variables: list[str] | None = None) -> "Pipeline":
-    """The pipeline of a file, or a shipped one by its name."""
+    """Return the pipeline of a file, or a shipped one by its name."""
     from sskafka.pipelines.files.document import PipelineFileError  # noqa: PLC0415  needs the extra
     from sskafka.pipelines.files.parse import load_pipeline  # noqa: PLC0415  see above
     from sskafka.pipelines.files.variables import FileChoices  # noqa: PLC0415  see above
@@ -99,9 +99,9 @@ def list_(
     places: Annotated[list[Path] | None, typer.Argument(metavar="DIRECTORY", show_default=False)] = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """List pipelines: your files, and those that come along.
+    """List pipelines: your files and the bundled ones.
 
-    DIRECTORY is . and ./pipelines unless given."""
+    DIRECTORY is . and ./pipelines if not given."""
     from sskafka.pipelines.runner.plan import sink_text  # noqa: PLC0415  not for --help
     from sskafka.pipelines.shipped import shipped_files  # noqa: PLC0415  see above
 
@@ -123,7 +123,7 @@ def list_(
 
 
 def looks_like_pipeline(file: Path) -> bool:
-    """YAML is for many things, and some of them lie in the directory that one happens to be in."""
+    """Return whether the file is a pipeline. The directory may contain other YAML files."""
     text = file.read_text(encoding="utf-8", errors="replace")
     return any(f"\n{field}:" in f"\n{text}" for field in ("sources", "sinks"))
 
@@ -140,7 +140,7 @@ def plan(
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Show graph, schema and backlog of a pipeline; reads no data."""
+    """Show graph, schema and backlog of a pipeline without reading data."""
     from sskafka.pipelines.runner.plan import backlog, graph  # noqa: PLC0415  not for --help
 
     pipeline = rewired(load(name, profile, var), own_name, topic, to)
@@ -192,19 +192,19 @@ def run(
     name: FileArgument,
     master: MasterOption = "",
     conf: ConfOption = None,
-    once: Annotated[bool, typer.Option("--once", help="Read what is there now, then end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Process the available records, then exit.")] = False,
     own_name: OwnNameOption = "",
     topic: TopicOption = None,
     to: RunPlaceOption = None,
     start: FromOption = "",
-    again: Annotated[bool, typer.Option("--again", help="Run a backfill that is finished once more.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Run a finished backfill again.")] = False,
     profile: ProfileOption = "",
     var: VariableOption = None,
     metrics: Annotated[
         str, typer.Option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics of the run at /metrics.")
     ] = "",
     check: Annotated[
-        bool, typer.Option("--check", help="Run a shipped pipeline on made-up records whose answer is known.")
+        bool, typer.Option("--check", help="Run a shipped pipeline on generated records with a known result.")
     ] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
@@ -265,7 +265,7 @@ def script() -> None:
 def serving_metrics(
     pipeline: "Pipeline", address: str, progress: "Progress"
 ) -> "Iterator[Callable[[list[QueryProgress]], None]]":
-    """What shows progress: to people, and to Prometheus if an address is given."""
+    """Show progress to people, and to Prometheus if an address is given."""
     if not address:
         yield progress.show
         return
@@ -285,7 +285,7 @@ def serving_metrics(
 
 
 def places_and_end(to: list[str] | None) -> tuple[list[str], str]:
-    """The values of `--to`: places of sinks have a `=`, the end of a range has none."""
+    """Split the values of `--to`: places of sinks contain `=`, the end of a range does not."""
     places = [text for text in to or () if "=" in text]
     ends = [text for text in to or () if "=" not in text]
     if len(ends) > 1:
@@ -319,7 +319,7 @@ def ending(name: str, pipeline: "Pipeline", result: "RunResult") -> str:
 
 
 class StopOnSignals:
-    """Its event is set by the first Ctrl+C or SIGTERM; the second one interrupts."""
+    """Sets an event at the first Ctrl+C or SIGTERM. The second one interrupts."""
 
     def __init__(self, tell: Any) -> None:
         self.event = threading.Event()
@@ -332,7 +332,7 @@ class StopOnSignals:
         if self.number:
             raise KeyboardInterrupt
         self.number = number
-        self._tell("stopping after the micro-batch under way; once more to stop at once")
+        self._tell("stopping after the current micro-batch; press Ctrl+C again to stop at once")
         self.event.set()
 
 
@@ -345,9 +345,9 @@ def reset(
     var: VariableOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Make the next run of a pipeline begin anew.
+    """Make the next run of a pipeline start from the beginning.
 
-    It forgets how far it has come; data that it has written is kept."""
+    The pipeline's progress is deleted; the data that it has written is kept."""
     from sskafka.pipelines.runner.resetting import steps_to_reset  # noqa: PLC0415  not for --help
 
     pipeline = rewired(load(name, profile, var), own_name, None, to)
@@ -423,7 +423,7 @@ def dlq(
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Show the dead letters of a pipeline, or replay them."""
+    """Show or replay the dead letters of a pipeline."""
     from itertools import islice  # noqa: PLC0415  not for --help
 
     from sskafka.pipelines.runner.dead_letters import DeadLetters  # noqa: PLC0415  see above

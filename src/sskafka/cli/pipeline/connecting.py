@@ -1,4 +1,4 @@
-"""What the commands of `sskafka pipeline` need before they begin: the extra, and a connection."""
+"""Requirements of the `sskafka pipeline` commands: the extra `spark` and a connection."""
 
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def require_extra() -> None:
-    """Also commands that start no Spark read topics with Arrow, and files with YAML."""
+    """Raise CommandError if the extra is missing. Commands without Spark need it too: for Arrow and YAML."""
     for module in ("pyarrow", "yaml"):
         if find_spec(module) is None:
             raise CommandError(f"pipelines need {module}", "pip install 'sskafka[spark]'")

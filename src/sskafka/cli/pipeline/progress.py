@@ -1,4 +1,4 @@
-"""How a running pipeline shows itself: a table in its place on a terminal, a line a batch elsewhere."""
+"""Progress of a running pipeline: a live table on a terminal, a line for each batch elsewhere."""
 
 import sys
 import time
@@ -33,7 +33,7 @@ class Stopwatch:
 
 
 class ProgressLines:
-    """A line for each query, printed when it has done a batch."""
+    """Prints a line for each query after each of its batches."""
 
     def __init__(self) -> None:
         self._stopwatch = Stopwatch()
@@ -70,7 +70,7 @@ def progress_line(query: "QueryProgress") -> str:
 
 
 class ProgressTable:
-    """A table that is drawn over itself; what is told stands above it."""
+    """A table that is redrawn in place, with messages above it."""
 
     def __init__(self) -> None:
         from rich.console import Console  # noqa: PLC0415  only for people
@@ -123,7 +123,7 @@ def progress_cells(query: "QueryProgress") -> tuple[str, ...]:
 
 
 def duration_text(seconds: float) -> str:
-    """As people say it: 12 s, 3 min 20 s, 2 h 5 min."""
+    """Return the duration as text: 12 s, 3 min 20 s, 2 h 5 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

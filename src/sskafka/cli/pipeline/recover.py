@@ -1,4 +1,4 @@
-"""`sskafka pipeline recover`: what queries that write topics have decided, and the ways out of what no run can mend."""
+"""`sskafka pipeline recover`: the transaction state of queries that write topics, and manual recovery of batches."""
 
 import uuid
 from pathlib import Path
@@ -102,7 +102,7 @@ def status_fields(sink: "ExactSink", status: "Status") -> dict[str, Any]:
 
 
 def sink_of_checkpoint(directory: Path, query_name: str, bootstrap: str, control_topic: str) -> "ExactSink":
-    """A streaming query that no pipeline file describes."""
+    """Return the sink of a streaming query that no pipeline file describes."""
     from sskafka.pipelines.connector.checkpoint import query_id_of  # noqa: PLC0415  not for --help
     from sskafka.pipelines.connector.options import BOOTSTRAP, sink_options  # noqa: PLC0415  see above
     from sskafka.pipelines.runner.recovery import ExactSink  # noqa: PLC0415  see above

@@ -1,4 +1,4 @@
-"""`sskafka pipeline status` and `stop`: runs seen from any terminal, by the events that they publish."""
+"""`sskafka pipeline status` and `stop`: watch and stop runs from any terminal, by their published events."""
 
 import time
 from datetime import UTC, datetime
@@ -61,7 +61,7 @@ def runs_so_far(log: "EventLog", name: str | None) -> "list[RunView]":
 
 
 def status_rows(run: "RunView") -> list[dict[str, Any]]:
-    """A row for each query of one run."""
+    """Return a row for each query of one run."""
     return [
         {
             "name": run.pipeline,
@@ -107,9 +107,9 @@ def for_people(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def stop(name: Annotated[str, typer.Argument(metavar="NAME")], bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP) -> None:
-    """Ask a pipeline to stop, wherever it runs, and wait.
+    """Ask a pipeline to stop, wherever it runs, and wait for it.
 
-    It ends after the micro-batch under way."""
+    It stops after the current micro-batch."""
     from sskafka.pipelines.runner.events import Event, EventLog, EventType  # noqa: PLC0415  not for --help
     from sskafka.pipelines.runner.history import OVER, RunState  # noqa: PLC0415  see above
 

@@ -1,4 +1,4 @@
-"""`sskafka pipeline check` and `generate`: shipped pipelines and the input that their answers are known for."""
+"""`sskafka pipeline check` and `generate`: shipped pipelines, and input records with known results."""
 
 import asyncio
 import time
@@ -31,9 +31,9 @@ def check(
     master: MasterOption = "",
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Compare the answers of shipped pipelines with known ones.
+    """Compare the results of shipped pipelines with known ones.
 
-    They run on made-up records; exit code 1 where an answer differs."""
+    They run on generated records; the exit code is 1 if a result differs."""
     wrong = [name for name in names or _shipped_names() if not check_one(name, records, seed, master, bootstrap)]
     if wrong:
         raise CommandError(f"the answer of {', '.join(wrong)} is not the known one")
@@ -62,7 +62,7 @@ def generate(
     topic: TopicOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Write made-up records for a shipped pipeline to read."""
+    """Write generated records for a shipped pipeline to read."""
     from sskafka.pipelines.shipped import load_shipped  # noqa: PLC0415  not for --help
     from sskafka.pipelines.shipped.exercise import Task  # noqa: PLC0415  see above
     from sskafka.pipelines.shipped.selfcheck import make_exercise, produce, topics_of  # noqa: PLC0415  see above
@@ -76,7 +76,7 @@ def generate(
 
 
 def rewired(pipeline: "Pipeline", own_name: str, topic: list[str] | None, to: list[str] | None = None) -> "Pipeline":
-    """Pointed at other topics and places, as options say."""
+    """Return the pipeline with the topics and places that the options name."""
     from sskafka.pipelines.shipped.wiring import WiringError, wired  # noqa: PLC0415  not for --help
 
     topics, places = key_values(topic, "--topic"), key_values(to, "--to")

@@ -52,7 +52,7 @@ def create(
         typer.Option("--config", "--topic-config", "-c", metavar="KEY=VALUE", help="Topic setting. Repeatable."),
     ] = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Leave existing topics alone.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", "-d", help="Only check whether it could be done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-d", help="Only validate the request.")] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
@@ -95,7 +95,7 @@ def _print_created(created: list[CreatedTopic], output: Format) -> None:
 
 
 def list_(
-    internal: Annotated[bool, typer.Option("--internal", "-i", help="Internal topics too.")] = False,
+    internal: Annotated[bool, typer.Option("--internal", "-i", help="Include internal topics.")] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
@@ -132,22 +132,22 @@ def replication_factor(topic: TopicView) -> int:
 def alter(
     names: NamesArgument = None,
     topic: TopicOption = None,
-    partitions: Annotated[
-        int | None, typer.Option("--partitions", "-p", help="Raise the number of partitions to this.")
-    ] = None,
+    partitions: Annotated[int | None, typer.Option("--partitions", "-p", help="New number of partitions.")] = None,
     config: Annotated[
         list[str] | None,
         typer.Option("--config", "--topic-config", "--set", "-c", metavar="KEY=VALUE", help="Set. Repeatable."),
     ] = None,
     delete_config: Annotated[
         list[str] | None,
-        typer.Option("--delete-config", "--delete", metavar="KEY", help="Back to the default. Repeatable."),
+        typer.Option(
+            "--delete-config", "--delete", metavar="KEY", help="Reset this setting to its default. Repeatable."
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", "-d", help="Only check whether it could be done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-d", help="Only validate the request.")] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
 ) -> None:
-    """Change the settings of topics, or give them more partitions."""
+    """Change the settings of topics, or increase their number of partitions."""
     chosen = all_names(names, topic)
     changes: dict[str, str | None] = {**key_values(config, "--config"), **dict.fromkeys(delete_config or ())}
     if partitions is None and not changes:
@@ -182,11 +182,11 @@ async def _alter(
 def delete(
     names: NamesArgument = None,
     topic: TopicOption = None,
-    if_exists: Annotated[bool, typer.Option("--if-exists", help="Missing topics are no failure.")] = False,
+    if_exists: Annotated[bool, typer.Option("--if-exists", help="Ignore missing topics.")] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
 ) -> None:
-    """Delete topics and everything in them."""
+    """Delete topics and all their records."""
     chosen = all_names(names, topic)
 
     async def work() -> dict[str, KafkaError | None]:
@@ -204,7 +204,7 @@ def delete(
 
 
 def all_names(names: list[str] | None, option: list[str] | None) -> list[str]:
-    """Names given as arguments or, as Kafka's tools want them, with --topic."""
+    """Return names given as arguments or, as in Kafka's tools, with --topic."""
     chosen = list(dict.fromkeys([*(names or ()), *(option or ())]))
     if not chosen:
         raise typer.BadParameter("name a topic", param_hint="NAME")
@@ -212,7 +212,7 @@ def all_names(names: list[str] | None, option: list[str] | None) -> list[str]:
 
 
 def fail_for(failed: dict[str, KafkaError]) -> None:
-    """Tells what failed for each topic; the command has failed when one has."""
+    """Report the error of each topic. The command fails if any topic failed."""
     report_each(failed)
     if failed:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""`sskafka topic consume`: records of topics, printed as they come."""
+"""`sskafka topic consume`: print the records of topics as they arrive."""
 
 import json
 import sys
@@ -48,14 +48,14 @@ def consume(
         str | None, typer.Option("-f", "--record-format", help=r"How to print a record, such as '%p %o %k %v\n'.")
     ] = None,
     stop_at_end: Annotated[
-        bool, typer.Option("--stop-at-end", "-e", help="Stop where the partitions end now instead of waiting.")
+        bool, typer.Option("--stop-at-end", "-e", help="Stop at the current end of the partitions.")
     ] = False,
     from_beginning: Annotated[bool, typer.Option("--from-beginning", hidden=True)] = False,
     read_committed: Annotated[
-        bool, typer.Option("--read-committed", help="Leave out what transactions have not committed.")
+        bool, typer.Option("--read-committed", help="Return only committed transactional records.")
     ] = False,
     any_replica: Annotated[
-        bool, typer.Option("--any-replica", help="Read from any replica in sync instead of from the leaders.")
+        bool, typer.Option("--any-replica", help="Read from any in-sync replica, not only from leaders.")
     ] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
@@ -84,7 +84,7 @@ def consume(
 
 
 class JsonPrinter:
-    """One object a line; bytes that are no UTF-8 go into `key_base64` and `value_base64`."""
+    """Prints one object a line. Bytes that are not UTF-8 go into `key_base64` and `value_base64`."""
 
     def line(self, record: ConsumedRecord) -> bytes:
         fields: dict[str, Any] = {
@@ -144,7 +144,7 @@ async def _partitions(cluster: Cluster, names: Iterable[str], numbers: list[int]
 
 
 def _assign(consumer: Consumer, spans: dict[TopicPartition, Span], *, any_replica: bool) -> None:
-    """Partitions whose stop is where they start are done before they begin."""
+    """Assign the partitions. A partition whose stop is its start is done already."""
     offsets = {key: span.start for key, span in spans.items() if span.stop is None or span.start < span.stop}
     consumer.assign(offsets, any_replica=any_replica)
 
@@ -156,7 +156,7 @@ async def _copy(
     printer: RecordPrinter | JsonPrinter,
     out: BinaryIO,
 ) -> None:
-    """Until every partition has reached its stop, `number` records are printed, or for ever."""
+    """Print records until every partition has reached its stop or `number` records are printed."""
     stops = {partition: span.stop for partition, span in spans.items()}
     left = number
     while consumer.assignment and left != 0:

@@ -1,4 +1,4 @@
-"""`sskafka topic describe`: what a topic is, where its partitions are and how it is set."""
+"""`sskafka topic describe`: a topic's partitions, leaders, offsets and settings."""
 
 from typing import Annotated, Any, NamedTuple
 
@@ -23,7 +23,7 @@ from sskafka.model.ids import TopicPartition, uuid_text
 
 
 class PartitionOffsets(NamedTuple):
-    """None where nobody can say now."""
+    """None if an offset is not available now."""
 
     log_start_offset: int | None
     high_watermark: int | None

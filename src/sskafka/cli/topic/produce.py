@@ -1,4 +1,4 @@
-"""`sskafka topic produce`: lines of standard input, or whatever a format says, to records."""
+"""`sskafka topic produce`: produce records from lines of standard input, or in a given format."""
 
 import asyncio
 import sys
@@ -30,7 +30,7 @@ _DELIVERIES_AHEAD_MAX = 10_000
 
 
 class Deliveries:
-    """Futures of records on their way, reported in the order in which they were sent."""
+    """Futures of pending records, reported in the order in which they were sent."""
 
     def __init__(self, output: Format | None) -> None:
         self._output = output
@@ -58,13 +58,13 @@ class Deliveries:
 
 
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Where to; %t in the format overrides it.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Target topic; %t in the format overrides it.")],
     key: Annotated[str | None, typer.Option("--key", "-k", help="Key of every record.")] = None,
     headers: Annotated[
         list[str] | None,
         typer.Option("--header", "-H", metavar="KEY:VALUE", help="Header of every record. Repeatable."),
     ] = None,
-    partition: Annotated[int | None, typer.Option("--partition", "-p", help="To this partition.")] = None,
+    partition: Annotated[int | None, typer.Option("--partition", "-p", help="Partition of every record.")] = None,
     input_format: Annotated[
         str | None, typer.Option("--input-format", "-f", help=r"How to cut the input, such as '%k\t%v\n'.")
     ] = None,
@@ -82,7 +82,7 @@ def produce(
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Produce records from standard input, one a line unless -f says otherwise."""
+    """Produce records from standard input, one record a line unless -f is given."""
     cutter = _cutter(input_format, key_separator)
     client = client_properties(properties)
     asked = {"compression.type": compression, "acks": acks, "allow.auto.create.topics": str(create).lower()}
@@ -103,7 +103,7 @@ def produce(
 
 
 class Template:
-    """What every record has, whatever the input says."""
+    """The fixed fields of every record."""
 
     def __init__(self, topic: str, key: str | None, headers: Headers, partition: int | None, tombstone: bool) -> None:
         self._topic = topic
@@ -137,7 +137,7 @@ def _cutter(input_format: str | None, key_separator: str | None) -> RecordCutter
 
 
 def _check(config: ProducerConfig) -> None:
-    """Wrong names are wrong usage, found before anybody connects."""
+    """Check the config before connecting. Invalid names are usage errors."""
     try:
         Compression.named(config.compression_type)
         assert config.required_acks is not None
@@ -149,11 +149,13 @@ def _cut(cutter: RecordCutter, piece: bytes) -> InputFields:
     try:
         return cutter.cut(piece)
     except (FormatError, UnicodeDecodeError) as error:
-        raise CommandError(f"the input does not fit its format: {error}", "-f or -K with what stands there") from error
+        raise CommandError(
+            f"the input does not fit its format: {error}", "give -f or -K that matches the input"
+        ) from error
 
 
 def _parse_headers(pairs: list[str] | None) -> Headers:
-    """`key:value` or `key=value`, whichever mark comes first; without a mark the value is null."""
+    """Parse `key:value` or `key=value`, split at the first separator. Without a separator the value is null."""
     return tuple(_parse_header(pair) for pair in pairs or ())
 
 
