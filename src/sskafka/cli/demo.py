@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from itertools import islice
@@ -46,6 +47,8 @@ USERS = 200
 TICK_S = 0.1
 POLL_MS = 500
 SEED = 2011
+TRIGGER = "1 second"
+"""A session is shown two micro-batches after it has ended: people wait for it."""
 SETTINGS = {
     "default.replication.factor": "3",
     "offsets.topic.num.partitions": "3",
@@ -79,6 +82,7 @@ def demo(
             HTTP: PortOption(_first_port(HTTP, http_port)),
             ADR: PortOption(is_open=False),
         }
+        _launch_java()
         guest = Demo(home.resolve(), rate, results)
         code = asyncio.run(run_cluster(cluster, wanted_ports(cluster, options), SETTINGS, guest=guest.run))
     raise typer.Exit(code)
@@ -88,6 +92,13 @@ def _refuse_without_spark() -> None:
     for module in ("pyspark", "pyarrow", "yaml"):
         if find_spec(module) is None:
             raise CommandError(f"the demo needs {module}", "pip install 'sskafka[spark]'")
+
+
+def _launch_java() -> None:
+    """Java starts while the brokers do."""
+    from sskafka.pipelines.session import SessionSettings, launch_java_early  # noqa: PLC0415  needs the extra
+
+    launch_java_early(SessionSettings())
 
 
 def _first_port(server: Server, wanted: int | None) -> int:
@@ -146,10 +157,11 @@ class Demo:
             task.result()
 
     async def _prepared(self, bootstrap: str) -> "Pipeline":
-        from sskafka.pipelines.shipped import load_shipped  # noqa: PLC0415  needs the extra
+        from sskafka.pipelines.files.model import Trigger  # noqa: PLC0415  needs the extra
+        from sskafka.pipelines.shipped import load_shipped  # noqa: PLC0415  see above
         from sskafka.pipelines.shipped.selfcheck import produce, topics_of  # noqa: PLC0415  see above
 
-        pipeline = load_shipped("sessions", self._home)
+        pipeline = replace(load_shipped("sessions", self._home), trigger=Trigger(TRIGGER))
         await produce(bootstrap, topics_of(pipeline), {})
         return pipeline
 

