@@ -2,8 +2,8 @@
 
     python -m sskafka.pipelines.worker_daemon WORKER_MODULE        as Spark starts it (spark.python.daemon.module)
 
-Spark's own daemon imports nothing of the worker: every process that it forks takes half a second of CPU time to import
-pyspark, Arrow and the connector. A query has several such processes, and all queries of a pipeline start them at once.
+Spark's own daemon imports nothing of the worker: every process that it forks takes 0.4 s of CPU time to import
+Arrow and the connector. A query has several such processes, and all queries of a pipeline start them at once.
 Importing Arrow and numpy starts threads, but both prepare for forks.
 """
 
