@@ -1,11 +1,11 @@
-"""`__cluster_metadata.log`: the readable journal of topics, beside the metadata log where that has its own directory.
+"""`__cluster_metadata.log`: the readable journal of topics, beside the metadata log if that has its own directory.
 
     0 1 create-topic {...}        lines: see journal.py
-    .journal-position             {"lines":1,"next_offset":12}: the lines are all there is before that metadata offset
+    .journal-position             {"lines":1,"next_offset":12}: the lines cover the metadata log below that offset
 
-It is made from the committed records, batch by batch, so that every node numbers its lines alike. The position is
-written after the lines; whatever a crash leaves between the two is cut off and made again, and a journal that cannot be
-gone on with is made anew: from the snapshot, if the log has lost its beginning.
+The journal is written from the committed records, batch by batch, so that every node numbers its lines alike. The
+position is written after the lines. Lines that a crash leaves after the position are truncated and written again. A
+journal that cannot be continued is rewritten, from the snapshot if the log has lost its beginning.
 """
 
 import json
@@ -34,7 +34,7 @@ _JOURNALED = (TopicRecord, PartitionRecord, RemoveTopicRecord)
 
 class JournalFile:
     def __init__(self, log: MetadataLog) -> None:
-        """Goes on where the file ends, or begins it anew."""
+        """Continue at the end of the file, or start a new one."""
         self._log = log
         self._disk = log.disk
         self._path = os.path.join(log.home, JOURNAL_FILE)
@@ -52,25 +52,25 @@ class JournalFile:
                 self._go_on(*position)
 
     def advance_to(self, end_offset: int) -> None:
-        """Takes in what is committed below `end_offset`."""
+        """Add the changes that are committed below `end_offset`."""
         if end_offset > self._next_offset and not self._is_broken:
             with self._giving_up_on_errors():
                 self._write(list(self._lines_up_to(end_offset)))
 
     def snapshot_installed(self) -> None:
-        """What the snapshot says and the journal does not is added to it."""
+        """Add the changes of the snapshot that the journal does not have."""
         if not self._is_broken:
             with self._giving_up_on_errors():
                 self._write(list(self._lines_of_snapshot()))
 
     @contextmanager
     def _giving_up_on_errors(self) -> Iterator[None]:
-        """The journal is a convenience: a disk that has no room for it must not stop the node."""
+        """Stop writing the journal after an error: a full disk must not stop the node for a convenience file."""
         try:
             yield
         except OSError as error:
             self._is_broken = True
-            _log.error("%s is not kept any more until the next start: %s", self._path, error)
+            _log.error("%s is not written until the next start: %s", self._path, error)
 
     # ---- at the start
 
@@ -80,7 +80,7 @@ class JournalFile:
 
     def _go_on(self, lines: int, size_bytes: int, next_offset: int) -> None:
         for _ in (*self._lines_of_snapshot(), *self._lines_up_to(next_offset)):
-            pass  # only the image moves on: the lines are there
+            pass  # only the image advances: the lines exist
         self._lines, self._size_bytes = lines, size_bytes
         file = self._disk.open(self._path)
         try:
@@ -89,7 +89,7 @@ class JournalFile:
             file.close()
 
     def _read_position(self) -> tuple[int, int, int] | None:
-        """Lines, their size, and the metadata offset behind them; None when the journal cannot be gone on with."""
+        """Return the lines, their size, and the metadata offset after them. None if the journal cannot be continued."""
         if not self._disk.exists(self._path) or not self._disk.exists(self._position_path):
             return None
         whole_lines = read_file(self._disk, self._path).split(b"\n")[:-1]
@@ -104,7 +104,7 @@ class JournalFile:
             return None
         return lines, sum(len(line) + 1 for line in whole_lines[:lines]), next_offset
 
-    # ---- what there is to say
+    # ---- lines
 
     def _lines_of_snapshot(self) -> Iterator[str]:
         latest = self._log.latest_snapshot_id()

@@ -1,7 +1,7 @@
-"""The readable journal of topics, as the lab's /kraft/v1 endpoints see it: their offsets are its line numbers.
+"""Read the journal of topics for the lab's /kraft/v1 endpoints, whose offsets are its line numbers.
 
-The broker appends a line when a change is committed (journal_file.py); this side only reads, and reads on where it
-stopped. A journal that became shorter, or another file, was made anew and is read again.
+The broker appends a line when a change is committed (journal_file.py). This side only reads, from where it stopped. If
+the journal became shorter or is another file, it was rewritten and is read again.
 """
 
 import os
@@ -19,14 +19,14 @@ class JournalEnd(NamedTuple):
     epoch: int
 
     def is_ahead_of(self, offset: int, epoch: int) -> bool:
-        """Whether a log that ends at `offset` in `epoch` lacks something. Epoch -1 stands for an empty log."""
+        """Return whether a log that ends at `offset` in `epoch` lacks entries. Epoch -1 stands for an empty log."""
         if self.epoch == NOTHING:
             return False
         return epoch == NOTHING or (self.epoch, self.offset) > (epoch, offset)
 
 
 class Journal:
-    """`path` is None where the broker keeps no journal: then it is empty."""
+    """`path` is None if the broker keeps no journal: the journal is empty then."""
 
     def __init__(self, path: str | None) -> None:
         self._path = path
@@ -43,12 +43,12 @@ class Journal:
         return JournalEnd(entries[-1].offset, entries[-1].epoch) if entries else JournalEnd(NOTHING, NOTHING)
 
     def after(self, offset: int, count: int) -> list[JournalEntry]:
-        """At most `count` entries behind `offset`."""
+        """Return at most `count` entries after `offset`."""
         return self._current()[offset + 1 : offset + 1 + count]
 
     def divergence(self, offset: int, epoch: int) -> JournalEnd | None:
-        """Where a log that ends at `offset` in `epoch` parts from this one: the largest epoch not above its own that
-        both may share, and the last offset of it here. None when this journal goes on where that log ends."""
+        """Return where a log that ends at `offset` in `epoch` diverges from this journal: the largest epoch up to its
+        own that both may share, and the last offset of that epoch here. None if this journal continues that log."""
         entries = self._current()
         if NOTHING in {offset, epoch}:
             return None

@@ -1,8 +1,8 @@
 """The readable files that the lab expects beside the metadata log: the journal of topics and a mirror of quorum-state.
 
-They are kept only where `metadata.log.dir` is no log directory: Apache Kafka would stumble over them there.
-The mirror has the last leader that this voter accepted, with its epoch, and its vote; quorum-state itself forgets the
-leader when a newer epoch begins.
+They are written only if `metadata.log.dir` is not a log directory: Apache Kafka does not expect such files there.
+The mirror has the last leader that this voter accepted, its epoch, and the vote; quorum-state itself forgets the leader
+when a newer epoch begins.
 """
 
 import json
@@ -23,7 +23,7 @@ def keeps_files(settings: Settings) -> bool:
 
 
 def journal_path(settings: Settings) -> str | None:
-    """Return the path of the journal; None where none is kept."""
+    """Return the path of the journal, or None if no journal is kept."""
     return os.path.join(settings.metadata_directory, JOURNAL_FILE) if keeps_files(settings) else None
 
 
@@ -56,7 +56,7 @@ class QuorumFiles:
         self._journal.snapshot_installed()
 
     def _read_mirror(self) -> tuple[int, int]:
-        """Return the last leader that was accepted and its epoch; -1 and 0 when the file does not tell."""
+        """Return the last accepted leader and its epoch; -1 and 0 if the file does not have them."""
         if not self._disk.exists(self._path):
             return NO_NODE, 0
         try:

@@ -1,4 +1,4 @@
-"""/kraft/v1: the quorum's own state machine as the lab's HTTP API shows it. A vote granted here is a real one.
+"""/kraft/v1: the node's Raft state machine through the lab's HTTP API. A vote granted here is a real vote.
 
 Offsets are those of the readable journal; only its changes count when a candidate's log is compared with ours.
 """
@@ -35,8 +35,8 @@ class VoteRequest(BaseModel):
 
 class VoteResponse(BaseModel):
     granted: bool
-    leader_epoch: int | None = Field(default=None, description="With a refusal: of the last leader known.")
-    leader_id: str | int | None = Field(default=None, description="With a refusal; -1 when none is known.")
+    leader_epoch: int | None = Field(default=None, description="With a rejection: epoch of the last known leader.")
+    leader_id: str | int | None = Field(default=None, description="With a rejection; -1 if no leader is known.")
 
 
 class BeginEpochRequest(BaseModel):
@@ -66,12 +66,12 @@ class MetadataRecord(BaseModel):
 
 class FetchMetadataResponse(BaseModel):
     records: list[MetadataRecord]
-    diverging_epoch: int | None = Field(default=None, description="Present when the logs part.")
+    diverging_epoch: int | None = Field(default=None, description="Present if the logs diverge.")
     diverging_offset: int | None = Field(default=None, description="The last offset that both may share.")
 
 
 def routes(context: HttpContext, journal_file: str | None) -> APIRouter:
-    """Return the routes; `journal_file` is None where this broker keeps no journal."""
+    """Return the routes; `journal_file` is None if this broker keeps no journal."""
     journal = Journal(journal_file)
     router = APIRouter(prefix="/kraft/v1", tags=["lab"])
 
@@ -83,7 +83,7 @@ def routes(context: HttpContext, journal_file: str | None) -> APIRouter:
         )
         return VoteResponse(granted=True) if answer["granted"] else VoteResponse(granted=False, **_leader(answer))
 
-    @router.post("/beginQuorumEpoch", summary="Say who leads", response_model_exclude_none=True)
+    @router.post("/beginQuorumEpoch", summary="Announce a leader", response_model_exclude_none=True)
     async def begin_quorum_epoch(request: BeginEpochRequest) -> BeginEpochResponse:
         answer = await context.link.ask("begin_epoch", leader=request.leader_id, epoch=request.leader_epoch)
         if answer["accepted"]:

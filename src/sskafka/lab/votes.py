@@ -1,6 +1,6 @@
 """Votes over HTTP: the Raft state machine of this node votes for a candidate and accepts a leader that callers name.
 
-A vote that is granted is a real one: it is on disk before the answer leaves. Callers can move epochs, never the log.
+A granted vote is real: it is on disk before the answer is sent. Callers can change epochs, never the log.
 
 On the private socket between the broker and its HTTP process:
 
@@ -58,7 +58,8 @@ class LabVoteRequest(LocalRequest):
         return LabVoteResponse(False, election.last_leader_id, election.last_leader_epoch)
 
     def _is_granted(self, elections: Elections) -> bool:
-        """A rejected request does not change the epoch: its sender does not wait for this node to catch up."""
+        """Return whether the vote is granted. A rejection does not change the epoch: nobody waits for this node to
+        catch up."""
         state = elections.state
         if not state.is_voter or not self.log_is_up_to_date or self.epoch > EPOCH_MAX:
             return False
@@ -69,7 +70,7 @@ class LabVoteRequest(LocalRequest):
 
 @value
 class LabLeaderRequest(LocalRequest):
-    """A leader that a caller names. No quorum may have elected it: the next election corrects that."""
+    """A leader that a caller names. If no quorum has elected it, the next election corrects that."""
 
     leader_id: int
     leader_epoch: int

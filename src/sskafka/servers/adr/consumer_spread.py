@@ -1,6 +1,6 @@
-"""Consumers that let the broker choose: each connection gets the partition that the fewest such connections have.
+"""Spread consumers that let the broker choose: each connection gets the partition with the fewest such connections.
 
-It keeps the partition, topic by topic, until it closes.
+The connection keeps its partition of a topic until it closes.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ class ConsumerSpread:
         self._readers: Counter[TopicPartition] = Counter()
 
     def partition_for(self, topic: str, partition_count: int, chosen: Chosen) -> int:
-        """The connection's partition of the topic; the first time the emptiest is chosen, the lowest of several."""
+        """Return the connection's partition of the topic. At first the least used partition, the lowest of several."""
         if topic not in chosen:
             choice = min(range(partition_count), key=lambda index: (self._readers[TopicPartition(topic, index)], index))
             chosen[topic] = choice
@@ -25,7 +25,7 @@ class ConsumerSpread:
         return chosen[topic]
 
     def release(self, chosen: Chosen) -> None:
-        """The connection has closed."""
+        """Release the partitions of a closed connection."""
         for topic, index in chosen.items():
             self._readers[TopicPartition(topic, index)] -= 1
         chosen.clear()

@@ -1,13 +1,13 @@
 """The ADR-0011 service of a broker, created on demand: most brokers never need it.
 
-Every broker answers the brokers that forward ADR-0011 requests to it, whether it has an adr.listener itself or not; and
-its own HTTP process, over the private socket:
+Every broker answers the brokers that forward ADR-0011 requests to it, whether it has an adr.listener itself or not, and
+its own HTTP process over the private socket:
 
     adr_produce    {"topic", "key", "data"}                             -> {"partition", "offset"}
     adr_consume    {"topic", "partition", "offset", "batch_size"}       -> {"partition", "next_offset", "messages"}
     adr_flush      {}                                                   -> {}
 
-`data` is base64 there; a refusal is {"kind", "error"}.
+In these messages `data` is base64; an error is {"kind", "error"}.
 """
 
 from base64 import b64decode, b64encode
@@ -37,7 +37,7 @@ class AdrEndpoints:
         if "service" in self.__dict__:
             await self.service.close()
 
-    # -- what other brokers ask
+    # -- requests of other brokers
 
     async def record_counts(self, message: Any, request: Request) -> Any:
         from sskafka.wire.messages.record_counts import PartitionRecordCount, RecordCountsResponse  # noqa: PLC0415
@@ -73,7 +73,7 @@ class AdrEndpoints:
             return FlushLogsResponse(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
         return FlushLogsResponse()
 
-    # -- what the HTTP process asks
+    # -- requests of the HTTP process
 
     def answers(self) -> "dict[str, Answer]":
         return {

@@ -2,30 +2,30 @@
 
 
 class AdrError(Exception):
-    """The request cannot be carried out; the text is for the client."""
+    """The request failed; the text is for the client."""
 
     kind = "failed"
 
 
 class InvalidRequestError(AdrError):
-    """It cannot be meant: a bad name, a negative offset, a record that is too large."""
+    """The request is invalid: a bad name, a negative offset, a record that is too large."""
 
     kind = "invalid"
 
 
 class NotThereError(AdrError):
-    """There is no such topic or partition."""
+    """The topic or partition does not exist."""
 
     kind = "missing"
 
 
 class NotTakenError(AdrError):
-    """Nothing was written or read, because of something that may pass: trying again does no harm."""
+    """A temporary error: nothing was written or read, safe to retry."""
 
     kind = "unavailable"
 
 
 class UnclearError(AdrError):
-    """A record was written, and may or may not stay: trying again could double it."""
+    """Outcome unknown: the record was sent and may or may not be stored; a retry could duplicate it."""
 
     kind = "unclear"

@@ -1,10 +1,10 @@
-"""Records without a key go where the fewest records are: one decider for each topic, the leader of its partition 0.
+"""Place records without a key in the partition with the fewest records. The leader of a topic's partition 0 decides.
 
-    place, place, place  ->  round: count -> choose for each that waits -> append  ->  next round
+    place, place, place  ->  round: count -> choose for each waiting record -> append  ->  next round
 
-A round sees every record of the rounds before it: this broker's own logs have them when it begins, and other brokers
-have answered for theirs. So any number of producers at once fill the partitions evenly. Partitions that nobody answers
-for are left out.
+A round counts every record of the earlier rounds: this broker's own logs have them when the round begins, and other
+brokers have acknowledged theirs. Any number of concurrent producers therefore fill the partitions evenly. Partitions
+whose leaders do not answer are left out.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
 class Append(NamedTuple):
     offset: "asyncio.Future[int]"
     is_written: bool
-    """Whether who counts now counts the record, wherever its acknowledgement is."""
+    """Whether the next count includes the record, even if it is not acknowledged yet."""
 
 
 class _Waiting(NamedTuple):
@@ -39,10 +39,10 @@ class LeastLoaded:
         self._record_counts = record_counts
         self._append = append
         self._spawn = spawn
-        self._waiting: dict[str, list[_Waiting]] = {}  # by topic; there while its rounds go on
+        self._waiting: dict[str, list[_Waiting]] = {}  # by topic; present while its rounds run
 
     async def place(self, topic: str, data: bytes) -> Produced:
-        """Returns when the record is committed where it was put."""
+        """Append the record to the least loaded partition. Return when it is committed."""
         waiting = _Waiting(data, asyncio.get_running_loop().create_future())
         if topic in self._waiting:
             self._waiting[topic].append(waiting)
@@ -84,7 +84,7 @@ class LeastLoaded:
 
 
 def least_loaded(counts: Counts) -> int:
-    """The partition with the fewest records; the lowest of several."""
+    """Return the partition with the fewest records, the lowest of several."""
     return min(counts, key=lambda partition: (counts[partition], partition))
 
 

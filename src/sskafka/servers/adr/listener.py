@@ -1,8 +1,8 @@
-"""The listener of the binary protocol: frames in, one request after the other on each connection, answers out.
+"""The listener of the binary protocol: it reads frames, handles one request at a time on each connection, and answers.
 
-A connection is one task, which is plenty here: the Kafka protocol is the hot path, this one is not. What goes wrong
-with a request is answered and the connection stays; bytes that are no frame are answered where their type can be read,
-and the connection ends, since nobody knows where the next frame begins.
+Each connection is one task, which is fast enough: the hot path is the Kafka protocol. A failed request is answered and
+the connection stays open. Bytes that are not a frame are answered if their type can be read, and the connection is
+closed, because the start of the next frame is unknown.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 LARGE_FRAME_BYTES = 1024 * 1024
 LARGE_FRAMES_MAX = 4
-"""So many large frames are read at once, by all connections together: memory is not theirs to fill."""
+"""Limit of large frames read at once by all connections together, to bound memory."""
 
 
 class AdrListener:
@@ -61,7 +61,7 @@ class AdrListener:
             await asyncio.wait(self._connections)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """The boundary of a connection: whatever goes wrong on it ends it and nothing else."""
+        """Serve one connection. An error closes this connection and affects nothing else."""
         task = asyncio.current_task()
         assert task is not None
         chosen: Chosen = {}
@@ -70,9 +70,9 @@ class AdrListener:
                 self._connections.add(task)
                 await self._converse(reader, writer, chosen)
         except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError, TimeoutError):
-            pass  # it has gone, has been silent for too long, or the broker stops
+            pass  # the client is gone or was silent for too long, or the broker stops
         except Exception:
-            log.exception("closing a connection of the ADR door")
+            log.exception("closing a connection of the ADR server")
         finally:
             self._connections.discard(task)
             self._spread.release(chosen)
@@ -112,7 +112,7 @@ class AdrListener:
         except (AdrError, KafkaError) as error:
             return Failure(answer_type(frame_type), str(error))
         except Exception as error:
-            log.exception("a request at the ADR door failed in a way nobody planned for")
+            log.exception("unexpected error in a request to the ADR server")
             return Failure(answer_type(frame_type), f"{type(error).__name__}: {error}")
 
     def _resolved(self, request: Consume, chosen: Chosen) -> Consume:

@@ -1,6 +1,6 @@
-"""Partitions that this broker leads, as the ADR-0011 service writes, reads and counts them.
+"""Append to, read and count the partitions that this broker leads, for the ADR-0011 service.
 
-A record is in the log when `append` returns, so who counts afterwards counts it; its offset comes when it is committed.
+A record is in the log when `append` returns, so later counts include it. Its offset is returned when it is committed.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from sskafka.storage.log import AppendInfo
 from sskafka.storage.log_directory import LogDirectory
 
 Bounds: TypeAlias = tuple[int, int]
-"""The first offset that can be read, and the one behind the last."""
+"""The first readable offset and the end offset."""
 
 CHUNK_BYTES = 1024 * 1024
 FLUSH_POLL_S = 0.002
@@ -37,7 +37,7 @@ class LocalPartitions:
         self._executor = executor
 
     def find(self, topic_partition: TopicPartition) -> Partition | None:
-        """The partition if this broker leads it."""
+        """Return the partition if this broker leads it."""
         try:
             partition = self._replicas.find(*topic_partition)
         except ReplicationError:
@@ -45,7 +45,7 @@ class LocalPartitions:
         return partition if partition.is_leader else None
 
     def record_counts(self, topic: str, indexes: Iterable[int]) -> dict[int, int]:
-        """Data records now in the logs; those that this broker does not lead are left out."""
+        """Return the number of data records of each partition that this broker leads; others are left out."""
         found = {index: self.find(TopicPartition(topic, index)) for index in indexes}
         return {index: item.log.record_count() for index, item in found.items() if item is not None}
 
@@ -54,7 +54,7 @@ class LocalPartitions:
         return None if partition is None else (partition.log_start_offset, partition.last_stable_offset)
 
     def append(self, partition: Partition, record: NewRecord) -> "asyncio.Future[int]":
-        """Writes at once; the future has the offset when every replica in sync has the record."""
+        """Append at once. The future returns the offset when all in-sync replicas have the record."""
         _check_size(partition, record)
         batch = build_batch([record._replace(timestamp=self._clock.now_ms())])
         try:
@@ -72,7 +72,7 @@ class LocalPartitions:
         return _committed(partition, info)
 
     async def fetch(self, partition: Partition, offset: int) -> FetchedPartition | None:
-        """Committed records from `offset` on, or from the first there is; None at the end."""
+        """Return committed records from `offset` on, or from the first available one. None at the end."""
         start = max(offset, partition.log_start_offset)
         if start >= partition.last_stable_offset:
             return None
@@ -85,7 +85,7 @@ class LocalPartitions:
         return FetchedPartition(partition.topic_partition, data, start, aborted=aborted)
 
     async def flush(self) -> None:
-        """Returns when everything written so far is on the disk; raises AdrError where a disk has failed."""
+        """Sync everything written so far before returning. Raise AdrError if a disk has failed."""
         logs = [(item.log, item.log.log_end_offset) for item in self._replicas.partitions()]
         unsynced = [(log, end) for log, end in logs if log.recovery_point < end]
         for log, _ in unsynced:
@@ -98,7 +98,7 @@ class LocalPartitions:
 
 
 def _check_size(partition: Partition, record: NewRecord) -> None:
-    """Before a batch is made of it: what is far too large must not keep the loop busy."""
+    """Check the size before a batch is built: a huge record must not block the event loop."""
     size_bytes, limit = len(record.key or b"") + len(record.value or b""), partition.config.max_message_bytes
     if size_bytes > limit:
         raise InvalidRequestError(f"a record of {size_bytes} bytes, max.message.bytes is {limit}")
@@ -128,7 +128,7 @@ def _committed(partition: Partition, info: AppendInfo) -> "asyncio.Future[int]":
             future.set_result(info.base_offset)
         else:
             where = f"{partition.topic_partition} at offset {info.base_offset}"
-            future.set_exception(UnclearError(f"written to {where}, but whether it stays is not known: {outcome.name}"))
+            future.set_exception(UnclearError(f"written to {where}, outcome unknown: {outcome.name}"))
 
     delayed = DelayedCallback(completed)
     delayed.begin(1)

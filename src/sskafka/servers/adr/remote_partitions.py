@@ -1,6 +1,6 @@
-"""Partitions that other brokers lead: the ADR-0011 service is a client of theirs, over the Kafka protocol.
+"""Access partitions that other brokers lead: the ADR-0011 service is their client over the Kafka protocol.
 
-What is written goes through an idempotent producer, so a leader that changes meanwhile neither loses nor doubles it.
+Records are written by an idempotent producer, so a leader change neither loses nor duplicates them.
 """
 
 import asyncio
@@ -39,12 +39,12 @@ _WRITING = ProducerConfig(
     linger_ms=0,
     delivery_timeout_ms=DELIVERY_TIMEOUT_MS,
     allow_auto_create_topics=False,
-    max_request_size=2**31 - 1,  # what is too large, the leader knows
+    max_request_size=2**31 - 1,  # the leader enforces the size limit
 )
 
 
 class RemotePartitions:
-    """Connects when it is first needed; `connect` gives the cluster as a client of it sees it."""
+    """Connects when first needed; `connect` returns the cluster as a client sees it."""
 
     def __init__(self, connect: Callable[[], Cluster]) -> None:
         self._connect = connect
@@ -57,7 +57,7 @@ class RemotePartitions:
         await self._stack.aclose()
 
     async def append(self, topic_partition: TopicPartition, record: NewRecord) -> int:
-        """The offset, when every replica in sync has the record."""
+        """Append the record. Return the offset when all in-sync replicas have it."""
         _, producer = await self._open()
         try:
             delivery = await producer.send(
@@ -70,7 +70,7 @@ class RemotePartitions:
             raise AdrError(str(error)) from error
 
     async def place(self, leader: int, topic: str, data: bytes) -> Produced:
-        """Lets the leader of the topic's partition 0 find the place of a record without a key."""
+        """Let the leader of the topic's partition 0 place a record without a key."""
         cluster, _ = await self._open()
         try:
             connection = await self._connection(cluster, leader)
@@ -80,7 +80,7 @@ class RemotePartitions:
             request = PlaceRecordRequest(topic=topic, data=data)
             answer = await connection.request(request, PlaceRecordResponse, version=_OWN_VERSION)
         except ClientError as error:
-            raise UnclearError(f"whether the record was taken is not known: {error}") from error
+            raise UnclearError(f"outcome unknown, the record may or may not be stored: {error}") from error
         if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             raise NotTakenError(answer.error_message or f"broker {leader} does not lead {topic}-0")
         if answer.error_code != ErrorCode.NONE:
@@ -88,7 +88,7 @@ class RemotePartitions:
         return Produced(answer.offset, answer.partition_index)
 
     async def record_counts(self, leader: int, topic: str, indexes: Sequence[int]) -> dict[int, int]:
-        """Of the partitions that the broker leads; empty when it cannot be asked."""
+        """Return the counts of the partitions that the broker leads; empty if the broker does not answer."""
         cluster, _ = await self._open()
         request = RecordCountsRequest(topic=topic, partitions=list(indexes))
         try:
@@ -99,7 +99,7 @@ class RemotePartitions:
         return {item.partition_index: item.records for item in answer.partitions if item.error_code == ErrorCode.NONE}
 
     async def bounds(self, partitions: Sequence[TopicPartition]) -> dict[int, Bounds]:
-        """By partition."""
+        """Return the bounds by partition."""
         cluster, _ = await self._open()
         deadline_ms = cluster.deadline_ms(OFFSETS_TIMEOUT_MS)
         try:
@@ -110,7 +110,7 @@ class RemotePartitions:
         return {item.partition: (first[item].offset, last[item].offset) for item in partitions}
 
     async def fetch(self, topic_partition: TopicPartition, offset: int) -> FetchedPartition | None:
-        """Committed records from `offset` on, or from the first there is; None at the end."""
+        """Return committed records from `offset` on, or from the first available one. None at the end."""
         cluster, _ = await self._open()
         try:
             found = await self._fetch(cluster, topic_partition, offset)

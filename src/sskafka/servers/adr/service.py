@@ -1,9 +1,9 @@
-"""What clients of ADR-0011 can ask for, whichever way they come: produce, consume, flush.
+"""The operations of ADR-0011, for the binary protocol and for REST: produce, consume, flush.
 
-A key decides the partition by `partitioner.hash`; without one the record goes to the partition with the fewest records,
-which the leader of the topic's partition 0 decides. Whoever leads a partition, the service forwards requests to it.
-Topics that do not exist are created when something is produced to them. While a partition has no leader the service
-waits a little. It retries a record that was certainly not stored, and never one that may have been.
+A key selects the partition by `partitioner.hash`. A record without a key goes to the partition with the fewest records,
+which the leader of the topic's partition 0 decides. Requests are forwarded to the leader of the partition. Producing to
+a topic that does not exist creates it. While a partition has no leader the service waits a little. It retries a record
+that was certainly not stored, and never one that may have been.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ PATIENCE_MS = 10_000
 RETRY_S = 0.02
 COMMIT_TIMEOUT_S = 30.0
 ANSWER_BYTES_MAX = 8 * 1024 * 1024
-"""An answer to CONSUME ends behind the message with which it reaches this size."""
+"""An answer to CONSUME ends with the message that reaches this size."""
 USE_DEFAULT = -1
 
 
@@ -75,7 +75,7 @@ class AdrService:
         await self._remote.close()
 
     def partition_count(self, topic: str) -> int:
-        """0 when there is no such topic."""
+        """Return the number of partitions, 0 if the topic does not exist."""
         found = self._image().topics_by_name.get(topic)
         return len(found.partitions) if found is not None else 0
 
@@ -86,7 +86,7 @@ class AdrService:
         if problem := topic_name_problem(topic):
             raise InvalidRequestError(problem)
         if topic in INTERNAL_TOPICS or topic == METADATA_TOPIC:
-            raise InvalidRequestError(f"coordinators alone write to {topic!r}")
+            raise InvalidRequestError(f"only coordinators may write to {topic!r}")
         self._check_may(Operation.WRITE, ResourceType.TOPIC, topic)
         if not self.partition_count(topic):
             await self._create(topic)
@@ -109,7 +109,7 @@ class AdrService:
         return await self._remote.place(decider, topic, data)
 
     async def place_here(self, topic: str, data: bytes) -> Produced:
-        """Raises NotTakenError unless this broker decides for the topic."""
+        """Place a record without a key. Raise NotTakenError unless this broker decides for the topic."""
         if self._local.find(TopicPartition(topic, 0)) is None:
             raise NotTakenError(f"broker {self._node_id} does not lead {topic}-0")
         return await _committed(self._least_loaded.place(topic, data))
@@ -118,7 +118,7 @@ class AdrService:
         return self._append(TopicPartition(topic, index), NewRecord(None, data))
 
     def _append(self, topic_partition: TopicPartition, record: NewRecord) -> Append:
-        """Here, at once, or at the broker that leads the partition."""
+        """Append here at once, or at the broker that leads the partition."""
         partition = self._local.find(topic_partition)
         if partition is not None:
             return Append(self._local.append(partition, record), is_written=True)
@@ -127,7 +127,7 @@ class AdrService:
         return Append(asyncio.ensure_future(self._remote.append(topic_partition, record)), is_written=False)
 
     async def record_counts(self, topic: str) -> dict[int, int]:
-        """Data records in each partition; those whose leaders do not answer are left out."""
+        """Return the number of data records by partition. Partitions whose leaders do not answer are left out."""
         found = self._image().topics_by_name.get(topic)
         if found is None:
             raise NotTakenError(f"there is no topic {topic!r}")
@@ -143,7 +143,7 @@ class AdrService:
         return counts
 
     def own_record_counts(self, topic: str, indexes: Iterable[int]) -> dict[int, int]:
-        """Of those partitions that this broker leads."""
+        """Return the counts of those partitions that this broker leads."""
         return self._local.record_counts(topic, indexes)
 
     async def _create(self, topic: str) -> None:
@@ -172,7 +172,7 @@ class AdrService:
         return await self._patiently(lambda: self._read(TopicPartition(topic, index), offset, batch_size))
 
     async def fullest_partition(self, topic: str, offset: int) -> int:
-        """The partition with the most records from `offset` on; the lowest of several."""
+        """Return the partition with the most records from `offset` on, the lowest of several."""
         count = self.partition_count(topic)
         if not count:
             raise NotThereError(f"there is no topic {topic!r}")
@@ -210,13 +210,13 @@ class AdrService:
         return await self._remote.fetch(topic_partition, offset)
 
     async def _take(self, fetched: FetchedPartition, count: int) -> list[ConsumedRecord]:
-        """Beside the loop: decoding many records takes longer than others should wait."""
+        """Decode in a thread: many records would block the event loop for too long."""
         return await asyncio.get_running_loop().run_in_executor(self._executor, _taken, fetched, count)
 
     # -- flush
 
     async def flush(self) -> None:
-        """On every broker: what was produced here may lie anywhere."""
+        """Flush on every broker, because produced records may be on any of them."""
         self._check_may(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
         others = [broker.id for broker in self._image().active_brokers() if broker.id != self._node_id]
         await asyncio.gather(self.flush_here(), *(self._remote.flush(broker) for broker in others))
@@ -224,7 +224,7 @@ class AdrService:
     async def flush_here(self) -> None:
         await self._local.flush()
 
-    # -- what all of them need
+    # -- shared parts
 
     def _check_may(self, operation: Operation, resource_type: ResourceType, name: str) -> None:
         if not self._authorizer.allows(ANONYMOUS, operation, resource_type, name):
@@ -248,7 +248,7 @@ class AdrService:
 
 
 def _taken(fetched: FetchedPartition, count: int) -> list[ConsumedRecord]:
-    """Up to `count` messages, no more bytes than an answer may have."""
+    """Return up to `count` messages, within the size limit of an answer."""
     records: list[ConsumedRecord] = []
     size_bytes = 0
     for record in islice(fetched, count):
@@ -265,6 +265,6 @@ async def _committed(work: Awaitable[T]) -> T:
             return await work
     except TimeoutError:
         text = (
-            f"the replicas in sync did not take the record within {COMMIT_TIMEOUT_S:.0f} s; it may still come to stay"
+            f"the in-sync replicas did not have the record within {COMMIT_TIMEOUT_S:.0f} s; it may still be committed"
         )
         raise UnclearError(text) from None

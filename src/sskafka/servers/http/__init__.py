@@ -1,4 +1,4 @@
-"""The HTTP server: a child process of the broker, so that no HTTP request ever takes a turn of the broker's event loop.
+"""The HTTP server: a child process of the broker, so that HTTP requests never take a turn of the broker's event loop.
 
     broker process                                   child process (nice 5)
     supervisor.py: starts the child on the port      __main__.py, process.py: uvicorn on that port
@@ -6,15 +6,16 @@
     servers/local: the private socket  <---------->  context.py: what every route works with
     servers/kafka: the Kafka listeners <---------->  sskafka.client: data and administration
 
-Data and administration go over the Kafka listeners like any client's; what clients cannot ask (readiness, counters)
-goes over the private socket. The broker's process imports supervisor.py and configuration.py alone, so FastAPI costs it
-neither time nor memory; nothing else in this package may be imported there.
+Data and administration use the Kafka listeners like any client. What clients cannot ask (readiness, counters) uses the
+private socket. The broker process imports only supervisor.py and configuration.py, so FastAPI costs it neither time nor
+memory; it must import nothing else of this package.
 
-How to add routes: one file in routes/ with
+To add routes, write a file in routes/ with
 
     def routes(context: HttpContext) -> APIRouter
 
-and one row in app.ROUTES. Handlers raise `Problem` (a status and a `detail`), or let KafkaError and ClientError pass:
-problems.py gives each its status. A route for the active controller alone takes `dependencies=[leader_only(context)]`.
-What the broker itself must tell is a new row in servers/local/answers.py, asked with `context.link.ask`.
+and add a row to app.ROUTES. Handlers raise `Problem` (a status and a `detail`), or let KafkaError and ClientError
+propagate: problems.py maps each to its status. A route that only the active controller serves takes
+`dependencies=[leader_only(context)]`. For an answer of the broker itself, add a row to servers/local/answers.py and
+call `context.link.ask`.
 """

@@ -1,8 +1,8 @@
-"""The HTTP process: `python -m sskafka.servers.http LINK LISTENER`, two inherited sockets, started by a broker.
+"""The HTTP process: `python -m sskafka.servers.http LINK LISTENER`, with two inherited sockets, started by a broker.
 
-It ends with its broker, whatever becomes of that: the kernel kills it when the broker is killed, and the end of the
-private socket tells it to finish the requests at hand and go. Ctrl+C in a terminal reaches the broker, which decides.
-All of that must hold before anything that takes time is imported.
+The process ends with its broker: the kernel kills it when the broker is killed, and when the private socket closes it
+finishes the current requests and exits. Ctrl+C in a terminal is handled by the broker. All of this is set up before any
+slow import.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """Where the kernel can do that."""
+    """Ask the kernel to kill this process when its parent dies, if the kernel supports that."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""The FastAPI application: the routes, behind the guard."""
+"""The FastAPI application: the routes behind the guard."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,7 +25,7 @@ ROUTES: tuple[Routes, ...] = (
     docs.routes,
 )
 CONTROLLER_ROUTES: tuple[Routes, ...] = (health.routes, operations.routes, docs.routes)
-"""Of a node that is only a controller."""
+"""The routes of a node that is only a controller."""
 
 
 def _routes_of(configuration: Configuration) -> tuple[Routes, ...]:
@@ -39,7 +39,7 @@ def build_app(context: HttpContext) -> FastAPI:
     app = FastAPI(
         title="SSKafka",
         version=__version__,
-        description="The HTTP door of a broker: topics, records, the quorum, and how the broker is.",
+        description="The HTTP server of a broker: topics, records, the quorum, and the broker's state.",
         docs_url=None,
         redoc_url=None,
         responses=PROBLEM_RESPONSES,

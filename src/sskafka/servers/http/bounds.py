@@ -1,8 +1,8 @@
-"""Numbers that a caller may choose freely and that the server keeps within its own limits."""
+"""Numbers in requests that the server limits."""
 
 from pydantic import AfterValidator
 
 
 def at_most(limit: int) -> AfterValidator:
-    """Lower a larger number to `limit`: whoever asks for more than the server gives gets as much as it gives."""
+    """Lower a larger number to `limit`: a request for more gets as much as the server allows."""
     return AfterValidator(lambda number: min(number, limit))

@@ -1,20 +1,20 @@
-"""What the broker tells its HTTP process about itself; it travels over the private socket."""
+"""The configuration that the broker sends to its HTTP process over the private socket."""
 
 from typing import Any, NamedTuple
 
 CONFIGURATION = "configuration"
 OPENED = "opened"
-"""The two questions that belong to the process itself rather than to the broker's answers."""
+"""The two requests that concern the HTTP process itself, not the broker's answers."""
 
 
 class Configuration(NamedTuple):
     node_id: int
     kafka_address: tuple[str, int] | None
-    """Of the node itself; None when it is only a controller, which serves no clients."""
+    """The address of this node; None for a controller, which serves no clients."""
     allowed_hosts: tuple[str, ...]
-    """Names that requests may be addressed to, beside localhost and plain IP addresses."""
+    """Host names that requests may use, besides localhost and IP addresses."""
     route_modules: dict[str, dict[str, Any]]
-    """Modules with further routes, and the arguments of their function `routes` beside the server."""
+    """Modules with further routes, and the extra arguments of their function `routes`."""
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()

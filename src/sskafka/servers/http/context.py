@@ -1,4 +1,4 @@
-"""What every route works with: who this broker is, who leads, and the ways to the cluster."""
+"""The context of every route: this broker, the leader, and connections to the cluster."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -16,9 +16,9 @@ from sskafka.servers.http.replica_wait import FollowerReports, ReplicaWait
 from sskafka.servers.local.link import BrokerGoneError, BrokerLink
 
 NO_LEADER = -1
-NOWHERE = ("", 0)  # no route of a controller asks there
+NOWHERE = ("", 0)  # controllers have no route that connects there
 CLIENT_ID = "http-door"
-QUICK_TIMEOUT_MS = 10_000  # a leader that is silent for so long is looked for elsewhere
+QUICK_TIMEOUT_MS = 10_000  # after so long without an answer another leader is looked for
 REQUEST_TIMEOUT_MS = 30_000
 
 
@@ -29,7 +29,7 @@ class HttpContext:
         self.clock = clock
         self.leader_id = NO_LEADER
         self.cluster = self.new_cluster(QUICK_TIMEOUT_MS)
-        """For what is answered at once."""
+        """For requests that are answered at once."""
         self.administration = self.new_cluster()
         """For changes, which wait until they are committed."""
         self.reports = FollowerReports()
@@ -38,14 +38,14 @@ class HttpContext:
         self._stack = AsyncExitStack()
 
     def new_cluster(self, request_timeout_ms: int = REQUEST_TIMEOUT_MS) -> Cluster:
-        """With connections of its own: on one connection a long wait would hold up whatever comes after it."""
+        """Return a cluster with its own connections: a long wait on a connection would delay the requests after it."""
         own = Address(*(self.configuration.kafka_address or NOWHERE))
         client_id = f"{CLIENT_ID}-{self.configuration.node_id}"
         return Cluster([own], ConnectionConfig(client_id, request_timeout_ms), clock=self.clock)
 
     @property
     def leads(self) -> bool:
-        """Whether this broker is the active controller, which the lab calls the leader."""
+        """Return whether this broker is the active controller, which the lab calls the leader."""
         return self.leader_id == self.configuration.node_id
 
     async def __aenter__(self) -> Self:

@@ -1,7 +1,7 @@
-"""How far groups are behind, for /metrics: those that this broker coordinates, asked over the Kafka protocol.
+"""Consumer lag for /metrics, of the groups that this broker coordinates, read over the Kafka protocol.
 
-Kafka's own metrics leave lag to exporters; names and labels are those of the one that most dashboards use. What cannot
-be had in time is left out: a page of metrics must not wait for a broker that is down.
+Kafka's own metrics leave lag to exporters; names and labels are those of the most common exporter. Values that are not
+available in time are left out: a metrics page must not wait for a broker that is down.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ async def _samples(cluster: Cluster) -> list[Sample]:
 
 
 async def _own_groups(cluster: Cluster) -> list[str]:
-    """Without the topic that keeps them there are none, and the broker need not get ready for them."""
+    """Return the groups of this broker. Without __consumer_offsets there are none, and the broker is not asked."""
     if OFFSETS_TOPIC not in (await cluster.refresh([OFFSETS_TOPIC])).topics:
         return []
     connection = await cluster.any_connection()
@@ -48,7 +48,7 @@ async def _own_groups(cluster: Cluster) -> list[str]:
 
 
 async def _end_offsets(cluster: Cluster, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-    """Of the partitions that still exist and have a leader."""
+    """Return the end offsets of the partitions that exist and have a leader."""
     view = await cluster.refresh({partition.topic for partition in partitions})
     states = {partition: view.partition(partition) for partition in partitions}
     led = [partition for partition, state in states.items() if state is not None and state.leader >= 0]

@@ -1,11 +1,11 @@
-"""What stands before every route.
+"""Checks before every route.
 
-- A request that changes something must be addressed to this broker by a name of its own, by localhost or by an IP
-  address, and must not come from another site's page: neither a rebound DNS name nor a stranger's form gets through.
-- Bodies are limited, each and all together.
+- A request that changes something must be addressed to this broker by one of its names, by localhost or by an IP
+  address, and must not come from another site's page. This stops DNS rebinding and cross-site forms.
+- The size of a body is limited, and so is the size of all bodies together.
 - Bodies are JSON, whatever the Content-Type says: the lab's own examples send `application-json`.
 
-No answer carries CORS headers: pages of other sites cannot read what is said here.
+No answer carries CORS headers: pages of other sites cannot read the answers.
 """
 
 import ipaddress
@@ -65,20 +65,20 @@ class Guard:
     def _refusal(self, headers: dict[bytes, bytes]) -> str | None:
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._is_own(_host_name(host)):
-            return f"{host!r} is no name of this broker; http.allowed.hosts can add it"
+            return f"{host!r} is not a name of this broker; add it to http.allowed.hosts"
         origin = headers.get(b"origin")
         if origin is None:
             return None
         address = origin.decode("latin-1").partition("://")[2]
         is_own_page = address == host or _host_name(address) in self._allowed_hosts - {"localhost"}
-        return None if is_own_page else f"a page of {origin.decode('latin-1')!r} may change nothing here"
+        return None if is_own_page else f"pages of {origin.decode('latin-1')!r} may not send changes"
 
     def _is_own(self, host: str) -> bool:
         return ANY_HOST in self._allowed_hosts or host in self._allowed_hosts or _is_ip_address(host)
 
 
 def _host_name(address: str) -> str:
-    """Without the port and the brackets of IPv6."""
+    """Return the host without the port and the brackets of IPv6."""
     try:
         return (urlsplit(f"//{address}").hostname or "").lower()
     except ValueError:

@@ -1,6 +1,6 @@
-"""How the lab names things: partitions are `topic-1`, counted from 1; brokers are "2", 2 or "broker-2".
+"""The lab's names: partitions are `topic-1`, counted from 1; brokers are "2", 2 or "broker-2".
 
-Here, and nowhere else at this context, the lab's numbers become the cluster's and back.
+Only this module of the HTTP server converts between the lab's numbers and the cluster's.
 """
 
 import re
@@ -18,7 +18,7 @@ _BROKER_ID = re.compile(r"(?:broker-)?(?P<id>[0-9]{1,10})", re.ASCII)
 
 
 def parse_topic_partition(text: str) -> TopicPartition:
-    """`mytopic-1` is partition 0 of mytopic. What can be no partition does not exist."""
+    """Parse a partition: `mytopic-1` is partition 0 of mytopic. An invalid name is reported as not found."""
     match = _TOPIC_PARTITION.fullmatch(text)
     if match is None or not 1 <= int(match["number"]) <= PARTITION_MAX:
         raise Problem(NOT_FOUND, f"there is no partition {text!r}; partitions are named like mytopic-1")
@@ -32,12 +32,12 @@ def partition_id(topic: str, partition: int) -> str:
 
 
 def check_new_topic_name(name: str) -> None:
-    """The lab's topics have no dashes, so that the one in `mytopic-1` is the only one."""
+    """Reject names with dashes: the lab's topics have none, so that the dash in `mytopic-1` is the only one."""
     text = topic_name_problem(name)
     if text is None and "-" in name:
         text = f'the topic name {name!r} contains dashes ("-")'
     if text is None and is_hidden(name):
-        text = f"{name} is a topic of the cluster itself"
+        text = f"{name} is an internal topic"
     if text is not None:
         raise Problem(BAD_REQUEST, text)
 

@@ -1,6 +1,6 @@
-"""Batches on their way to a partition's leader: one Produce request each, answered with the offset of its last record.
+"""Send batches to a partition's leader: one Produce request each, answered with the offset of the last record.
 
-Nothing is tried again here: what a failure means for the records is for the caller to say.
+Nothing is retried here: the caller decides what a failure means for the records.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ class Batch(NamedTuple):
 
 
 def batches_of(records: Sequence[NewRecord], now_ms: int) -> Iterator[Batch]:
-    """In order, each within BATCH_BYTES unless one record alone is larger."""
+    """Yield batches in order, each within BATCH_BYTES unless a single record is larger."""
     builder, count = BatchBuilder(), 0
     for record in records:
         if count and builder.size_bytes + encoded_size_max(record.key, record.value, ()) > BATCH_BYTES:
@@ -34,7 +34,7 @@ def batches_of(records: Sequence[NewRecord], now_ms: int) -> Iterator[Batch]:
 
 
 async def append(cluster: Cluster, partition: TopicPartition, batch: Batch) -> int:
-    """The offset of the last record, once the leader has it."""
+    """Append the batch. Return the offset of the last record once the leader has it."""
     connection = await cluster.connection_to((await cluster.leader_of(partition)).leader)
     response = await connection.request(_request(cluster, partition, batch, acks=1), ProduceResponse)
     answers = [answer for topic in response.responses for answer in topic.partition_responses]
@@ -46,7 +46,7 @@ async def append(cluster: Cluster, partition: TopicPartition, batch: Batch) -> i
 
 
 async def hand_over(cluster: Cluster, partition: TopicPartition, batch: Batch) -> None:
-    """To the leader's connection; what becomes of it is not told."""
+    """Write the batch to the leader's connection without waiting for the outcome."""
     connection = await cluster.connection_to((await cluster.leader_of(partition)).leader)
     await connection.send(_request(cluster, partition, batch, acks=0))
 

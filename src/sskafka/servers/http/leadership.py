@@ -1,4 +1,4 @@
-"""The lab's leader is the active controller: it alone accepts what the others refuse with 421."""
+"""The lab's leader is the active controller. Other brokers reject its requests with 421."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from fastapi import Depends
 from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.problems import MISDIRECTED, Problem, documented
 
-NOT_THE_LEADER = documented({MISDIRECTED: "Another broker leads; the detail names it."})
+NOT_THE_LEADER = documented({MISDIRECTED: "Another broker is the leader; the detail names it."})
 
 
 def leader_only(context: HttpContext) -> Any:
-    """A dependency that lets requests pass on the active controller alone."""
+    """Return a dependency that accepts requests only on the active controller."""
 
     async def check() -> None:
         if not context.leads:

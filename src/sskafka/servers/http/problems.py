@@ -1,7 +1,7 @@
-"""What goes wrong, as HTTP says it: a status and `{"detail": "a sentence"}`.
+"""Errors as HTTP answers: a status and `{"detail": "a sentence"}`.
 
-Kafka's error codes have their statuses in one table here. Whatever may pass by itself is a 503, so that callers know
-that trying again makes sense; what nobody planned for is a 500 and logged.
+One table maps Kafka's error codes to statuses. 503 means a temporary error that is safe to retry. Unexpected errors are
+logged and answered with 500.
 """
 
 import logging
@@ -48,21 +48,24 @@ _STATUSES = {
 
 
 class ProblemBody(BaseModel):
-    """What every refusal looks like."""
+    """The body of every error answer."""
 
     detail: str
 
 
 PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
-    BAD_REQUEST: {"model": ProblemBody, "description": "The request cannot be meant."},
-    FORBIDDEN: {"model": ProblemBody, "description": "From another site, addressed to another host, or not allowed."},
-    UNPROCESSABLE: {"model": ProblemBody, "description": "The body does not fit the schema."},
-    UNAVAILABLE: {"model": ProblemBody, "description": "Not now; trying again makes sense."},
+    BAD_REQUEST: {"model": ProblemBody, "description": "The request is invalid."},
+    FORBIDDEN: {
+        "model": ProblemBody,
+        "description": "From another site, addressed to another host, or not authorized.",
+    },
+    UNPROCESSABLE: {"model": ProblemBody, "description": "The body does not match the schema."},
+    UNAVAILABLE: {"model": ProblemBody, "description": "Temporarily unavailable; safe to retry."},
 }
 
 
 def documented(statuses: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
-    """Refusals of one route, for its description in OpenAPI."""
+    """Return the errors of one route for its OpenAPI description."""
     return {status: {"model": ProblemBody, "description": text} for status, text in statuses.items()}
 
 
@@ -103,17 +106,17 @@ async def _unavailable(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:
-    """The server logs it with its trace; callers need not know more."""
-    return problem(INTERNAL, f"this should not happen: {type(error).__name__}")
+    """Answer with 500. The server logs the traceback, which callers do not need."""
+    return problem(INTERNAL, f"unexpected error: {type(error).__name__}")
 
 
 async def _unclear(request: Request, error: Exception) -> JSONResponse:
-    """Not a 503: whoever tries again may store the records twice."""
+    """Answer with 504, not 503: a retry might store the records twice."""
     return problem(UNCLEAR, str(error))
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
-    """Where in the body, and what is wrong there; what was sent is not repeated."""
+    """Report where in the body the error is and what is wrong, without repeating what was sent."""
     assert isinstance(error, RequestValidationError)
     sentences = dict.fromkeys(_sentence(item) for item in error.errors())
     return problem(UNPROCESSABLE, "; ".join(sentences))
@@ -122,5 +125,5 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 def _sentence(error: Mapping[str, Any]) -> str:
     path = error["loc"]
     if error["type"] == "json_invalid":
-        return f"the body is no JSON: {error['ctx']['error']} at character {path[-1]}"
+        return f"the body is not JSON: {error['ctx']['error']} at character {path[-1]}"
     return f"{'.'.join(str(step) for step in path[1:]) or path[0]}: {error['msg']}"

@@ -1,4 +1,4 @@
-"""What the HTTP process does: uvicorn on the port that the broker has bound, until the private socket ends."""
+"""Run uvicorn on the port that the broker has bound, until the private socket closes."""
 
 import asyncio
 import contextlib
@@ -17,15 +17,15 @@ from sskafka.servers.http.configuration import CONFIGURATION, OPENED, Configurat
 from sskafka.servers.http.context import HttpContext
 from sskafka.servers.local.link import BrokerGoneError, BrokerLink
 
-NICENESS = 5  # once it is open; from then on the broker's turn comes first where both want the processor
+NICENESS = 5  # set once the server is open: the broker has priority when both need the CPU
 KEEP_ALIVE_S = 65
-GRACE_S = 1  # for requests at hand when the broker stops; long polls are cut off
+GRACE_S = 1  # for running requests when the broker stops; long polls are cut off
 CONNECTIONS_MAX = 2000
 BACKLOG = 1024
 
 
 class Server(uvicorn.Server):
-    """Says when it is open; signals are the broker's business."""
+    """Reports when it is open. The broker handles the signals."""
 
     def __init__(self, config: uvicorn.Config, link: BrokerLink) -> None:
         super().__init__(config)

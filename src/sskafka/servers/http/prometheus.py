@@ -1,4 +1,4 @@
-"""Samples as Prometheus reads them (text format 0.0.4): all samples of a name together, under its type."""
+"""Samples in the Prometheus text format 0.0.4: all samples of a name together, under its type."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,10 +1,11 @@
-"""Reading records for HTTP callers, from the leader, up to the high watermark.
+"""Read records for HTTP callers from the leader, up to the high watermark.
 
-    enough records?                      -> they are the answer
-    the log goes on above the watermark? -> wait for the watermark, at most a second: who wrote with acks 1 reads that
-    nothing at all?                      -> wait as long as the caller asked for
+    enough records?                           -> return them
+    the log continues above the high          -> wait for the high watermark, at most a second, so that a caller
+    watermark?                                   reads its own acks 1 writes
+    no record at all?                         -> wait as long as the caller requested
 
-A fetch that waits holds up what comes after it on its connection, so each has a connection of its own from a pool.
+A waiting fetch delays everything after it on its connection, so each fetch uses its own connection from a pool.
 """
 
 import dataclasses
@@ -39,7 +40,7 @@ class ReadRecords(NamedTuple):
 
 @dataclasses.dataclass(slots=True)
 class _Reading:
-    """One read on its way through a partition."""
+    """The state of one read."""
 
     partition: TopicPartition
     next_offset: int
@@ -54,7 +55,7 @@ class _Reading:
 
     @property
     def fetch_bytes(self) -> int:
-        """Enough for records of a usual size: who asks for one is not sent a megabyte."""
+        """Return a size for records of usual length, so that a request for one record does not fetch a megabyte."""
         left = self.records_max - len(self.records)
         return min(max(left * RECORD_BYTES_GUESS, FETCH_BYTES_MIN), FETCH_BYTES_MAX)
 
@@ -116,7 +117,7 @@ class RecordReader:
         return min(int(deadline_ms - self._cluster.clock.monotonic_ms()), FETCH_WAIT_MAX_MS)
 
     async def _read_on(self, reading: _Reading, cluster: Cluster, wait_ms: int) -> None:
-        """Fetches until the answer is full or nothing more is committed."""
+        """Fetch until the answer is full or nothing more is committed."""
         while not reading.is_full:
             before = reading.next_offset
             await cluster.retrying(
@@ -142,7 +143,7 @@ class RecordReader:
                 reading.take(FetchedPartition(partition, data.records or b"", reading.next_offset))
 
     async def _enter_range(self, reading: _Reading, cluster: Cluster) -> None:
-        """What was deleted is skipped; who is beyond the end has read everything."""
+        """Skip deleted records. A reader beyond the end has read everything."""
         partition = reading.partition
         first = (await list_offsets(cluster, {partition: EARLIEST}))[partition].offset
         reading.high_watermark = (await replica_positions(cluster, partition)).high_watermark
@@ -154,7 +155,7 @@ class RecordReader:
         try:
             yield cluster
         except BaseException:
-            await cluster.close()  # an answer may still come on its connections
+            await cluster.close()  # an answer may still arrive on its connections
             raise
         if len(self._idle) < IDLE_CONNECTIONS_MAX:
             self._idle.append(cluster)

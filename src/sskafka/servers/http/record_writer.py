@@ -1,13 +1,13 @@
-"""Storing records for HTTP callers.
+"""Store records for HTTP callers.
 
-    acks 0     handed to the leader's connection, nothing awaited
+    acks 0     written to the leader's connection without waiting
     acks 1     the leader has them
     acks isr   the in-sync replicas have them: Kafka's acks=-1, idempotent, so that a retry stores nothing twice
     acks all   every replica has them, also those that are down: see replica_wait
 
-A refusal that surely stored nothing (no leader, another leader, no connection) is tried again for five seconds; when
-the connection breaks in between, nobody knows what was stored, and the caller is told so instead of risking a record
-twice.
+Errors after which the records are certainly not stored (no leader, another leader, no connection) are retried for five
+seconds. If the connection breaks in between, the outcome is unknown: the caller is told so, and no retry risks a
+duplicate.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from sskafka.servers.http.replica_wait import ReplicaWait, StoredRecords
 
 NO_LEADER_TIMEOUT_MS = 5_000
 ISR_TIMEOUT_MS = 30_000
-NOT_KNOWN = "whether the records are stored is not known"
+NOT_KNOWN = "the records may or may not be stored"
 
 
 class Acks(StrEnum):
@@ -39,7 +39,7 @@ class Acks(StrEnum):
 
 
 class MaybeStoredError(Exception):
-    """The leader did not answer in time, or no more: the records may be stored or not."""
+    """The leader did not answer in time: the records may or may not be stored."""
 
 
 class RecordWriter:
@@ -65,7 +65,7 @@ class RecordWriter:
         await self._stack.aclose()
 
     async def write(self, partition: TopicPartition, records: Sequence[NewRecord], acks: Acks) -> None:
-        """Returns when the records are as safe as `acks` asks for; they are stored in order, batch after batch."""
+        """Store the records in order, batch by batch. Return when they are as durable as `acks` requires."""
         if acks is Acks.IN_SYNC:
             await self._store_in_sync(partition, records)
             return
@@ -85,7 +85,7 @@ class RecordWriter:
         topic, index = partition
         sent = [await self._in_sync.send(topic, record.value, key=record.key, partition=index) for record in records]
         for outcome in await asyncio.gather(*sent, return_exceptions=True):
-            if isinstance(outcome, Exception) and is_retriable(outcome):  # tried for long, and perhaps with success
+            if isinstance(outcome, Exception) and is_retriable(outcome):  # retried for long, perhaps with success
                 raise MaybeStoredError(f"{outcome}: {NOT_KNOWN}") from outcome
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -107,7 +107,7 @@ class RecordWriter:
             attempt += 1
 
     def _check_worth_retrying(self, error: Exception, deadline_ms: float) -> None:
-        """Raises unless the records were surely not stored and there is time left."""
+        """Raise unless the records are certainly not stored and there is time left."""
         if isinstance(error, ConnectionLostError | RequestTimeoutError):
             raise MaybeStoredError(f"{error}: {NOT_KNOWN}") from error
         may_pass = isinstance(error, KafkaError | BrokerUnavailableError) and is_retriable(error)
@@ -115,7 +115,7 @@ class RecordWriter:
             raise error
 
     async def _until_led(self, partition: TopicPartition, deadline_ms: float) -> tuple[Uuid, int]:
-        """The topic's id and the leader epoch, once there is a leader."""
+        """Return the topic's id and the leader epoch once there is a leader."""
         led = await self._cluster.retrying(
             lambda: self._cluster.leader_of(partition), topics=[partition.topic], deadline_ms=deadline_ms
         )

@@ -1,10 +1,10 @@
-"""The lab's `acks: all`: waiting until every replica of a partition has a record, in sync or not, up or down.
+"""The lab's `acks: all`: wait until every replica of a partition has a record, in sync or not, up or down.
 
-Positions come from the partition's leader, who knows how far each follower has fetched. What followers say about
-themselves at the lab's consume counts too, here and nowhere else.
+The partition's leader knows how far each follower has fetched. Positions that followers report through the lab's
+consume route count too, but only here.
 
     leader changed?  -> is the record still in the log?   no:  it was lost with the old leader and is stored again
-                                                          yes: the wait goes on at the new leader
+                                                          yes: the wait continues at the new leader
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class StoredRecords(NamedTuple):
 
 
 class FollowerReports:
-    """The last offsets that followers said to have, when they read here."""
+    """The last offsets that followers reported when they read here."""
 
     def __init__(self) -> None:
         self._last_offsets: dict[tuple[Uuid, int], dict[int, int]] = {}
@@ -48,7 +48,7 @@ class FollowerReports:
         return self._last_offsets.get((topic_id, partition), {}).get(replica, -1)
 
     def keep_only(self, topic_ids: set[Uuid]) -> None:
-        """Deleted topics are forgotten."""
+        """Forget deleted topics."""
         self._last_offsets = {key: told for key, told in self._last_offsets.items() if key[0] in topic_ids}
 
 
@@ -58,9 +58,9 @@ class ReplicaWait:
         self._reports = reports
 
     async def until_all_have(self, stored: StoredRecords) -> bool:
-        """True when all replicas have the records, False when the records were lost with a leader.
+        """Return True when all replicas have the records, False if the records were lost with a leader.
 
-        Raises UnknownTopicError when the topic was deleted meanwhile."""
+        Raise UnknownTopicError if the topic was deleted in the meantime."""
         checked_epoch = stored.leader_epoch
         pause_s = PAUSE_MIN_S
         while True:
@@ -92,7 +92,7 @@ class ReplicaWait:
         )
 
     async def _are_lost(self, stored: StoredRecords) -> bool:
-        """Whether the leader's log parted from the one the records were written to before it reached them."""
+        """Return whether the leader's log diverged below the records from the log that they were written to."""
         topic, index = stored.partition
         leader = (await self._cluster.leader_of(stored.partition)).leader
         connection = await self._cluster.connection_to(leader)

@@ -1,11 +1,11 @@
-"""The HTTP process, from the broker's side: started, told what it must know, started again when it dies.
+"""The broker's side of the HTTP process: start it, configure it, and restart it when it dies.
 
-    run        a child process on that socket, and its private socket answered; when it dies, the next one
-    opened     the child has said that it accepts requests
-    cancelled  the private socket is closed, which ends the child; one that will not end is killed
+    run        start a child process on that socket and answer its private socket; when it dies, start the next one
+    opened     the child has reported that it accepts requests
+    cancelled  the private socket is closed, which ends the child; a child that does not end is killed
 
-The port stays bound here, so connections that arrive while there is no child wait for the next one. A broker whose
-HTTP process never came up fails loudly; later deaths are logged and healed, because they touch no data.
+The port stays bound here, so connections that arrive without a child wait for the next one. If the HTTP process never
+comes up, the broker fails to start. Later exits are logged and the process is restarted, because no data is affected.
 """
 
 import asyncio
@@ -38,14 +38,14 @@ class HttpServerProcess:
         self._opened = asyncio.Event()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         pause_s = PAUSE_MIN_S
         loop = asyncio.get_running_loop()
         while True:
             began_s = loop.time()
             exit_code = await self._run_once()
             if not self._opened.is_set():
-                raise HttpServerError(f"the HTTP process ended with exit code {exit_code} before its door was open")
+                raise HttpServerError(f"the HTTP process ended with exit code {exit_code} before it accepted requests")
             pause_s = PAUSE_MIN_S if loop.time() - began_s > PAUSE_MAX_S else min(pause_s * 2, PAUSE_MAX_S)
             log.error("the HTTP process ended with exit code %s; the next one starts in %.1f s", exit_code, pause_s)
             await asyncio.sleep(pause_s)
@@ -72,7 +72,7 @@ class HttpServerProcess:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=descriptors)
 
     async def _ended(self, process: "subprocess.Popen[bytes]") -> int:
-        """The exit code; its private socket is closed, so it is about to end or beyond listening."""
+        """Return the exit code. The private socket is closed, so the process is about to exit or does not respond."""
         return await asyncio.get_running_loop().run_in_executor(None, _reap, process)
 
     async def _tell_configuration(self, details: Mapping[str, Any]) -> dict[str, Any]:

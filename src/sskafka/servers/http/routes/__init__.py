@@ -1,1 +1,1 @@
-"""One file a group of routes; each has `routes(context) -> APIRouter`, and app.ROUTES lists them."""
+"""One file for each group of routes. Each has `routes(context) -> APIRouter`, and app.ROUTES lists them."""

@@ -1,6 +1,6 @@
-"""ADR-0011 over REST: the same service as the binary protocol's, reached over the private socket.
+"""ADR-0011 over REST: the same service as that of the binary protocol, reached over the private socket.
 
-`data` is base64. An answer carries `error`, which is null unless the status says otherwise too.
+`data` is base64. An answer has the field `error`, which is null unless the status is an error.
 """
 
 import base64
@@ -21,18 +21,24 @@ BATCH_SIZE_MAX = 100_000
 
 _STATUSES = {"invalid": BAD_REQUEST, "missing": NOT_FOUND, "unavailable": UNAVAILABLE, "unclear": UNCLEAR}
 
-Offset = Annotated[int, Query(ge=-OFFSET_MAX, le=OFFSET_MAX, description="Of the first message; not negative.")]
+Offset = Annotated[int, Query(ge=-OFFSET_MAX, le=OFFSET_MAX, description="Offset of the first message; not negative.")]
 Partition = Annotated[
     int | None,
-    Query(ge=-PARTITION_MAX, le=PARTITION_MAX, description="Counted from 0; without it the fullest one is read."),
+    Query(
+        ge=-PARTITION_MAX,
+        le=PARTITION_MAX,
+        description="Counted from 0; by default the partition with the most records.",
+    ),
 ]
 BatchSize = Annotated[
-    int, Query(ge=0, alias="batchSize", description="At most so many messages."), at_most(BATCH_SIZE_MAX)
+    int, Query(ge=0, alias="batchSize", description="Maximum number of messages."), at_most(BATCH_SIZE_MAX)
 ]
 
 
 class ProduceRequest(BaseModel):
-    key: Annotated[str | None, Field(description="Decides the partition; without it the emptiest is taken.")] = None
+    key: Annotated[
+        str | None, Field(description="Selects the partition; by default the one with the fewest records.")
+    ] = None
     data: Annotated[str, Field(description="Base64.", examples=["aGVsbG8="])]
 
     @field_validator("key")
@@ -41,7 +47,7 @@ class ProduceRequest(BaseModel):
         try:
             (text or "").encode()
         except UnicodeEncodeError as error:
-            raise ValueError(f"not a text: {error.reason}") from error
+            raise ValueError(f"not valid text: {error.reason}") from error
         return text
 
     @field_validator("data")
@@ -105,7 +111,7 @@ def routes(context: HttpContext) -> APIRouter:
         found = {"messages": answer["messages"], "nextOffset": answer["next_offset"], "error": None}
         return JSONResponse(found if partition is not None else found | {"partition": answer["partition"]})
 
-    @router.post("/admin/flush", summary="Put everything on the disks", status_code=204, response_class=Response)
+    @router.post("/admin/flush", summary="Flush all logs to disk", status_code=204, response_class=Response)
     async def flush() -> Response:
         answer = await context.link.ask("adr_flush")
         if "error" in answer:
@@ -117,11 +123,11 @@ def routes(context: HttpContext) -> APIRouter:
 
 def _refusals(body: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
     return {
-        BAD_REQUEST: {"model": body, "description": "The request cannot be meant."},
+        BAD_REQUEST: {"model": body, "description": "The request is invalid."},
         NOT_FOUND: {"model": body, "description": "There is no such topic or partition."},
-        INTERNAL: {"model": body, "description": "It failed; `error` says why."},
-        UNAVAILABLE: {"model": body, "description": "Not now; nothing was done, trying again makes sense."},
-        UNCLEAR: {"model": body, "description": "The message may have been stored, or may yet be."},
+        INTERNAL: {"model": body, "description": "The request failed; `error` says why."},
+        UNAVAILABLE: {"model": body, "description": "Temporarily unavailable; not applied, safe to retry."},
+        UNCLEAR: {"model": body, "description": "Outcome unknown; the message may or may not be stored."},
     }
 
 

@@ -1,7 +1,7 @@
-"""/data/v1: records are stored and read, as the lab has it, in batches and with long polls where asked for.
+"""/data/v1: store and read records as the lab defines it, with batches and long polls on request.
 
 Beyond the lab: `records` stores several at once, `max_wait_ms` waits for the first one, `acks: isr` is Kafka's own.
-Keys and payloads are text; bytes that are no UTF-8 travel as base64, with `key_base64` or `payload_base64` set.
+Keys and payloads are text. Bytes that are not UTF-8 are sent as base64, with `key_base64` or `payload_base64` set.
 """
 
 import asyncio
@@ -33,13 +33,13 @@ T = TypeVar("T")
 RECORDS_MAX = 100_000
 WAIT_MAX_MS = 60_000
 OFFSET_MAX = 2**63 - 2
-CLIENT_GONE = 499  # nobody is left to read it
+CLIENT_GONE = 499  # the client is gone; nobody reads the answer
 
 TopicPartitionName = Annotated[str, Field(examples=["testtopic-1"], description="The topic, a dash, the partition.")]
 AcksField = Annotated[
     Literal["all", "isr", "1", "0", 1, 0],
     WithJsonSchema({"enum": ["all", "isr", "1", "0", 1, 0], "default": "all"}),
-    Field(description="Who must have the record: all replicas, those in sync, the leader, nobody."),
+    Field(description="Who must have the record: all replicas, the in-sync replicas, the leader, or nobody."),
 ]
 
 
@@ -71,7 +71,7 @@ class ProduceRequest(BaseModel):
         return self
 
     def to_records(self) -> list[NewRecord]:
-        """Raises Problem for what is said to be base64 and is not."""
+        """Return the records. Raise Problem for invalid base64."""
         if self.records is not None:
             return [record.to_bytes() for record in self.records]
         return [NewRecord(_bytes(self.key, self.key_base64), _bytes(self.payload, self.payload_base64))]
@@ -103,7 +103,7 @@ def routes(context: HttpContext) -> APIRouter:
         {
             NOT_FOUND: "There is no such topic or partition.",
             TOO_LARGE: "A record is too large.",
-            UNCLEAR: "The connection to the partition's leader broke: nobody knows whether the records are stored.",
+            UNCLEAR: "The connection to the partition's leader broke: the records may or may not be stored.",
         }
     )
     router = APIRouter(
@@ -135,19 +135,19 @@ def routes(context: HttpContext) -> APIRouter:
 
 @asynccontextmanager
 async def _named(name: str) -> AsyncIterator[None]:
-    """Refusals speak of the partition as the caller does, who counts from 1."""
+    """Name the partition in errors as the caller does, who counts from 1."""
     try:
         yield
     except UnknownTopicError:
         raise Problem(NOT_FOUND, f"there is no partition {name} any more") from None
     except (KafkaError, ClientError) as error:
         if is_retriable(error):
-            raise Problem(UNAVAILABLE, f"partition {name} has no leader that answers now") from error
+            raise Problem(UNAVAILABLE, f"partition {name} has no available leader") from error
         raise
 
 
 async def _existing(cluster: Cluster, name: str) -> TopicPartition:
-    """The partition of that name; one that is not known may be new."""
+    """Return the partition of that name. Refresh the metadata for an unknown one, which may be new."""
     partition = parse_topic_partition(name)
     topic = await _topic(cluster, partition.topic)
     if partition.partition not in topic.partitions:
@@ -174,13 +174,13 @@ def _note_follower(context: HttpContext, partition: TopicPartition, follower: in
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Does the work for as long as somebody waits for it."""
+    """Run the coroutine until the client disconnects."""
     working = asyncio.create_task(work)
     gone = asyncio.create_task(_until_gone(request))
     try:
         await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            raise Problem(CLIENT_GONE, "the client did not wait")
+            raise Problem(CLIENT_GONE, "the client has disconnected")
         return working.result()
     finally:
         working.cancel()
@@ -197,12 +197,12 @@ def _bytes(text: str | None, is_base64: bool) -> bytes | None:
         return None
     try:
         return base64.b64decode(text, validate=True) if is_base64 else text.encode()
-    except ValueError as error:  # half a surrogate pair is a string in JSON, but no text
-        raise Problem(UNPROCESSABLE, f"a key or payload is no {'base64' if is_base64 else 'text'}: {error}") from error
+    except ValueError as error:  # a lone surrogate is a string in JSON, but not valid text
+        raise Problem(UNPROCESSABLE, f"a key or payload is not {'base64' if is_base64 else 'text'}: {error}") from error
 
 
 def _shown(record: ConsumedRecord) -> dict[str, Any]:
-    """As the lab shows it; what is beyond the lab appears only where it applies."""
+    """Return the record in the lab's format. Fields beyond the lab appear only if they apply."""
     shown: dict[str, Any] = {"offset": record.offset}
     flags: dict[str, bool] = {}
     for name, value in (("key", record.key), ("payload", record.value)):

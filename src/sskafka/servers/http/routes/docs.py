@@ -1,4 +1,4 @@
-"""/docs: a page of our own that draws the OpenAPI document and lets its reader try every route."""
+"""/docs: a page that shows the OpenAPI document and lets its reader try every route."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Groups as their owners ask about them: which there are, what happened in one of them and why, and who reads what."""
+"""Groups of the cluster, the events of one group, and the fetch positions of clients."""
 
 from typing import Annotated
 
@@ -28,8 +28,8 @@ class Event(BaseModel):
     time_ms: int
     event: str
     generation: int
-    members: Annotated[int, Field(description="In the group when it happened.")]
-    duration_ms: Annotated[int | None, Field(description="Of a completed rebalance.")]
+    members: Annotated[int, Field(description="Members in the group at that time.")]
+    duration_ms: Annotated[int | None, Field(description="Duration of a completed rebalance.")]
     member_id: str
     instance_id: str | None
     client_id: str
@@ -39,14 +39,14 @@ class Event(BaseModel):
 
 class Timeline(BaseModel):
     group_id: str
-    events: Annotated[list[Event], Field(description="Newest last, since the coordinator has the group.")]
+    events: Annotated[list[Event], Field(description="Newest last, since the coordinator loaded the group.")]
 
 
 class Reader(BaseModel):
     client_id: str
     topic: str
     partition: int
-    fetched_offset: Annotated[int, Field(description="Next to be fetched; fetched is not processed.")]
+    fetched_offset: Annotated[int, Field(description="Next offset to fetch; fetched does not mean processed.")]
     log_end_offset: int
     fetch_lag: int
     seconds_ago: float

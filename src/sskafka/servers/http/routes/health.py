@@ -1,4 +1,4 @@
-"""GET /healthcheck, as the lab has it."""
+"""GET /healthcheck, as the lab defines it."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ class Health(BaseModel):
     status: Literal["up"] = "up"
     broker_id: int
     leader_broker_id: int
-    """-1 while there is none."""
+    """-1 while there is no leader."""
 
 
 def routes(context: HttpContext) -> APIRouter:

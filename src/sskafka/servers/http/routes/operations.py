@@ -1,4 +1,4 @@
-"""For those who run brokers: is it alive, may clients come, and what does it count."""
+"""Routes for operators: liveness, readiness and metrics."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ class Status(BaseModel):
 def routes(context: HttpContext) -> APIRouter:
     router = APIRouter(tags=["operations"])
 
-    @router.get("/livez", summary="The broker's loop turns")
+    @router.get("/livez", summary="The broker's event loop is responsive")
     async def livez() -> Status:
         try:
             async with asyncio.timeout(ALIVE_TIMEOUT_S):

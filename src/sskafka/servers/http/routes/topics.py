@@ -1,4 +1,4 @@
-"""/admin/v1/topics: topics are created, listed and deleted, as the lab has it. Every broker has every replica."""
+"""/admin/v1/topics: create, list and delete topics as the lab defines it. Every broker has every replica."""
 
 import random
 from typing import Annotated
@@ -92,7 +92,7 @@ def routes(context: HttpContext) -> APIRouter:
 
 
 async def _every_broker(cluster: Cluster) -> list[int]:
-    """Those that are down too: they get their replicas when they come back."""
+    """Return all brokers, also those that are down: they get their replicas when they come back."""
 
     async def attempt() -> DescribeClusterResponse:
         connection = await cluster.any_connection()
@@ -106,7 +106,7 @@ async def _every_broker(cluster: Cluster) -> list[int]:
 
 
 def _assignments(brokers: list[int], partitions: int) -> dict[int, list[int]]:
-    """All brokers for each partition, every time another one first: it leads."""
+    """Assign all brokers to each partition, with another preferred leader for each."""
     start = random.randrange(len(brokers))
     turns = [(start + partition) % len(brokers) for partition in range(partitions)]
     return {partition: [*brokers[turn:], *brokers[:turn]] for partition, turn in enumerate(turns)}
