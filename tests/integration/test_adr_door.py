@@ -144,9 +144,9 @@ def test_what_is_refused_leaves_the_connection_open(address: str, topic: str) ->
             (Consume("missing", -1, 0, 1), "there is no topic 'missing'"),
             (Produce("no/good", None, b""), "no/good"),
             (Produce("", None, b""), ""),
-            (Produce("__consumer_offsets", None, b""), "coordinators alone"),
-            (Produce("__transaction_state", b"k", b""), "coordinators alone"),
-            (Produce("__cluster_metadata", b"k", b""), "coordinators alone"),
+            (Produce("__consumer_offsets", None, b""), "only coordinators"),
+            (Produce("__transaction_state", b"k", b""), "only coordinators"),
+            (Produce("__cluster_metadata", b"k", b""), "only coordinators"),
         ):
             answer = door.ask(request)
             assert isinstance(answer, Failure)

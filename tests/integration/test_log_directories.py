@@ -279,7 +279,7 @@ def test_no_start_without_the_directory_of_the_metadata(start_broker: StartBroke
     (tmp_path / "disk-1").write_text("this is no directory")
     with pytest.raises(StartFailedError):
         broker.start()
-    assert f"the metadata log lies in it: log directory {tmp_path / 'disk-1'} cannot be used" in broker.log
+    assert f"the metadata log is unavailable: log directory {tmp_path / 'disk-1'} cannot be used" in broker.log
     assert "Traceback" not in broker.log
 
 

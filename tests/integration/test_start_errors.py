@@ -75,7 +75,7 @@ def test_no_good_directory_is_left(tmp_path: Path) -> None:
     for path in bad:
         path.write_text("not a directory")
     message = refusal(tmp_path, {"log.dirs": f"{bad[0]},{bad[1]}", "metadata.log.dir": tmp_path / "metadata"})
-    assert "no log directory is left" in message
+    assert "no log directory is usable" in message
     assert all(str(path) in message for path in bad)
 
 

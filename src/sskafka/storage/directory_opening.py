@@ -97,10 +97,10 @@ class DirectoryOpening:
 
     def _check_enough(self, paths: Sequence[str], metadata_path: str) -> None:
         if metadata_path in self._failures:
-            where = "" if set(paths) == {metadata_path} else "the metadata log lies in it: "
+            where = "" if set(paths) == {metadata_path} else "the metadata log is unavailable: "
             raise LogDirectoryError(f"{where}{self._failures[metadata_path]}")
         if all(path in self._failures for path in paths):
-            raise LogDirectoryError("no log directory is left: " + "; ".join(map(str, self._failures.values())))
+            raise LogDirectoryError("no log directory is usable: " + "; ".join(map(str, self._failures.values())))
 
     def _release(self, path: str) -> None:
         lock = self._locks.pop(path, None)

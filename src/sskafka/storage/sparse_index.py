@@ -29,7 +29,7 @@ class SparseIndex:
         self.last_key = -1
         self.last_value = 0
         if size_bytes % self.layout.size:
-            raise CorruptFileError(f"{path} has {size_bytes} bytes, no multiple of {self.layout.size}")
+            raise CorruptFileError(f"{path} has {size_bytes} bytes, not a multiple of {self.layout.size}")
         self._file_entries = self.count = size_bytes // self.layout.size
         if self._file_entries:
             self.last_key, self.last_value = self._read_last()

@@ -398,7 +398,7 @@ def test_a_start_without_one_of_the_directories(disk: SimulatedDisk, failing: st
 def test_no_start_without_the_metadata_directory_or_with_none_left(disk: SimulatedDisk) -> None:
     start(disk, "/a", "/b", metadata_path="/m").close()
     disk.fault = broken("/m")
-    with pytest.raises(LogDirectoryError, match="the metadata log lies in it: log directory /m cannot be used: Input"):
+    with pytest.raises(LogDirectoryError, match="log is unavailable: log directory /m cannot be used: Input"):
         start(disk, "/a", "/b", metadata_path="/m")
 
     def both(operation: str, path: str) -> None:
@@ -406,7 +406,7 @@ def test_no_start_without_the_metadata_directory_or_with_none_left(disk: Simulat
         broken("/b")(operation, path)
 
     disk.fault = both
-    with pytest.raises(LogDirectoryError, match=r"no log directory is left: .*/a cannot be used.*/b cannot be used"):
+    with pytest.raises(LogDirectoryError, match=r"no log directory is usable: .*/a cannot be used.*/b cannot be used"):
         start(disk, "/a", "/b", metadata_path="/m")
     disk.fault = None
     start(disk, "/a", "/b", metadata_path="/m").close()  # nothing was left locked

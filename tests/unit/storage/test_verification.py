@@ -170,7 +170,7 @@ def test_a_length_that_cannot_be_believed_hides_no_batches(data: Path) -> None:
     flip_byte(last, 9)
     (finding,) = [one for one in verify_directory(str(data)).damages if one.path.endswith(".log")]
     assert finding.remedy is Remedy.LOSE
-    assert "good batches lie behind it" in finding.text
+    assert "valid batches follow it" in finding.text
 
 
 def write(content: bytes | str) -> Callable[[Path], None]:

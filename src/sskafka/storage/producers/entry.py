@@ -118,7 +118,7 @@ class ProducerEntry:
             )
         if self.transaction_first_offset != NO_TRANSACTION and not header.attributes & TRANSACTIONAL:
             raise InvalidTransactionStateError(
-                f"producer {self.producer_id} has a transaction open; the batch is not transactional"
+                f"producer {self.producer_id} has an open transaction; the batch is not transactional"
             )
 
     def add(self, header: BatchHeader, base_offset: int, seen_ms: int) -> None:

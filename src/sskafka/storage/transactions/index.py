@@ -95,7 +95,7 @@ class TransactionIndex:
 
 def _parse(data: bytes, path: str) -> Iterator[AbortedTransaction]:
     if len(data) % _LAYOUT.size:
-        raise CorruptFileError(f"{path} has {len(data)} bytes, no multiple of {_LAYOUT.size}")
+        raise CorruptFileError(f"{path} has {len(data)} bytes, not a multiple of {_LAYOUT.size}")
     previous = -1
     for version, *fields in _LAYOUT.iter_unpack(data):
         aborted = AbortedTransaction(*fields)

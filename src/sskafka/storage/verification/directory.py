@@ -88,14 +88,14 @@ def _check_meta_properties(disk: Disk, report: DirectoryReport) -> MetaPropertie
         meta = None
     else:
         if meta is None:
-            report.findings.append(Finding(path, "it is missing: the directory is not formatted", Remedy.BY_HAND))
+            report.findings.append(Finding(path, "missing: the directory is not formatted", Remedy.BY_HAND))
     return meta or MetaProperties(None, None)
 
 
 def _check_clean_mark(disk: Disk, report: DirectoryReport) -> None:
     path = os.path.join(report.path, clean_shutdown.FILE_NAME)
     if not disk.exists(path):
-        text = "it is missing: the last stop was not clean, so torn ends and old indexes are to be expected"
+        text = "missing: the last shutdown was not clean, so expect torn ends and outdated indexes"
         report.findings.append(Finding(path, text, Remedy.NONE_NEEDED))
         return
     content = read_file(disk, path)

@@ -116,7 +116,7 @@ def sanity_problem(path: Path) -> str | None:
     layout = time_index.TimeIndex.layout if is_time_index else offset_index.OffsetIndex.layout
     size_bytes = path.stat().st_size
     if size_bytes % layout.size:
-        return f"{path} has {size_bytes} bytes, no multiple of {layout.size}"
+        return f"{path} has {size_bytes} bytes, not a multiple of {layout.size}"
     entries = list(layout.iter_unpack(path.read_bytes()))
     if not entries:
         return None

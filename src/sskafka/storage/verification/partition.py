@@ -39,7 +39,7 @@ CHECK_CONFIG = LogConfig(cleanup_policy=("compact", "delete"))
 _CHECKPOINT_SUFFIX = ".checkpoint"
 _QUORUM_STATE = "quorum-state"
 _LEFTOVERS = {
-    DELETED_SUFFIX: "waits for its removal",
+    DELETED_SUFFIX: "deleted, will be removed",
     CLEANED_SUFFIX: "a compaction that was interrupted; its source is still there",
     SWAP_SUFFIX: "a compaction that was interrupted; the next start completes it",
     ".tmp": "a small file that was being replaced",
@@ -104,7 +104,7 @@ class _PartitionCheck:
     def _check_synced_offset(self) -> None:
         synced, end_offset = synced_offset.read_synced_offset(self.disk, self.directory), self.report.end_offset
         if synced is not None and end_offset < synced:
-            text = f"records up to offset {synced} were on the disk once, the log can be read up to {end_offset}"
+            text = f"records up to offset {synced} were on disk before, but the log is readable only up to {end_offset}"
             self._find(synced_offset.FILE_NAME, text, Remedy.LOSE)
 
     def _check_metadata_snapshot(self, name: str) -> None:
@@ -129,18 +129,18 @@ class _PartitionCheck:
             if suffix in _LEFTOVERS:
                 self._find(name, _LEFTOVERS[suffix], Remedy.NONE_NEEDED)
             elif suffix in SUFFIXES and stem not in logs:
-                self._find(name, "its segment is not there", Remedy.NONE_NEEDED)
+                self._find(name, "its segment is missing", Remedy.NONE_NEEDED)
 
     def _check_what_is_beyond_the_end(self) -> None:
         end_offset = self.report.end_offset
         for epoch, start in self.epochs.entries:
             if start > end_offset:
-                text = f"epoch {epoch} begins at {start}, the log ends at {end_offset}"
+                text = f"epoch {epoch} begins at {start}, but the log ends at {end_offset}"
                 self._find(leader_epochs.FILE_NAME, text, Remedy.REMAKE)
         for offset in self._offsets_of(producer_snapshot.SUFFIX):
             if offset > end_offset:
                 name = file_stem(offset) + producer_snapshot.SUFFIX
-                self._find(name, f"it is of offset {offset}, the log ends at {end_offset}", Remedy.REMAKE)
+                self._find(name, f"the snapshot is at offset {offset}, but the log ends at {end_offset}", Remedy.REMAKE)
 
     # ---- segments
 
@@ -196,12 +196,12 @@ class _PartitionCheck:
         behind = self._good_batches_behind(name, position)
         text = f"at byte {position}: {problem}"
         if behind:
-            self._find(name, f"{text}; {behind} good batches lie behind it", Remedy.LOSE)
+            self._find(name, f"{text}; {behind} valid batches follow it", Remedy.LOSE)
         elif following is not None:
-            self._find(name, f"{text}; the segments from {following} on lie behind it", Remedy.LOSE)
+            self._find(name, f"{text}; the segments from {following} on follow it", Remedy.LOSE)
         else:
             rest = self.sizes[name] - position
-            self._find(name, f"{text}; a torn end, {rest} bytes from which nothing can be read", Remedy.CUT)
+            self._find(name, f"{text}; torn end, {rest} unreadable bytes", Remedy.CUT)
 
     def _good_batches_behind(self, name: str, position: int) -> int:
         """Count batches with a valid checksum from the damage on. The damaged batch counts too if only its offset is
@@ -249,7 +249,7 @@ class _PartitionCheck:
             if name not in self.sizes:
                 self._find(name, "it is missing", Remedy.REMAKE)
             elif self.sizes[name] % layout.size:
-                self._find(name, f"{self.sizes[name]} bytes, no multiple of {layout.size}", Remedy.REMAKE)
+                self._find(name, f"{self.sizes[name]} bytes, not a multiple of {layout.size}", Remedy.REMAKE)
             else:
                 for text in _index_problems(Path(self._path(name)), places):
                     self._find(name, text, Remedy.REMAKE)

@@ -20,7 +20,7 @@ from sskafka.storage.synced_offset import read_synced_offset, write_synced_offse
 from sskafka.storage.verification.findings import DirectoryReport, PartitionReport, Remedy
 from sskafka.storage.verification.partition import CHECK_CONFIG
 
-_BY_HAND = "left as it is: this has to be decided by hand"
+_BY_HAND = "left unchanged: needs manual repair"
 
 
 class Repair(NamedTuple):
@@ -34,7 +34,7 @@ def repair_directory(disk: Disk, report: DirectoryReport, now_ms: int, *, may_lo
     for finding in report.findings:
         if finding.remedy is Remedy.REMOVE:
             disk.remove(finding.path)
-            yield Repair(finding.path, "removed; the broker does without it", True)
+            yield Repair(finding.path, "removed; the broker works without it", True)
         elif finding.remedy is Remedy.BY_HAND:
             yield Repair(finding.path, _BY_HAND, False)
     ends: dict[TopicPartition, int] = {}
@@ -56,9 +56,9 @@ def _refusal(report: PartitionReport, may_lose: bool) -> str:
     if report.needs(Remedy.BY_HAND):
         return _BY_HAND
     if report.has_old_formats and report.damages:
-        return "left as it is: it holds messages of an old format"
+        return "left unchanged: it holds messages of an old format"
     if report.needs(Remedy.LOSE) and not may_lose:
-        return "left as it is: a cut would take good batches with it"
+        return "left unchanged: truncation would remove valid batches"
     return ""
 
 
@@ -88,4 +88,4 @@ def _pull_back(disk: Disk, path: str, ends: Mapping[TopicPartition, int]) -> Ite
     if beyond:
         write_offsets(disk, path, {**offsets, **beyond})
         words = ", ".join(f"{partition} to {end}" for partition, end in beyond.items())
-        yield Repair(path, f"pulled back: {words}", True)
+        yield Repair(path, f"lowered: {words}", True)
