@@ -4,7 +4,7 @@ import pytest
 from failover_bugs import KNOWN_BUGS, bug
 from failover_run import run_seed
 
-SEEDS_MAX = 60
+SEEDS_MAX = 200
 
 
 @pytest.mark.parametrize("name", KNOWN_BUGS)
