@@ -145,6 +145,10 @@ class Cluster:
         """Return the cached partition, with or without a leader."""
         topic = await self.topic(topic_partition.topic)
         partition = topic.partitions.get(topic_partition.partition)
+        if partition is None:  # it may have been added since the topic was looked up
+            self.forget(topic.name)
+            topic = await self.topic(topic_partition.topic)
+            partition = topic.partitions.get(topic_partition.partition)
         if partition is None:
             raise UnknownPartitionError(topic.name, topic_partition.partition, len(topic.partitions))
         return partition

@@ -89,6 +89,16 @@ def test_new_topics_and_partitions_are_found_within_the_grace_period() -> None:
     asyncio.run(scenario())
 
 
+def test_a_partition_that_was_added_since_the_topic_was_looked_up_is_found() -> None:
+    async def scenario() -> None:
+        async with FakeBroker(topics={"orders": 2}) as broker, Cluster(broker.bootstrap) as cluster:
+            await cluster.topic("orders")
+            broker.topics["orders"] = 3
+            assert (await cluster.leader_of(TopicPartition("orders", 2))).leader == 1
+
+    asyncio.run(scenario())
+
+
 def test_missing_topics_and_partitions_fail_after_the_grace_period() -> None:
     async def scenario() -> None:
         async with FakeBroker(topics={"orders": 2}) as broker, Cluster(broker.bootstrap) as cluster:
