@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any, NamedTuple
 
 from sskafka.evaluation.latencies import Latencies
@@ -108,7 +108,8 @@ class Worker:
         try:
             await asyncio.wait_for(self._process.wait(), END_TIMEOUT_S if self._lines.at_eof() else 0.01)
         except TimeoutError:
-            self._process.kill()
+            with suppress(ProcessLookupError):  # it has ended in the meantime
+                self._process.kill()
             await self._process.wait()
 
     async def _next(self) -> dict[str, Any]:
