@@ -81,6 +81,8 @@ class MetadataLog:
         disk.make_directory(directory)
         snapshots = list_snapshots(disk, directory)
         synced_offset = read_synced_offset(disk, directory)
+        if synced_offset is not None and synced_offset <= max(snapshots, default=LOG_BEGINNING).offset:
+            synced_offset = None  # the snapshot has all of it: a crash may have come while it replaced the log
         try:
             log = open_log(
                 LogDirectory(disk, home), directory, PARTITION, metadata_log_config(settings), now_ms=now_ms,

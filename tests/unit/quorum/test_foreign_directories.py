@@ -158,3 +158,17 @@ def test_a_quorum_with_changing_members_keeps_its_voters_in_the_log(tmp_path: Pa
         ControlType.LEADER_CHANGE,
     ]
     assert '"data_version":1' in (directory / "quorum-state").read_text()
+
+
+def test_a_snapshot_also_stands_for_a_log_that_was_being_replaced_by_it(tmp_path: Path) -> None:
+    """A crash came between the removal of the old log, synced up to 45, and the first segment behind the snapshot."""
+    directory = tmp_path / "__cluster_metadata-0"
+    directory.mkdir()
+    snapshot = control_batch([SnapshotHeaderRecord()], now_ms=0)
+    snapshot += batch(1, (FeatureLevelRecord("metadata.version", 30), 0), (TopicRecord("old", TOPIC_ID), 0))
+    snapshot += control_batch([SnapshotFooterRecord()], now_ms=0, base_offset=3)
+    (directory / "00000000000000000050-0000000001.checkpoint").write_bytes(snapshot)
+    (directory / "00000000000000000040-0000000001.checkpoint").write_bytes(b"superseded, not read")
+    (directory / "synced-offset").write_text("45\n")
+    image = asyncio.run(start_and_create(tmp_path, 1, "ours"))
+    assert sorted(image.topics_by_name) == ["old", "ours"]
