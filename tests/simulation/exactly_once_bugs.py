@@ -8,8 +8,8 @@ from sskafka.coordination import transaction_coordinator
 from sskafka.servers.kafka.handlers import transactional_produce
 from sskafka.storage.producers.state import ProducerState
 from sskafka.storage.transactions.verification import Verification
-from sskafka.transactions import machine
-from sskafka.transactions.machine import TransactionMachine
+from sskafka.transactions import shard
+from sskafka.transactions.shard import TransactionCoordinatorShard
 
 Bug = Callable[[pytest.MonkeyPatch], None]
 
@@ -37,12 +37,12 @@ def leaders_do_not_verify(patch: pytest.MonkeyPatch) -> None:
 
 def markers_are_not_resumed(patch: pytest.MonkeyPatch) -> None:
     """The next coordinator knows what was prepared and does nothing about it."""
-    patch.setattr(TransactionMachine, "_prepared", lambda _: [])
+    patch.setattr(TransactionCoordinatorShard, "_prepared", lambda _: [])
 
 
 def a_replaced_coordinator_turns_producers_away(patch: pytest.MonkeyPatch) -> None:
     """It does not know yet that it was replaced, and that the producer has gone on with the next coordinator."""
-    patch.setattr(machine, "FINAL_ERRORS", frozenset())
+    patch.setattr(shard, "FINAL_ERRORS", frozenset())
     patch.setattr(transaction_coordinator, "FINAL_ERRORS", frozenset())
 
 

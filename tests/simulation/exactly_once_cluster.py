@@ -14,16 +14,16 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
+from coordinator_lab import LoopWork
 from logs import reopen
-from shard_lab import LoopWork
 from simulated_disk import SimulatedDisk
 from virtual_loop import LoopClock
 
 from sskafka.coordination.broker_links import BrokerLinks
+from sskafka.coordination.context import CoordinatorEnvironment
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.coordination.internal_topics import partition_of
 from sskafka.coordination.loading import LoadCounters, LoadingTurns
-from sskafka.coordination.shard import ShardRuntime
 from sskafka.coordination.transaction_service import TransactionPorts, transaction_service
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.features import TRANSACTION_VERSION
@@ -262,11 +262,11 @@ class Broker:
         clock = LoopClock()
         wheel = TimerWheel(clock, self.call_later)
         work = LoopWork(self.call_later)
-        runtime = ShardRuntime(clock, wheel, work, 2_000, LoadingTurns(work), LoadCounters())
-        self.groups = GroupCoordinator(self.replicas, SETTINGS, runtime)
+        environment = CoordinatorEnvironment(clock, wheel, work, 2_000, LoadingTurns(work), LoadCounters())
+        self.groups = GroupCoordinator(self.replicas, SETTINGS, environment)
         links = BrokerLinks(Transport(self), lambda call: self.call_later(0, call))
         ports = TransactionPorts(self._image, self._next_producer_id, lambda error: error_code_of(error)[0])
-        self.service = transaction_service(self.replicas, self.groups, SETTINGS, runtime, links, ports)
+        self.service = transaction_service(self.replicas, self.groups, SETTINGS, environment, links, ports)
         self.transactions = TransactionHandlers(self.service.coordinator, self._image, self._offsets_partition)
         self.offsets = TransactionOffsetHandler(self.replicas, self.groups, self.service.verifier, self._image)
         self.markers = TransactionMarkerHandler(self.service.writer)

@@ -168,9 +168,9 @@ class Run:
             for known in broker.service.coordinator:
                 assert known.state.is_idle, f"{known.transactional_id} hangs: it is {known.state.label}"
                 self.exhausted_ids += known.previous_producer_id != NO_PRODUCER_ID
-            for shard in broker.groups.shards.active_shards():
+            for context in broker.groups.runtime.active_contexts():
                 for name in IDS:
-                    pending = shard.machine.offsets.pending_partitions(name)
+                    pending = context.shard.offsets.pending_partitions(name)
                     assert not pending, f"an offset of {name} hangs"
 
     def _committed_records(self) -> list[tuple[TopicPartition, bytes]]:
@@ -207,7 +207,7 @@ class Run:
         leader = self.cluster.brokers.get(self.cluster.leader_of(TopicPartition(OFFSETS, partition)))
         if leader is None:
             return 0
-        offset = leader.groups.shards.shards[partition].machine.offsets.committed(group_id).get(CONSUMED)
+        offset = leader.groups.runtime.contexts[partition].shard.offsets.committed(group_id).get(CONSUMED)
         return 0 if offset is None else offset.offset
 
 

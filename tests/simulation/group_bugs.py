@@ -7,7 +7,7 @@ import pytest
 from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.classic_rebalance import ClassicRebalance
 from sskafka.groups.group import Committer
-from sskafka.groups.machine import GroupMachine
+from sskafka.groups.shard import GroupCoordinatorShard
 from sskafka.model.coordination import Decision
 
 Bug = Callable[[pytest.MonkeyPatch], None]
@@ -45,7 +45,7 @@ def parked_syncs_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_new_coordinator_watches_nobody(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(GroupMachine, "start", lambda *_: Decision())
+    patch.setattr(GroupCoordinatorShard, "start", lambda *_: Decision())
 
 
 def _unless_completing(expire: Callable[..., Decision]) -> Callable[..., Decision]:

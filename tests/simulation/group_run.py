@@ -120,7 +120,7 @@ class GroupRun:
     # -- checks
 
     def _check_timers(self) -> None:
-        group = self.lab.machine.groups.get(GROUP)
+        group = self.lab.shard.groups.get(GROUP)
         if not isinstance(group, ClassicGroup):
             return
         watched = {*group.members, *group.pending_members}

@@ -95,7 +95,7 @@ class Life:
         self.lab.set_topics(counts)
 
     def check(self) -> None:
-        group = self.lab.machine.groups.get(GROUP)
+        group = self.lab.shard.groups.get(GROUP)
         if not isinstance(group, ConsumerGroup):
             return
         readers: dict[tuple[bytes, int], str] = {}
@@ -111,7 +111,7 @@ class Life:
             for consumer in list(self.consumers.values()):
                 self.beat(consumer)
                 self.check()
-        group = self.lab.machine.groups.get(GROUP)
+        group = self.lab.shard.groups.get(GROUP)
         if not self.consumers or not isinstance(group, ConsumerGroup):
             return
         assert set(group.members) == set(self.consumers)

@@ -9,10 +9,10 @@ from transaction_parts import Coordinator
 from sskafka.model.coordination import Decision
 from sskafka.storage.producers.state import ProducerState
 from sskafka.storage.transactions.verification import Verifications
-from sskafka.transactions import end_txn, machine
+from sskafka.transactions import end_txn, shard
 from sskafka.transactions.end_txn import EndTxn
-from sskafka.transactions.machine import SendMarkers, TransactionMachine
 from sskafka.transactions.metadata import TransactionMetadata, Verdict
+from sskafka.transactions.shard import SendMarkers, TransactionCoordinatorShard
 
 Bug = Callable[[pytest.MonkeyPatch], None]
 
@@ -24,15 +24,15 @@ def the_end_leaves_a_verification_standing(patch: pytest.MonkeyPatch) -> None:
 
 def markers_are_not_resumed(patch: pytest.MonkeyPatch) -> None:
     """The next coordinator knows what was prepared and does nothing about it."""
-    patch.setattr(TransactionMachine, "_prepared", lambda _: [])
+    patch.setattr(TransactionCoordinatorShard, "_prepared", lambda _: [])
 
 
 def markers_go_out_before_the_outcome_is_committed(patch: pytest.MonkeyPatch) -> None:
     take = Coordinator.take
 
-    def early(coordinator: Coordinator, machine: TransactionMachine, decision: Decision, *rest: Any) -> None:
+    def early(coordinator: Coordinator, shard: TransactionCoordinatorShard, decision: Decision, *rest: Any) -> None:
         markers = [effect for effect in decision.effects if isinstance(effect, SendMarkers)]
-        take(coordinator, machine, decision, *rest)
+        take(coordinator, shard, decision, *rest)
         for effect in markers:
             coordinator.perform(effect)
 
@@ -60,7 +60,7 @@ def a_late_marker_ends_the_next_transaction(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_times_out(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(machine, "has_timed_out", lambda *_: False)
+    patch.setattr(shard, "has_timed_out", lambda *_: False)
 
 
 BUGS: list[Bug] = [

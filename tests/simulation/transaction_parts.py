@@ -18,8 +18,8 @@ from sskafka.storage.errors import (
     OutOfOrderSequenceError,
     TransactionCoordinatorFencedError,
 )
-from sskafka.transactions.machine import SendMarkers, TransactionLimits, TransactionMachine
 from sskafka.transactions.metadata import ProducerIdentity
+from sskafka.transactions.shard import SendMarkers, TransactionCoordinatorShard, TransactionLimits
 
 LIMITS = TransactionLimits(timeout_max_ms=60_000, expiration_ms=10**9, sweep_interval_ms=200, expiry_interval_ms=10**9)
 REFUSALS = {
@@ -79,19 +79,19 @@ class Coordinator:
         self._load()
 
     def _load(self) -> None:
-        self.machine = TransactionMachine(self.epoch, Timers(self._time, self), LIMITS, lambda: 2)
+        self.shard = TransactionCoordinatorShard(self.epoch, Timers(self._time, self), LIMITS, lambda: 2)
         self._sending.clear()
         for record in self._log:
-            decoded = self.machine.decode(record)
+            decoded = self.shard.decode(record)
             assert decoded is not None
-            self.machine.replay(decoded, None)
-        self.take(self.machine, self.machine.start(self._time.now_ms()))
+            self.shard.replay(decoded, None)
+        self.take(self.shard, self.shard.start(self._time.now_ms()))
 
-    def crash(self, only: TransactionMachine | None = None) -> None:
-        """Whichever machine is there, or none but `only`."""
-        if only is not None and only is not self.machine:
+    def crash(self, only: TransactionCoordinatorShard | None = None) -> None:
+        """Whichever shard is there, or none but `only`."""
+        if only is not None and only is not self.shard:
             return
-        self.machine.stop()
+        self.shard.stop()
         waiting, self._waiting = self._waiting, []
         del self._log[self._random.randint(self._committed, len(self._log)) :]
         for _, effect in waiting:
@@ -101,27 +101,29 @@ class Coordinator:
         self.crashes += 1
         self._load()
 
-    def ask(self, operation: Callable[[TransactionMachine, int], Decision[Any, Any]], reply: Reply) -> None:
-        self.take(self.machine, operation(self.machine, self._time.now_ms()), reply)
+    def ask(self, operation: Callable[[TransactionCoordinatorShard, int], Decision[Any, Any]], reply: Reply) -> None:
+        self.take(self.shard, operation(self.shard, self._time.now_ms()), reply)
 
-    def take(self, machine: TransactionMachine, decision: Decision[Any, Any], reply: Reply | None = None) -> None:
-        if machine is not self.machine:
+    def take(
+        self, shard: TransactionCoordinatorShard, decision: Decision[Any, Any], reply: Reply | None = None
+    ) -> None:
+        if shard is not self.shard:
             return
         for record in decision.records:
-            self._log.append(machine.encode(record))
-            machine.replay(record, None)
+            self._log.append(shard.encode(record))
+            shard.replay(record, None)
         effects = list(decision.effects)
         if reply is not None and decision.answer is not PARKED:
             effects.insert(0, Respond(Told(reply), decision.answer))
         self._waiting += [(len(self._log), effect) for effect in effects]
         end, is_slow = len(self._log), self._random.random() < 0.2
         delay_s = self._random.uniform(0, 0.6 if is_slow else 0.02)
-        self._time.call_later(delay_s, lambda: self._commit(machine, end))
+        self._time.call_later(delay_s, lambda: self._commit(shard, end))
         if is_slow and decision.records and not self._network.is_calm and self._random.random() < 0.1:
-            self._time.call_later(self._random.uniform(0, 0.02), lambda: self.crash(machine))
+            self._time.call_later(self._random.uniform(0, 0.02), lambda: self.crash(shard))
 
-    def _commit(self, machine: TransactionMachine, end: int) -> None:
-        if machine is not self.machine:
+    def _commit(self, shard: TransactionCoordinatorShard, end: int) -> None:
+        if shard is not self.shard:
             return
         self._committed = max(self._committed, end)
         ready = [effect for offset, effect in self._waiting if offset <= self._committed]
@@ -135,7 +137,7 @@ class Coordinator:
                 completion.answer(response)
             case SendMarkers() if self._sending.get(effect.transaction.transactional_id) != effect:
                 self._sending[effect.transaction.transactional_id] = effect
-                self._send_markers(self.machine, effect)
+                self._send_markers(self.shard, effect)
 
     def new_producer_id(self) -> int:
         self.next_id += 1
@@ -143,26 +145,30 @@ class Coordinator:
 
     # -- markers
 
-    def _send_markers(self, machine: TransactionMachine, prepared: SendMarkers) -> None:
+    def _send_markers(self, shard: TransactionCoordinatorShard, prepared: SendMarkers) -> None:
         waiting = set(prepared.transaction.partitions)
         if not waiting:
-            self.take(machine, machine.complete(prepared, self._time.now_ms()))
+            self.take(shard, shard.complete(prepared, self._time.now_ms()))
         for target in sorted(waiting):
-            self._send_marker(machine, prepared, target, waiting)
+            self._send_marker(shard, prepared, target, waiting)
 
     def _send_marker(
-        self, machine: TransactionMachine, prepared: SendMarkers, target: TopicPartition, waiting: set[TopicPartition]
+        self,
+        shard: TransactionCoordinatorShard,
+        prepared: SendMarkers,
+        target: TopicPartition,
+        waiting: set[TopicPartition],
     ) -> None:
         def written(error: ErrorCode) -> None:
             if error is ErrorCode.TRANSACTION_COORDINATOR_FENCED:
                 return
             waiting.discard(target)
-            if not waiting and machine is self.machine:
-                self.take(machine, machine.complete(prepared, self._time.now_ms()))
+            if not waiting and shard is self.shard:
+                self.take(shard, shard.complete(prepared, self._time.now_ms()))
 
         def again() -> None:
-            if target in waiting and machine is self.machine:
-                self._send_marker(machine, prepared, target, waiting)
+            if target in waiting and shard is self.shard:
+                self._send_marker(shard, prepared, target, waiting)
 
         leader = self.partitions[target]
         # Where epochs stay, a marker that is overtaken by the next transaction would end that one: the first version
@@ -203,10 +209,10 @@ class Leader:
         self._network.send(lambda answer: self._verify(transactional_id, producer, adds, answer), verified)
 
     def _verify(self, transactional_id: str, producer: ProducerIdentity, adds: bool, answer: Reply) -> None:
-        def verify(machine: TransactionMachine, now_ms: int) -> Decision[Any, Any]:
+        def verify(shard: TransactionCoordinatorShard, now_ms: int) -> Decision[Any, Any]:
             if adds:
-                return machine.add_partitions(transactional_id, producer, [self.name], 2, now_ms)
-            return Decision(answer=machine.verify(transactional_id, producer, [self.name])[self.name])
+                return shard.add_partitions(transactional_id, producer, [self.name], 2, now_ms)
+            return Decision(answer=shard.verify(transactional_id, producer, [self.name])[self.name])
 
         self._coordinator.ask(verify, lambda heard: answer(getattr(heard, "error", heard)))
 
@@ -245,11 +251,11 @@ class Timers:
         self._coordinator = coordinator
 
     def schedule(self, key: Hashable, delay_ms: int, due: Callable[[int], Decision[Any, None]]) -> None:
-        machine = getattr(due, "__self__", None)
+        shard = getattr(due, "__self__", None)
 
         def fire() -> None:
-            if machine is self._coordinator.machine:
-                self._coordinator.take(machine, due(self._time.now_ms()))
+            if shard is self._coordinator.shard:
+                self._coordinator.take(shard, due(self._time.now_ms()))
 
         self._time.call_later(delay_ms / 1000, fire)
 

@@ -27,8 +27,8 @@ from sskafka.storage.log import Log
 from sskafka.storage.transactions.marker import read_marker
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.init_producer_id import InitProducerId
-from sskafka.transactions.machine import TransactionMachine
 from sskafka.transactions.metadata import ProducerIdentity
+from sskafka.transactions.shard import TransactionCoordinatorShard
 
 PARTITIONS = [TopicPartition("orders", index) for index in range(3)]
 BUSY_MS = 20_000
@@ -155,8 +155,8 @@ class Producer:
         asked = InitProducerId(self._id, TIMEOUT_MS, last or ProducerIdentity(-1, -1))
 
         def operation(reply: Any) -> None:
-            def decide(machine: TransactionMachine, now_ms: int) -> Decision[Any, Any]:
-                return machine.init_producer_id(asked, run.coordinator.new_producer_id(), now_ms)
+            def decide(shard: TransactionCoordinatorShard, now_ms: int) -> Decision[Any, Any]:
+                return shard.init_producer_id(asked, run.coordinator.new_producer_id(), now_ms)
 
             run.coordinator.ask(decide, reply)
 
@@ -207,7 +207,7 @@ class Producer:
     def _add(self, partition: TopicPartition, value: bytes) -> None:
         def operation(reply: Any) -> None:
             self._run.coordinator.ask(
-                lambda machine, now_ms: machine.add_partitions(self._id, identity, [partition], 0, now_ms), reply
+                lambda shard, now_ms: shard.add_partitions(self._id, identity, [partition], 0, now_ms), reply
             )
 
         def added(verdict: Any) -> None:
@@ -255,8 +255,8 @@ class Producer:
         transaction, asked = self._transaction, EndTxn(self._identity, commit, self._version)
 
         def operation(reply: Any) -> None:
-            def decide(machine: TransactionMachine, now_ms: int) -> Decision[Any, Any]:
-                return machine.end_txn(self._id, asked, self._run.coordinator.new_producer_id(), now_ms)
+            def decide(shard: TransactionCoordinatorShard, now_ms: int) -> Decision[Any, Any]:
+                return shard.end_txn(self._id, asked, self._run.coordinator.new_producer_id(), now_ms)
 
             self._run.coordinator.ask(decide, reply)
 

@@ -32,14 +32,14 @@ class ConsumerLab(GroupLab):
 
     @property
     def consumers(self) -> ConsumerGroup:
-        group = self.machine.groups[GROUP]
+        group = self.shard.groups[GROUP]
         assert isinstance(group, ConsumerGroup)
         return group
 
     def heartbeat(self, request: ConsumerGroupHeartbeatRequest, version: int = 1) -> Asked:
         client = Client(f"client of {request.member_id}", "/10.0.0.1")
         return self.ask(
-            lambda completion: self.machine.consumer.heartbeat(Heartbeat(request, version, client), self.time.now_ms())
+            lambda completion: self.shard.consumer.heartbeat(Heartbeat(request, version, client), self.time.now_ms())
         )
 
 

@@ -1,7 +1,7 @@
 """Groups without a broker: one machine in virtual time, its log as a list, and members that ask it things.
 
 Decisions take effect at once: records are kept, replayed where they ask for it, and answers given. `fail_over` makes a
-new machine from the log, as another broker would.
+new shard from the log, as another broker would.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -16,9 +16,9 @@ from sskafka.groups.classic_requests import Joining
 from sskafka.groups.consumer_group import Topic
 from sskafka.groups.group import Committer
 from sskafka.groups.group_settings import GroupSettings
-from sskafka.groups.machine import GroupMachine
 from sskafka.groups.members import Client
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
+from sskafka.groups.shard import GroupCoordinatorShard
 from sskafka.model.coordination import PARKED, Completion, Decision, StateRecord, TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
@@ -95,27 +95,29 @@ class GroupLab:
         self.batch_bytes_max = 1 << 20
         self.topics: dict[str, Topic] = {}
         self._uuids = count(1)
-        self._make_machine()
+        self._make_shard()
 
-    def _make_machine(self) -> None:
+    def _make_shard(self) -> None:
         self.timers = LabTimers(self.time, self.take)
-        self.machine = GroupMachine(self.settings, self.timers, lambda: f"{next(self._uuids):04}", lambda: self.topics)
+        self.shard = GroupCoordinatorShard(
+            self.settings, self.timers, lambda: f"{next(self._uuids):04}", lambda: self.topics
+        )
 
     @property
     def group(self) -> ClassicGroup:
-        group = self.machine.groups[GROUP]
+        group = self.shard.groups[GROUP]
         assert isinstance(group, ClassicGroup)
         return group
 
     # -- what the runtime does
 
     def take(self, decision: Decision[Any, Any], asked: Completion | None = None) -> None:
-        encoded = [self.machine.encode(record) for record in decision.records]
+        encoded = [self.shard.encode(record) for record in decision.records]
         if decision.if_too_large is not None and sum(len(item.value or b"") for item in encoded) > self.batch_bytes_max:
             decision = decision.if_too_large(self.time.now_ms())
         for record in decision.records:
-            self.log.append((self.machine.encode(record), decision.producer))
-            self.machine.replay(record, decision.producer)
+            self.log.append((self.shard.encode(record), decision.producer))
+            self.shard.replay(record, decision.producer)
         if asked is not None and decision.answer is not PARKED:
             asked.answer(decision.answer)
         for completion, response in decision.effects:
@@ -133,22 +135,22 @@ class GroupLab:
 
     def end_transaction(self, producer: TransactionalProducer, is_committed: bool) -> None:
         self.log.append((producer, is_committed))
-        self.machine.replay_end_of_transaction(producer, is_committed)
+        self.shard.replay_end_of_transaction(producer, is_committed)
 
     def fail_over(self) -> None:
         self.timers.pending.clear()
-        for completion in self.machine.stop():
+        for completion in self.shard.stop():
             completion.refuse(ErrorCode.NOT_COORDINATOR)
-        self._make_machine()
+        self._make_shard()
         for first, second in self.log:
             if isinstance(first, StateRecord):
                 assert not isinstance(second, bool)
-                record = self.machine.decode(first)
+                record = self.shard.decode(first)
                 if record is not None:
-                    self.machine.replay(record, second)
+                    self.shard.replay(record, second)
             else:
-                self.machine.replay_end_of_transaction(first, bool(second))
-        self.take(self.machine.start(self.time.now_ms()))
+                self.shard.replay_end_of_transaction(first, bool(second))
+        self.take(self.shard.start(self.time.now_ms()))
 
     def pass_time(self, duration_ms: int) -> None:
         self.time.run_for(duration_ms)
@@ -180,7 +182,7 @@ class GroupLab:
         )
         client = Client(client_id, "/127.0.0.1")
         return self.ask(
-            lambda completion: self.machine.join(Joining(request, version, client, completion), self.time.now_ms())
+            lambda completion: self.shard.join(Joining(request, version, client, completion), self.time.now_ms())
         )
 
     def join_fully(self, protocols: Sequence[tuple[str, bytes]] = (("range", b"topics"),), **options: Any) -> Asked:
@@ -204,15 +206,15 @@ class GroupLab:
             instance_id,
             assignments=[SyncGroupRequestAssignment(name, share) for name, share in (assignments or {}).items()],
         )
-        return self.ask(lambda completion: self.machine.sync(request, completion, self.time.now_ms()))
+        return self.ask(lambda completion: self.shard.sync(request, completion, self.time.now_ms()))
 
     def heartbeat(self, member_id: str, generation: int, instance_id: str | None = None) -> ErrorCode:
         request = HeartbeatRequest(GROUP, generation, member_id, instance_id)
-        return self.ask(lambda completion: self.machine.heartbeat(request, self.time.now_ms())).code
+        return self.ask(lambda completion: self.shard.heartbeat(request, self.time.now_ms())).code
 
     def leave(self, *identities: MemberIdentity) -> Asked:
         request = LeaveGroupRequest(GROUP, members=list(identities))
-        return self.ask(lambda completion: self.machine.leave(request, 5, self.time.now_ms()))
+        return self.ask(lambda completion: self.shard.leave(request, 5, self.time.now_ms()))
 
     # -- offsets
 
@@ -233,7 +235,7 @@ class GroupLab:
 
         def operation(completion: Completion) -> Decision:
             now_ms = self.time.now_ms()
-            decision = self.machine.commit_offsets(group_id, committer, [commit], retention_ms, now_ms)
+            decision = self.shard.commit_offsets(group_id, committer, [commit], retention_ms, now_ms)
             return replace(decision, producer=producer)
 
         asked = self.ask(operation)
@@ -241,7 +243,7 @@ class GroupLab:
 
     def fetched(self, partition: int = 0, require_stable: bool = False, group_id: str = GROUP) -> FetchedOffset:
         wanted = TopicPartition("t", partition)
-        return self.machine.offset_requests.fetch(group_id, [wanted], require_stable)[wanted]
+        return self.shard.offset_requests.fetch(group_id, [wanted], require_stable)[wanted]
 
     def committed(self, partition: int = 0, group_id: str = GROUP) -> int | None:
         found = self.fetched(partition, group_id=group_id).offset

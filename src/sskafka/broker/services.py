@@ -28,7 +28,7 @@ from sskafka.runtime.tasks import RequestTasks
 from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.group_services import GroupServices
 from sskafka.servers.kafka.handlers.producers import ProducerIds
-from sskafka.servers.kafka.lazy_coordinator import CoordinatorContext
+from sskafka.servers.kafka.lazy_coordinator import CoordinatorResources
 from sskafka.servers.kafka.transaction_services import TransactionDependencies, TransactionServices
 from sskafka.servers.samples import topic_samples
 from sskafka.storage.log_manager import LogManager
@@ -127,17 +127,17 @@ class NodeServices:
 
     # -- coordinators
 
-    def _coordinator_context(self, timers: TimerWheel) -> CoordinatorContext:
+    def _coordinator_context(self, timers: TimerWheel) -> CoordinatorResources:
         background = LoopBackground(asyncio.get_running_loop(), self._context.executor)
-        return CoordinatorContext(self.replicas, self._context.settings, self._context.clock, timers, background)
+        return CoordinatorResources(self.replicas, self._context.settings, self._context.clock, timers, background)
 
-    def _make_groups(self, coordinator_context: CoordinatorContext) -> GroupServices:
+    def _make_groups(self, coordinator_context: CoordinatorResources) -> GroupServices:
         groups = GroupServices(coordinator_context)
         self._context.stack.callback(groups.stop)
         return groups
 
     def _make_transactions(
-        self, coordinator_context: CoordinatorContext, producer_ids: ProducerIds
+        self, coordinator_context: CoordinatorResources, producer_ids: ProducerIds
     ) -> TransactionServices:
         transactions = TransactionServices(
             coordinator_context,

@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from sskafka.coordination.completions import NOBODY
-from sskafka.coordination.coordinator import Coordinator
+from sskafka.coordination.context import CoordinatorContext, CoordinatorEnvironment, Operation, ShardParameters
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
-from sskafka.coordination.shard import Operation, Place, Shard, ShardRuntime
+from sskafka.coordination.runtime import CoordinatorRuntime
 from sskafka.groups.classic_requests import Joining
 from sskafka.groups.consumer_group import Topic, Topics
 from sskafka.groups.consumer_heartbeat import Heartbeat
 from sskafka.groups.group import Committer, Group, GroupEvent
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
 from sskafka.groups.log_records import GroupDecision
-from sskafka.groups.machine import GroupMachine
 from sskafka.groups.members import Client
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
+from sskafka.groups.shard import GroupCoordinatorShard
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
 from sskafka.metadata.delta import ConfigResource, MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
@@ -51,7 +51,7 @@ class GroupCoordinator:
         self,
         replicas: ReplicaManager,
         settings: Settings,
-        runtime: ShardRuntime,
+        environment: CoordinatorEnvironment,
         new_uuid: Callable[[], str] = lambda: str(uuid.uuid4()),
         new_member_id: Callable[[], str] = random_uuid_text,
     ) -> None:
@@ -62,17 +62,19 @@ class GroupCoordinator:
         self._image = ClusterImage()
         self._topics: Topics | None = None
         self._timings: dict[str, ConsumerTimings] = {}
-        self.shards: Coordinator[GroupMachine] = Coordinator(CONSUMER_OFFSETS, replicas, self._make_machine, runtime)
-        self.shards.on_begun = self._shard_begun
+        self.runtime: CoordinatorRuntime[GroupCoordinatorShard] = CoordinatorRuntime(
+            CONSUMER_OFFSETS, replicas, self._make_shard, environment
+        )
+        self.runtime.on_begun = self._context_begun
 
-    def _make_machine(self, place: Place) -> GroupMachine:
-        return GroupMachine(
+    def _make_shard(self, parameters: ShardParameters) -> GroupCoordinatorShard:
+        return GroupCoordinatorShard(
             self._settings,
-            place.timers,
+            parameters.timers,
             self._new_uuid,
             lambda: self.topics,
             self.timings_of,
-            place.is_writable,
+            parameters.is_writable,
             self._new_member_id,
         )
 
@@ -100,46 +102,44 @@ class GroupCoordinator:
             self._topics = None
         if delta.configs_changed:
             self._timings.clear()
-        self.shards.metadata_changed(delta, image)
+        self.runtime.metadata_changed(delta, image)
         deleted = [topic.name for topic in delta.topics_deleted.values()]
         if deleted:
-            for shard in self.shards.all_shards():
-                shard.write_eventually(lambda machine, now_ms: machine.topics_deleted(deleted))
+            for context in self.runtime.all_contexts():
+                context.write_eventually(lambda shard, now_ms: shard.topics_deleted(deleted))
 
-    def _shard_begun(self, shard: Shard[GroupMachine]) -> None:
+    def _context_begun(self, context: CoordinatorContext[GroupCoordinatorShard]) -> None:
         """The coordinator before may not have got as far as forgetting the offsets of a topic that was deleted."""
-        shard.write_eventually(lambda machine, now_ms: machine.topics_missing(self.topics))
+        context.write_eventually(lambda shard, now_ms: shard.topics_missing(self.topics))
 
     def stop(self) -> None:
-        self.shards.stop()
+        self.runtime.stop()
 
     # -- classic groups
 
     def join(self, request: JoinGroupRequest, version: int, client: Client, completion: Completion) -> None:
         joining = Joining(request, version, client, completion)
-        self._write_named(request.group_id, lambda machine, now_ms: machine.join(joining, now_ms), completion)
+        self._write_named(request.group_id, lambda shard, now_ms: shard.join(joining, now_ms), completion)
 
     def abandon_join(self, group_id: str, completion: Completion) -> None:
         """Whoever asked to join has gone away before there was an answer."""
-        self._write(group_id, lambda machine, now_ms: machine.abandon_join(group_id, completion, now_ms), NOBODY)
+        self._write(group_id, lambda shard, now_ms: shard.abandon_join(group_id, completion, now_ms), NOBODY)
 
     def sync(self, request: SyncGroupRequest, completion: Completion) -> None:
-        self._write_named(
-            request.group_id, lambda machine, now_ms: machine.sync(request, completion, now_ms), completion
-        )
+        self._write_named(request.group_id, lambda shard, now_ms: shard.sync(request, completion, now_ms), completion)
 
     def heartbeat(self, request: HeartbeatRequest, completion: Completion) -> None:
-        self._write_named(request.group_id, lambda machine, now_ms: machine.heartbeat(request, now_ms), completion)
+        self._write_named(request.group_id, lambda shard, now_ms: shard.heartbeat(request, now_ms), completion)
 
     def leave(self, request: LeaveGroupRequest, version: int, completion: Completion) -> None:
-        self._write_named(request.group_id, lambda machine, now_ms: machine.leave(request, version, now_ms), completion)
+        self._write_named(request.group_id, lambda shard, now_ms: shard.leave(request, version, now_ms), completion)
 
     # -- consumer groups
 
     def consumer_heartbeat(self, heartbeat: Heartbeat, completion: Completion) -> None:
         self._write(
             heartbeat.request.group_id,
-            lambda machine, now_ms: machine.consumer.heartbeat(heartbeat, now_ms),
+            lambda shard, now_ms: shard.consumer.heartbeat(heartbeat, now_ms),
             completion,
         )
 
@@ -151,26 +151,26 @@ class GroupCoordinator:
 
     def list_groups(self, states: Iterable[str], types: Iterable[str]) -> Iterator[Group]:
         """Those of the shards that are loaded here."""
-        for shard in self.shards.active_shards():
-            yield from shard.machine.listed(states, types)
+        for context in self.runtime.active_contexts():
+            yield from context.shard.listed(states, types)
 
     @property
     def is_loading(self) -> bool:
-        return self.shards.is_loading
+        return self.runtime.is_loading
 
     def describe(self, group_id: str, describe: Callable[[str, Group | None], Any], completion: Completion) -> None:
         """Answered with what `describe` makes of the group, which is None when there is none of that name."""
-        self._read(group_id, lambda machine, now_ms: describe(group_id, machine.groups.get(group_id)), completion)
+        self._read(group_id, lambda shard, now_ms: describe(group_id, shard.groups.get(group_id)), completion)
 
     def delete_group(self, group_id: str, completion: Completion) -> None:
         """Answered with NONE."""
-        self._write(group_id, lambda machine, now_ms: machine.delete_group(group_id), completion)
+        self._write(group_id, lambda shard, now_ms: shard.delete_group(group_id), completion)
 
     def describe_timeline(
         self, group_id: str, describe: Callable[[Iterable[GroupEvent]], Any], completion: Completion
     ) -> None:
         """Answered with what `describe` makes of what happened since the group came to this broker."""
-        self._read(group_id, lambda machine, now_ms: describe(machine.find(group_id).timeline), completion)
+        self._read(group_id, lambda shard, now_ms: describe(shard.find(group_id).timeline), completion)
 
     # -- offsets
 
@@ -185,7 +185,7 @@ class GroupCoordinator:
         """Answered with the outcomes, in the order of the commits."""
         self._write(
             group_id,
-            lambda machine, now_ms: machine.commit_offsets(group_id, committer, commits, retention_ms, now_ms),
+            lambda shard, now_ms: shard.commit_offsets(group_id, committer, commits, retention_ms, now_ms),
             completion,
         )
 
@@ -199,12 +199,12 @@ class GroupCoordinator:
     ) -> None:
         """As `commit_offsets`; they count once the marker of the producer's transaction says so."""
 
-        def operation(machine: GroupMachine, now_ms: int) -> GroupDecision:
+        def operation(shard: GroupCoordinatorShard, now_ms: int) -> GroupDecision:
             partitions = (commit.partition for commit in commits)
-            machine.offset_requests.check_committer(
+            shard.offset_requests.check_committer(
                 group_id, committer._replace(is_transactional=True), partitions, now_ms
             )
-            records, outcomes = machine.offset_requests.commit(group_id, commits, -1, now_ms)
+            records, outcomes = shard.offset_requests.commit(group_id, commits, -1, now_ms)
             return Decision(records, outcomes, producer=producer if records else None)
 
         self._write(group_id, operation, completion)
@@ -218,7 +218,7 @@ class GroupCoordinator:
         completion: Completion,
     ) -> None:
         """A marker for a partition of __consumer_offsets; answered with None once it is committed."""
-        self.shards.end_transaction(partition, producer, coordinator_epoch, is_committed, completion)
+        self.runtime.end_transaction(partition, producer, coordinator_epoch, is_committed, completion)
 
     def fetch_offsets(
         self,
@@ -230,11 +230,11 @@ class GroupCoordinator:
     ) -> None:
         """Answered with FetchedOffsets; `partitions` None asks for all, `member` is a member's id and epoch."""
 
-        def question(machine: GroupMachine, now_ms: int) -> FetchedOffsets:
-            group = machine.groups.get(group_id)
+        def question(shard: GroupCoordinatorShard, now_ms: int) -> FetchedOffsets:
+            group = shard.groups.get(group_id)
             if group is not None:
                 group.check_offset_fetch(*member)
-            return machine.offset_requests.fetch(group_id, partitions, require_stable)
+            return shard.offset_requests.fetch(group_id, partitions, require_stable)
 
         self._read(group_id, question, completion)
 
@@ -244,29 +244,31 @@ class GroupCoordinator:
             completion.refuse(ErrorCode.INVALID_GROUP_ID)
             return
 
-        def operation(machine: GroupMachine, now_ms: int) -> GroupDecision:
-            group = machine.find(group_id)
+        def operation(shard: GroupCoordinatorShard, now_ms: int) -> GroupDecision:
+            group = shard.find(group_id)
             if not group.is_empty and group.protocol_type != CONSUMER_PROTOCOL:
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-            records, outcomes = machine.offset_requests.delete(group, partitions)
+            records, outcomes = shard.offset_requests.delete(group, partitions)
             return Decision(records, outcomes)
 
         self._write(group_id, operation, completion)
 
     # -- the way to the shard
 
-    def _write(self, group_id: str, operation: Operation[GroupMachine], completion: Completion) -> None:
+    def _write(self, group_id: str, operation: Operation[GroupCoordinatorShard], completion: Completion) -> None:
         """The empty name stands for a group too: some have committed offsets under it for ages."""
-        self.shards.write(group_id, operation, completion)
+        self.runtime.write(group_id, operation, completion)
 
-    def _write_named(self, group_id: str, operation: Operation[GroupMachine], completion: Completion) -> None:
+    def _write_named(self, group_id: str, operation: Operation[GroupCoordinatorShard], completion: Completion) -> None:
         if not group_id:
             completion.refuse(ErrorCode.INVALID_GROUP_ID)
         else:
             self._write(group_id, operation, completion)
 
-    def _read(self, group_id: str, question: Callable[[GroupMachine, int], Any], completion: Completion) -> None:
-        self.shards.read(group_id, question, completion)
+    def _read(
+        self, group_id: str, question: Callable[[GroupCoordinatorShard, int], Any], completion: Completion
+    ) -> None:
+        self.runtime.read(group_id, question, completion)
 
 
 def _are_topics_changed(delta: MetadataDelta, before: ClusterImage, image: ClusterImage) -> bool:

@@ -1,4 +1,4 @@
-"""Loading: replaying the log of an internal topic into a machine that is about to be in charge of it.
+"""Loading: replaying the log of an internal topic into a shard that is about to be in charge of it.
 
 A long log must not hold up the event loop: batches are replayed for a few milliseconds a turn, and what is not in the
 page cache is read by a thread. A broker that starts, or takes over from another, comes to lead dozens of partitions at
@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sskafka.coordination.shard_log import ShardLog
+from sskafka.coordination.log import CoordinatorLog
 from sskafka.model.buffers import Buffer
-from sskafka.model.coordination import StateMachine, StateRecord, TransactionalProducer
+from sskafka.model.coordination import CoordinatorShard, StateRecord, TransactionalProducer
 from sskafka.model.counters import Sample
 from sskafka.records.batch import HEADER_BYTES, BatchHeader, iter_headers, read_offset_and_size
 from sskafka.records.control import ControlType
@@ -25,20 +25,20 @@ TURN_MS = 3
 READ_BYTES = 1024 * 1024
 
 
-class ShardLoader:
+class CoordinatorLoader:
     """Calls `done` with None once the machine knows everything up to the end of the log, or with what went wrong."""
 
     def __init__(
         self,
-        log: ShardLog,
-        machine: StateMachine[Any],
+        log: CoordinatorLog,
+        shard: CoordinatorShard[Any],
         clock: Clock,
         background: Background,
         done: Callable[[BaseException | None], None],
         read_bytes: int = READ_BYTES,
     ) -> None:
         self._log = log
-        self._machine = machine
+        self._shard = shard
         self._clock = clock
         self._background = background
         self._done = done
@@ -104,7 +104,7 @@ class ShardLoader:
     def _replayed(self, data: Buffer) -> Iterator[None]:
         """One step a batch; the last one may be cut off and is read again."""
         for position, header in _whole_batches(data):
-            replay_batch(self._machine, data, header, position)
+            replay_batch(self._shard, data, header, position)
             self._offset = header.next_offset
             yield
 
@@ -124,18 +124,18 @@ def _end_of_whole_batches(data: Buffer) -> int:
     return position
 
 
-def replay_batch(machine: StateMachine[Any], data: Buffer, header: BatchHeader, position: int) -> None:
+def replay_batch(shard: CoordinatorShard[Any], data: Buffer, header: BatchHeader, position: int) -> None:
     producer = TransactionalProducer(header.producer_id, header.producer_epoch) if header.is_transactional else None
     if header.is_control:
         marker = read_marker_if_any(data, header, position)
         if marker is not None and producer is not None:
-            machine.replay_end_of_transaction(producer, marker.type == ControlType.COMMIT)
+            shard.replay_end_of_transaction(producer, marker.type == ControlType.COMMIT)
         return
     for record in decode_records(data, header, position):
         if record.key is not None:
-            decoded = machine.decode(StateRecord(record.key, record.value))
+            decoded = shard.decode(StateRecord(record.key, record.value))
             if decoded is not None:
-                machine.replay(decoded, producer)
+                shard.replay(decoded, producer)
 
 
 class LoadingTurns:

@@ -1,6 +1,6 @@
 """The coordinator of the transactional ids whose partitions of `__transaction_state` this broker leads.
 
-Connects the pure machine with its runtime, with the sender of markers and with whoever hands out producer ids. Requests
+Connects the pure shard with its runtime, with the sender of markers and with whoever hands out producer ids. Requests
 come from the handlers (`init_producer_id`, `add_partitions`, `end_txn`: awaited) and from the leaders of partitions
 (`answer_leader`).
 """
@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Any
 
 from sskafka.coordination.completions import FutureCompletion
-from sskafka.coordination.coordinator import Coordinator
+from sskafka.coordination.context import CoordinatorEnvironment, Operation, ShardParameters
 from sskafka.coordination.internal_topics import TRANSACTION_STATE
-from sskafka.coordination.shard import Operation, Place, ShardRuntime
+from sskafka.coordination.runtime import CoordinatorRuntime
 from sskafka.coordination.transaction_markers import MarkerSender
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.features import TRANSACTION_VERSION
@@ -24,7 +24,6 @@ from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.init_producer_id import InitProducerId
-from sskafka.transactions.machine import SendMarkers, TransactionLimits, TransactionMachine, TransactionOutcome
 from sskafka.transactions.metadata import (
     BUMPING_VERSION,
     FINAL_ERRORS,
@@ -33,6 +32,7 @@ from sskafka.transactions.metadata import (
     TransactionState,
     Verdict,
 )
+from sskafka.transactions.shard import SendMarkers, TransactionCoordinatorShard, TransactionLimits, TransactionOutcome
 
 _METRICS = "kafka_coordinator_transaction_"
 COMPLETION_RETRY_MS = 200
@@ -63,7 +63,7 @@ class TransactionCoordinator:
         self,
         replicas: ReplicaManager,
         settings: Settings,
-        runtime: ShardRuntime,
+        environment: CoordinatorEnvironment,
         image: Callable[[], ClusterImage],
         next_producer_id: NextProducerId,
         sender: MarkerSender,
@@ -78,27 +78,27 @@ class TransactionCoordinator:
         self._image = image
         self._next_producer_id = next_producer_id
         self._sender = sender
-        self._runtime = runtime
+        self._environment = environment
         self._completing: dict[str, SendMarkers] = {}
         """By transactional id: every partition has its marker, and the log of the coordinator does not say so yet."""
         self._outcomes: Counter[TransactionOutcome] = Counter()
-        self._shards: Coordinator[TransactionMachine] = Coordinator(
-            TRANSACTION_STATE, replicas, self._make_machine, runtime, self._perform
+        self._runtime: CoordinatorRuntime[TransactionCoordinatorShard] = CoordinatorRuntime(
+            TRANSACTION_STATE, replicas, self._make_shard, environment, self._perform
         )
 
-    def _make_machine(self, place: Place) -> TransactionMachine:
-        return TransactionMachine(
-            place.leader_epoch,
-            place.timers,
+    def _make_shard(self, parameters: ShardParameters) -> TransactionCoordinatorShard:
+        return TransactionCoordinatorShard(
+            parameters.leader_epoch,
+            parameters.timers,
             self._limits,
             lambda: self._image().features.get(TRANSACTION_VERSION, 0),
         )
 
     def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
-        self._shards.metadata_changed(delta, image)
+        self._runtime.metadata_changed(delta, image)
 
     def stop(self) -> None:
-        self._shards.stop()
+        self._runtime.stop()
 
     # -- effects
 
@@ -115,7 +115,7 @@ class TransactionCoordinator:
             self._sender.send(markers, lambda: self._is_in_charge(markers), self._complete)
 
     def _is_in_charge(self, markers: SendMarkers) -> bool:
-        return self._shards.is_in_charge(markers.transaction.transactional_id, markers.coordinator_epoch)
+        return self._runtime.is_in_charge(markers.transaction.transactional_id, markers.coordinator_epoch)
 
     def _complete(self, sent: SendMarkers) -> None:
         self._completing[sent.transaction.transactional_id] = sent
@@ -128,12 +128,12 @@ class TransactionCoordinator:
             return
         if self._is_in_charge(sent):
             completion = _Completing(lambda: self._completed(sent), lambda: self._complete_later(sent))
-            self._shards.write(transactional_id, lambda machine, now_ms: machine.complete(sent, now_ms), completion)
+            self._runtime.write(transactional_id, lambda shard, now_ms: shard.complete(sent, now_ms), completion)
         else:
             self._completed(sent)  # the next coordinator sends the markers again
 
     def _complete_later(self, sent: SendMarkers) -> None:
-        self._runtime.wheel.schedule(COMPLETION_RETRY_MS, lambda: self._try_to_complete(sent))
+        self._environment.wheel.schedule(COMPLETION_RETRY_MS, lambda: self._try_to_complete(sent))
 
     def _completed(self, sent: SendMarkers) -> None:
         if self._completing.get(sent.transaction.transactional_id) is sent:
@@ -144,7 +144,7 @@ class TransactionCoordinator:
     async def init_producer_id(self, asked: InitProducerId) -> Verdict:
         return await self._with_spare_id(
             asked.transactional_id,
-            lambda spare_id: lambda machine, now_ms: machine.init_producer_id(asked, spare_id, now_ms),
+            lambda spare_id: lambda shard, now_ms: shard.init_producer_id(asked, spare_id, now_ms),
         )
 
     async def add_partitions(
@@ -156,19 +156,17 @@ class TransactionCoordinator:
     ) -> Verdict:
         return await self._write(
             transactional_id,
-            lambda machine, now_ms: machine.add_partitions(
-                transactional_id, producer, partitions, client_version, now_ms
-            ),
+            lambda shard, now_ms: shard.add_partitions(transactional_id, producer, partitions, client_version, now_ms),
         )
 
     async def end_txn(self, transactional_id: str, asked: EndTxn) -> Verdict:
         return await self._with_spare_id(
             transactional_id,
-            lambda spare_id: lambda machine, now_ms: machine.end_txn(transactional_id, asked, spare_id, now_ms),
+            lambda spare_id: lambda shard, now_ms: shard.end_txn(transactional_id, asked, spare_id, now_ms),
         )
 
     async def _with_spare_id(
-        self, transactional_id: str, operation: Callable[[int | None], Operation[TransactionMachine]]
+        self, transactional_id: str, operation: Callable[[int | None], Operation[TransactionCoordinatorShard]]
     ) -> Verdict:
         """New producer ids are seldom needed and come from the controller: first without, then with one."""
         verdict = await self._write(transactional_id, operation(None))
@@ -176,9 +174,9 @@ class TransactionCoordinator:
             verdict = await self._write(transactional_id, operation(await self._next_producer_id()))
         return verdict
 
-    async def _write(self, transactional_id: str, operation: Operation[TransactionMachine]) -> Verdict:
+    async def _write(self, transactional_id: str, operation: Operation[TransactionCoordinatorShard]) -> Verdict:
         completion = FutureCompletion()
-        self._shards.write(transactional_id, operation, completion)
+        self._runtime.write(transactional_id, operation, completion)
         verdict: Verdict = await completion.future
         return verdict
 
@@ -197,9 +195,9 @@ class TransactionCoordinator:
         elif adds and not self._knows(partitions):
             verified(dict.fromkeys(partitions, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         elif adds:
-            self._shards.write(
+            self._runtime.write(
                 transactional_id,
-                lambda machine, now_ms: machine.add_partitions(
+                lambda shard, now_ms: shard.add_partitions(
                     transactional_id, producer, partitions, BUMPING_VERSION, now_ms
                 ),
                 _ForLeader(partitions, verified),
@@ -214,21 +212,21 @@ class TransactionCoordinator:
         partitions: Collection[TopicPartition],
         verified: Verified,
     ) -> None:
-        """Final errors are confirmed by the log, see `TransactionMachine`; everything else needs no write."""
+        """Final errors are confirmed by the log, see `TransactionCoordinatorShard`; everything else needs no write."""
 
         def answered(outcome: dict[TopicPartition, ErrorCode]) -> None:
             if FINAL_ERRORS.isdisjoint(outcome.values()):
                 verified(outcome)
                 return
-            self._shards.write(
+            self._runtime.write(
                 transactional_id,
-                lambda machine, _: machine.verify_surely(transactional_id, producer, partitions),
+                lambda shard, _: shard.verify_surely(transactional_id, producer, partitions),
                 _ForLeader(partitions, verified),
             )
 
-        self._shards.read(
+        self._runtime.read(
             transactional_id,
-            lambda machine, _: machine.verify(transactional_id, producer, partitions),
+            lambda shard, _: shard.verify(transactional_id, producer, partitions),
             _ForLeader(partitions, answered),
         )
 
@@ -243,7 +241,7 @@ class TransactionCoordinator:
     async def describe(self, transactional_id: str) -> TransactionMetadata:
         """Raises KafkaError when it is not known, or not here."""
         completion = FutureCompletion()
-        self._shards.read(transactional_id, lambda machine, _: machine.find(transactional_id), completion)
+        self._runtime.read(transactional_id, lambda shard, _: shard.find(transactional_id), completion)
         known: TransactionMetadata | None = await completion.future
         if known is None:
             raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
@@ -257,15 +255,15 @@ class TransactionCoordinator:
         yield Sample(_METRICS + "markers_pending", (), self._sender.under_way_count)
         for outcome in TransactionOutcome:
             yield Sample(f"{_METRICS}{outcome}_total", (), self._outcomes[outcome])
-        yield from self._shards.samples("kafka_server_transaction_coordinator_metrics_")
+        yield from self._runtime.samples("kafka_server_transaction_coordinator_metrics_")
 
     @property
     def is_loading(self) -> bool:
-        return self._shards.is_loading
+        return self._runtime.is_loading
 
     def __iter__(self) -> Iterator[TransactionMetadata]:
-        for shard in self._shards.active_shards():
-            yield from shard.machine
+        for context in self._runtime.active_contexts():
+            yield from context.shard
 
 
 class _ForLeader:

@@ -29,8 +29,8 @@ from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.delayed_operation import DelayedCallback
 from sskafka.runtime.timer_wheel import TimerWheel
-from sskafka.transactions.machine import SendMarkers
 from sskafka.transactions.metadata import BUMPING_VERSION
+from sskafka.transactions.shard import SendMarkers
 from sskafka.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,

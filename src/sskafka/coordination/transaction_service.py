@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sskafka.coordination.broker_links import BrokerLinks
-from sskafka.coordination.shard import ShardRuntime
+from sskafka.coordination.context import CoordinatorEnvironment
 from sskafka.coordination.transaction_coordinator import NextProducerId, TransactionCoordinator
 from sskafka.coordination.transaction_markers import GroupTransactions, MarkerSender, MarkerWriter
 from sskafka.coordination.transaction_verifier import TransactionVerifier
@@ -49,13 +49,13 @@ def transaction_service(
     replicas: ReplicaManager,
     groups: GroupTransactions,
     settings: Settings,
-    runtime: ShardRuntime,
+    environment: CoordinatorEnvironment,
     links: BrokerLinks,
     ports: TransactionPorts,
 ) -> TransactionService:
     image = ports.image
-    writer = MarkerWriter(replicas, groups, runtime.clock, runtime.wheel, ports.code_of)
-    sender = MarkerSender(replicas.broker_id, image, writer, links, runtime.wheel)
-    coordinator = TransactionCoordinator(replicas, settings, runtime, image, ports.next_producer_id, sender)
+    writer = MarkerWriter(replicas, groups, environment.clock, environment.wheel, ports.code_of)
+    sender = MarkerSender(replicas.broker_id, image, writer, links, environment.wheel)
+    coordinator = TransactionCoordinator(replicas, settings, environment, image, ports.next_producer_id, sender)
     verifier = TransactionVerifier(replicas.broker_id, image, coordinator, links)
     return TransactionService(coordinator, writer, verifier, links)

@@ -1,6 +1,6 @@
 """What coordinators (groups, transactions) and the runtime that keeps their state in internal topics say to each other.
 
-    request -> operation(machine, now_ms) -> Decision: records are encoded, replayed and appended
+    request -> operation(shard, now_ms) -> Decision: records are encoded, replayed and appended
                                         -> the high watermark passes them: the answer leaves, the effects happen
 
 A coordinator's state is pure: it knows neither its log nor the event loop. An operation reads the state and returns a
@@ -100,7 +100,7 @@ class Timers(Protocol):
     def cancel(self, key: Hashable) -> None: ...
 
 
-class StateMachine(Protocol[R]):
+class CoordinatorShard(Protocol[R]):
     """The state kept in one partition of an internal topic."""
 
     def encode(self, record: R) -> StateRecord: ...

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from coordinator_lab import CoordinatorLab
 from group_lab import Asked
-from shard_lab import ShardLab
 
-from sskafka.coordination.shard import Shard
+from sskafka.coordination.context import CoordinatorContext
 from sskafka.coordination.transaction_coordinator import COMPLETION_RETRY_MS, TransactionCoordinator
 from sskafka.coordination.transaction_markers import MarkerSender
 from sskafka.metadata.image import ClusterImage
@@ -18,8 +18,8 @@ from sskafka.replication.errors import NotEnoughReplicasError
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.init_producer_id import InitProducerId
-from sskafka.transactions.machine import SendMarkers, TransactionMachine
 from sskafka.transactions.metadata import ProducerIdentity, TransactionState
+from sskafka.transactions.shard import SendMarkers, TransactionCoordinatorShard
 
 ID, ME = "pay", ProducerIdentity(7, 0)
 SWEEP_MS = 10_000
@@ -48,37 +48,37 @@ class World:
     """A prepared transaction, the markers of which are on their way."""
 
     def __init__(self) -> None:
-        self.lab = ShardLab()
+        self.lab = CoordinatorLab()
         self.sender = Sender()
         replicas = SimpleNamespace(partition_count=lambda topic: 1)
         self.coordinator = TransactionCoordinator(
             cast(ReplicaManager, replicas),
             Settings.resolve(overrides={"node.id": "1"}),
-            self.lab.runtime,
+            self.lab.environment,
             ClusterImage,
             no_ids,
             cast(MarkerSender, self.sender),
         )
-        self.shard: Shard[TransactionMachine] = Shard(
-            0, self.lab.log, self.coordinator._make_machine, self.lab.runtime, self.coordinator._perform
+        self.context: CoordinatorContext[TransactionCoordinatorShard] = CoordinatorContext(
+            0, self.lab.log, self.coordinator._make_shard, self.lab.environment, self.coordinator._perform
         )
-        self.coordinator._shards.shards[0] = self.shard
+        self.coordinator._runtime.contexts[0] = self.context
         self.lab.turn(20)
-        self._write(lambda machine, now_ms: machine.init_producer_id(InitProducerId(ID, 60_000), 7, now_ms))
+        self._write(lambda shard, now_ms: shard.init_producer_id(InitProducerId(ID, 60_000), 7, now_ms))
         partitions = [TopicPartition("orders", 0)]
-        self._write(lambda machine, now_ms: machine.add_partitions(ID, ME, partitions, 0, now_ms))
-        self._write(lambda machine, now_ms: machine.end_txn(ID, EndTxn(ME, True, 0), None, now_ms))
+        self._write(lambda shard, now_ms: shard.add_partitions(ID, ME, partitions, 0, now_ms))
+        self._write(lambda shard, now_ms: shard.end_txn(ID, EndTxn(ME, True, 0), None, now_ms))
         assert self.state is TransactionState.PREPARE_COMMIT
         assert len(self.sender.sent) == 1
 
-    def _write(self, operation: Callable[[TransactionMachine, int], Any]) -> None:
+    def _write(self, operation: Callable[[TransactionCoordinatorShard, int], Any]) -> None:
         asked = Asked()
-        self.shard.write(operation, asked)
+        self.context.write(operation, asked)
         self.lab.turn(5)
 
     @property
     def state(self) -> TransactionState | None:
-        known = self.shard.machine.find(ID)
+        known = self.context.shard.find(ID)
         return known.state if known is not None else None
 
     def set_writable(self, is_writable: bool) -> None:
@@ -127,7 +127,7 @@ def test_a_broker_that_no_longer_coordinates_tries_no_more() -> None:
     world = World()
     world.set_writable(False)
     world.markers_are_written()
-    del world.coordinator._shards.shards[0]
+    del world.coordinator._runtime.contexts[0]
     world.set_writable(True)
     appended = world.lab.log.append_count
     world.lab.turn(SWEEP_MS // 2)

@@ -5,18 +5,18 @@ from typing import Any, cast
 
 import pytest
 from consumer_lab import ConsumerLab
+from coordinator_lab import CoordinatorLab
 from group_lab import Asked
-from shard_lab import ShardLab
 
 from sskafka.coordination.completions import NOBODY
-from sskafka.coordination.coordinator import Coordinator
+from sskafka.coordination.context import CoordinatorContext, CoordinatorState, ShardParameters
 from sskafka.coordination.group_coordinator import GroupCoordinator
-from sskafka.coordination.shard import Place, Shard, ShardState
+from sskafka.coordination.runtime import CoordinatorRuntime
 from sskafka.groups.group import Committer
 from sskafka.groups.group_settings import GroupSettings
-from sskafka.groups.machine import GroupMachine
 from sskafka.groups.members import Client
 from sskafka.groups.offset_requests import OffsetCommit
+from sskafka.groups.shard import GroupCoordinatorShard
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partitions.image import PartitionImage
@@ -30,50 +30,54 @@ from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestP
 from sskafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 
-class OneShard:
+class OneContext:
     """Stands for the shards of a broker: one for every group, on a log in memory."""
 
     def __init__(self) -> None:
-        self.lab = ShardLab()
-        self.shard: Shard[GroupMachine] = Shard(0, self.lab.log, _machine, self.lab.runtime)
+        self.lab = CoordinatorLab()
+        self.context: CoordinatorContext[GroupCoordinatorShard] = CoordinatorContext(
+            0, self.lab.log, _shard, self.lab.environment
+        )
         self.lab.turn(20)
 
-    def all_shards(self) -> list[Shard[GroupMachine]]:
-        return [self.shard]
+    def all_contexts(self) -> list[CoordinatorContext[GroupCoordinatorShard]]:
+        return [self.context]
 
-    def active_shards(self) -> list[Shard[GroupMachine]]:
-        return [shard for shard in self.all_shards() if shard.state is ShardState.ACTIVE]
+    def active_contexts(self) -> list[CoordinatorContext[GroupCoordinatorShard]]:
+        return [context for context in self.all_contexts() if context.state is CoordinatorState.ACTIVE]
 
     def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
         pass
 
-    def begin_anew(self) -> Shard[GroupMachine]:
+    def begin_anew(self) -> CoordinatorContext[GroupCoordinatorShard]:
         """As another broker would, from the log alone."""
-        self.shard = Shard(0, self.lab.log, _machine, self.lab.runtime)
-        return self.shard
+        self.context = CoordinatorContext(0, self.lab.log, _shard, self.lab.environment)
+        return self.context
 
     def commit(self, topic: str, offset: int) -> None:
         commits = [OffsetCommit(TopicPartition(topic, 0), offset, 0, "")]
         asked = Asked()
-        self.shard.write(lambda machine, now_ms: machine.commit_offsets("g", Committer(), commits, -1, now_ms), asked)
+        self.context.write(lambda shard, now_ms: shard.commit_offsets("g", Committer(), commits, -1, now_ms), asked)
         self.lab.turn(20)
         assert asked.response == [ErrorCode.NONE]
 
     def committed(self) -> dict[str, int]:
-        offsets = self.shard.machine.offsets.committed("g")
+        offsets = self.context.shard.offsets.committed("g")
         return {partition.topic: found.offset for partition, found in offsets.items()}
 
-    def write(self, key: str, operation: Callable[[GroupMachine, int], Decision], completion: Completion) -> None:
-        self.shard.write(operation, completion)
+    def write(
+        self, key: str, operation: Callable[[GroupCoordinatorShard, int], Decision], completion: Completion
+    ) -> None:
+        self.context.write(operation, completion)
 
 
-def _machine(place: Place) -> GroupMachine:
+def _shard(parameters: ShardParameters) -> GroupCoordinatorShard:
     settings = GroupSettings(initial_rebalance_delay_ms=0)
-    return GroupMachine(settings, place.timers, lambda: "uuid", is_writable=place.is_writable)
+    return GroupCoordinatorShard(settings, parameters.timers, lambda: "uuid", is_writable=parameters.is_writable)
 
 
-class LabShards:
-    """One shard, which is the lab's machine."""
+class LabContexts:
+    """One context, around the shard of the lab."""
 
     partition = 0
 
@@ -82,20 +86,20 @@ class LabShards:
         self.decisions: list[Decision] = []
 
     @property
-    def machine(self) -> GroupMachine:
-        return self.lab.machine
+    def shard(self) -> GroupCoordinatorShard:
+        return self.lab.shard
 
-    def active_shards(self) -> Iterator["LabShards"]:
+    def active_contexts(self) -> Iterator["LabContexts"]:
         yield self
 
-    def all_shards(self) -> Iterator["LabShards"]:
+    def all_contexts(self) -> Iterator["LabContexts"]:
         yield self
 
-    def write_eventually(self, operation: Callable[[GroupMachine, int], Decision]) -> None:
+    def write_eventually(self, operation: Callable[[GroupCoordinatorShard, int], Decision]) -> None:
         self.write(operation, NOBODY)
 
-    def write(self, operation: Callable[[GroupMachine, int], Decision], completion: Completion) -> None:
-        decision = operation(self.machine, self.lab.time.now_ms())
+    def write(self, operation: Callable[[GroupCoordinatorShard, int], Decision], completion: Completion) -> None:
+        decision = operation(self.shard, self.lab.time.now_ms())
         self.decisions.append(decision)
         self.lab.take(decision, completion)
 
@@ -118,14 +122,14 @@ def lab() -> ConsumerLab:
 
 
 @pytest.fixture
-def shards(lab: ConsumerLab) -> LabShards:
-    return LabShards(lab)
+def contexts(lab: ConsumerLab) -> LabContexts:
+    return LabContexts(lab)
 
 
 @pytest.fixture
-def groups(shards: LabShards) -> GroupCoordinator:
-    made = GroupCoordinator(cast(ReplicaManager, None), Settings.resolve(), ShardLab().runtime)
-    made.shards = cast(Coordinator[GroupMachine], cast(Any, shards))
+def groups(contexts: LabContexts) -> GroupCoordinator:
+    made = GroupCoordinator(cast(ReplicaManager, None), Settings.resolve(), CoordinatorLab().environment)
+    made.runtime = cast(CoordinatorRuntime[GroupCoordinatorShard], cast(Any, contexts))
     return made
 
 
@@ -142,49 +146,49 @@ def test_offsets_do_not_outlive_a_topic_that_is_made_anew_at_once(lab: ConsumerL
 
 def test_a_group_waits_for_replicas_instead_of_being_loaded_anew(groups: GroupCoordinator) -> None:
     """Everybody else's rebalances on the same shard would begin anew with every try."""
-    shards = OneShard()
-    groups.shards = cast(Coordinator[GroupMachine], cast(Any, shards))
+    contexts = OneContext()
+    groups.runtime = cast(CoordinatorRuntime[GroupCoordinatorShard], cast(Any, contexts))
     joining = JoinGroupRequest("g", 10_000, 30_000, protocol_type="consumer")
     joining.protocols = [JoinGroupRequestProtocol("range", b"topics")]
     joined = Asked()
     groups.join(joining, 3, Client("client"), joined)
-    shards.lab.turn(50)
-    member, machine = joined.response.member_id, shards.shard.machine
-    log = shards.lab.log
+    contexts.lab.turn(50)
+    member, shard = joined.response.member_id, contexts.context.shard
+    log = contexts.lab.log
     log.is_writable, log.append_error = False, NotEnoughReplicasError("one is not enough")
     assignments = [SyncGroupRequestAssignment(member, b"all")]
     refused, again = Asked(), Asked()
     groups.sync(SyncGroupRequest("g", 1, member, assignments=assignments), refused)
-    shards.lab.turn(50)
+    contexts.lab.turn(50)
     assert refused.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert shards.shard.machine is machine
+    assert contexts.context.shard is shard
     log.is_writable, log.append_error = True, None
     groups.sync(SyncGroupRequest("g", 1, member, assignments=assignments), again)
-    shards.lab.turn(50)
+    contexts.lab.turn(50)
     assert again.response.assignment == b"all"
 
 
 def test_an_assignment_that_fits_into_no_batch_is_refused_and_the_group_goes_on(groups: GroupCoordinator) -> None:
-    shards = OneShard()
-    groups.shards = cast(Coordinator[GroupMachine], cast(Any, shards))
+    contexts = OneContext()
+    groups.runtime = cast(CoordinatorRuntime[GroupCoordinatorShard], cast(Any, contexts))
     joining = JoinGroupRequest("g", 10_000, 30_000, protocol_type="consumer")
     joining.protocols = [JoinGroupRequestProtocol("range", b"topics")]
     joined, refused, again, synced = Asked(), Asked(), Asked(), Asked()
     groups.join(joining, 3, Client("client"), joined)
-    shards.lab.turn(50)
-    shards.lab.log.batch_bytes_max = 1_000
+    contexts.lab.turn(50)
+    contexts.lab.log.batch_bytes_max = 1_000
     joining.member_id = member = joined.response.member_id
-    machine = shards.shard.machine
+    shard = contexts.context.shard
     too_large = [SyncGroupRequestAssignment(member, b"x" * 1_000)]
     groups.sync(SyncGroupRequest("g", 1, member, assignments=too_large), refused)
     assert refused.code is ErrorCode.UNKNOWN_SERVER_ERROR
-    assert shards.lab.log.append_count == 0
+    assert contexts.lab.log.append_count == 0
     groups.join(joining, 3, Client("client"), again)
     assert again.response.generation_id == 2
     groups.sync(SyncGroupRequest("g", 2, member, assignments=[SyncGroupRequestAssignment(member, b"all")]), synced)
-    shards.lab.turn(50)
+    contexts.lab.turn(50)
     assert synced.response.assignment == b"all"
-    assert shards.shard.machine is machine
+    assert contexts.context.shard is shard
 
 
 # ---- topics that go while nobody can write it down
@@ -196,65 +200,65 @@ DELETION = MetadataDelta(topics_deleted={b"g" * 16: BEFORE.topics_by_name["gone"
 
 
 @pytest.fixture
-def one_shard(groups: GroupCoordinator) -> OneShard:
+def one(groups: GroupCoordinator) -> OneContext:
     """With offsets of two topics."""
-    shards = OneShard()
-    groups.shards = cast(Coordinator[GroupMachine], cast(Any, shards))
+    contexts = OneContext()
+    groups.runtime = cast(CoordinatorRuntime[GroupCoordinatorShard], cast(Any, contexts))
     groups.metadata_changed(MetadataDelta.of_everything(BEFORE), BEFORE)
-    shards.commit("kept", 3)
-    shards.commit("gone", 5)
-    return shards
+    contexts.commit("kept", 3)
+    contexts.commit("gone", 5)
+    return contexts
 
 
-def test_a_topic_that_is_deleted_while_a_shard_loads_takes_its_offsets_along(
-    groups: GroupCoordinator, one_shard: OneShard
+def test_a_topic_that_is_deleted_while_a_coordinator_loads_takes_its_offsets_along(
+    groups: GroupCoordinator, one: OneContext
 ) -> None:
-    shard = one_shard.begin_anew()
+    context = one.begin_anew()
     groups.metadata_changed(DELETION, AFTER)
-    assert shard.state is ShardState.LOADING
-    one_shard.lab.turn(50)
-    assert one_shard.committed() == {"kept": 3}
-    one_shard.begin_anew()
-    one_shard.lab.turn(50)
-    assert one_shard.committed() == {"kept": 3}, "it is in the log, too"
+    assert context.state is CoordinatorState.LOADING
+    one.lab.turn(50)
+    assert one.committed() == {"kept": 3}
+    one.begin_anew()
+    one.lab.turn(50)
+    assert one.committed() == {"kept": 3}, "it is in the log, too"
 
 
-def test_what_is_committed_to_a_topic_made_anew_stays(groups: GroupCoordinator, one_shard: OneShard) -> None:
-    one_shard.begin_anew()
+def test_what_is_committed_to_a_topic_made_anew_stays(groups: GroupCoordinator, one: OneContext) -> None:
+    one.begin_anew()
     groups.metadata_changed(DELETION, AFTER)
     again = image_of(kept=(b"k" * 16, 1), gone=(b"n" * 16, 1))
     groups.metadata_changed(MetadataDelta(topics_created={b"n" * 16}), again)
-    one_shard.lab.turn(50)
-    one_shard.commit("gone", 1)
-    assert one_shard.committed() == {"kept": 3, "gone": 1}
+    one.lab.turn(50)
+    one.commit("gone", 1)
+    assert one.committed() == {"kept": 3, "gone": 1}
 
 
-def test_offsets_go_before_anything_else_once_replicas_are_back(groups: GroupCoordinator, one_shard: OneShard) -> None:
-    log = one_shard.lab.log
+def test_offsets_go_before_anything_else_once_replicas_are_back(groups: GroupCoordinator, one: OneContext) -> None:
+    log = one.lab.log
     log.is_writable = False
     groups.metadata_changed(DELETION, AFTER)
-    one_shard.lab.turn(50)
-    assert one_shard.committed() == {"kept": 3, "gone": 5}
+    one.lab.turn(50)
+    assert one.committed() == {"kept": 3, "gone": 5}
     log.is_writable = True
-    one_shard.commit("gone", 1)  # of a new topic with that name
-    one_shard.lab.turn(5_000)
-    assert one_shard.committed() == {"kept": 3, "gone": 1}
+    one.commit("gone", 1)  # of a new topic with that name
+    one.lab.turn(5_000)
+    assert one.committed() == {"kept": 3, "gone": 1}
 
 
-def test_a_deletion_that_the_log_did_not_take_is_not_forgotten(groups: GroupCoordinator, one_shard: OneShard) -> None:
-    log = one_shard.lab.log
+def test_a_deletion_that_the_log_did_not_take_is_not_forgotten(groups: GroupCoordinator, one: OneContext) -> None:
+    log = one.lab.log
     log.append_error = NotEnoughReplicasError("one is not enough")
     groups.metadata_changed(DELETION, AFTER)
     log.append_error = None
-    one_shard.lab.turn(50)
-    assert one_shard.committed() == {"kept": 3}
+    one.lab.turn(50)
+    assert one.committed() == {"kept": 3}
 
 
 def test_a_new_coordinator_forgets_what_the_one_before_had_no_time_for(
-    groups: GroupCoordinator, one_shard: OneShard
+    groups: GroupCoordinator, one: OneContext
 ) -> None:
     groups.metadata_changed(MetadataDelta(), AFTER)  # heard of the deletion before it was in charge
     groups._topics = None
-    groups._shard_begun(one_shard.begin_anew())
-    one_shard.lab.turn(50)
-    assert one_shard.committed() == {"kept": 3}
+    groups._context_begun(one.begin_anew())
+    one.lab.turn(50)
+    assert one.committed() == {"kept": 3}

@@ -6,15 +6,15 @@ again. The shard is not loaded anew: that would send away everybody else who wai
 
 import pytest
 from consumer_lab import REBALANCE_MS, topic_id
+from coordinator_lab import CoordinatorLab
 from group_lab import Asked
-from shard_lab import ShardLab
 
-from sskafka.coordination.shard import Place, Shard, ShardState
+from sskafka.coordination.context import CoordinatorContext, CoordinatorState, ShardParameters
 from sskafka.groups.consumer_group import ConsumerGroup, Topic
 from sskafka.groups.consumer_heartbeat import Heartbeat
 from sskafka.groups.group_settings import GroupSettings
-from sskafka.groups.machine import GroupMachine
 from sskafka.groups.members import Client
+from sskafka.groups.shard import GroupCoordinatorShard
 from sskafka.model.errors import ErrorCode
 from sskafka.replication.errors import NotEnoughReplicasError
 from sskafka.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -28,15 +28,17 @@ class World:
     """Of the member "a"."""
 
     def __init__(self) -> None:
-        self.lab = ShardLab()
+        self.lab = CoordinatorLab()
         self.topics = {"orders": Topic(topic_id("orders"), 4), "payments": Topic(topic_id("payments"), 2)}
-        self.shard: Shard[GroupMachine] = Shard(0, self.lab.log, self._machine, self.lab.runtime)
+        self.context: CoordinatorContext[GroupCoordinatorShard] = CoordinatorContext(
+            0, self.lab.log, self._shard, self.lab.environment
+        )
         self.lab.turn(20)
-        self.machine = self.shard.machine
+        self.shard = self.context.shard
 
-    def _machine(self, place: Place) -> GroupMachine:
-        return GroupMachine(
-            GroupSettings(), place.timers, lambda: "uuid", lambda: self.topics, is_writable=place.is_writable
+    def _shard(self, parameters: ShardParameters) -> GroupCoordinatorShard:
+        return GroupCoordinatorShard(
+            GroupSettings(), parameters.timers, lambda: "uuid", lambda: self.topics, is_writable=parameters.is_writable
         )
 
     def set_writable(self, is_writable: bool) -> None:
@@ -48,7 +50,7 @@ class World:
         asked = Asked()
         request = ConsumerGroupHeartbeatRequest("g", member_id, epoch, **fields)  # type: ignore[arg-type]
         heartbeat = Heartbeat(request, 1, Client("client", "/10.0.0.1"))
-        self.shard.write(lambda machine, now_ms: machine.consumer.heartbeat(heartbeat, now_ms), asked)
+        self.context.write(lambda shard, now_ms: shard.consumer.heartbeat(heartbeat, now_ms), asked)
         self.lab.turn(5)
         return asked
 
@@ -59,13 +61,13 @@ class World:
 
     @property
     def group(self) -> ConsumerGroup:
-        group = self.shard.machine.groups["g"]
+        group = self.context.shard.groups["g"]
         assert isinstance(group, ConsumerGroup)
         return group
 
     def check_not_loaded_anew(self) -> None:
-        assert self.shard.machine is self.machine
-        assert self.shard.state is ShardState.ACTIVE
+        assert self.context.shard is self.shard
+        assert self.context.state is CoordinatorState.ACTIVE
 
 
 @pytest.fixture
@@ -102,9 +104,9 @@ def test_a_new_group_leaves_no_trace(world: World) -> None:
         "new", "m", 0, rebalance_timeout_ms=1, subscribed_topic_names=["orders"], topic_partitions=[]
     )
     heartbeat = Heartbeat(request, 1, Client("client", "/10.0.0.1"))
-    world.shard.write(lambda machine, now_ms: machine.consumer.heartbeat(heartbeat, now_ms), asked)
+    world.context.write(lambda shard, now_ms: shard.consumer.heartbeat(heartbeat, now_ms), asked)
     assert asked.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert "new" not in world.machine.groups
+    assert "new" not in world.shard.groups
 
 
 def test_a_member_that_wants_something_else_stays_a_member(world: World) -> None:

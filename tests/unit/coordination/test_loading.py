@@ -1,9 +1,9 @@
 """Shards that are loaded at once share the turns of the loop."""
 
-from shard_lab import ShardLab
+from coordinator_lab import CoordinatorLab
 
+from sskafka.coordination.context import CoordinatorState
 from sskafka.coordination.loading import LoadingTurns
-from sskafka.coordination.shard import ShardState
 
 
 class Turns:
@@ -56,10 +56,10 @@ def test_a_loader_that_fails_does_not_hold_up_the_next() -> None:
     assert done == ["first", "second"]
 
 
-def test_many_shards_take_one_turn_of_the_loop_each() -> None:
-    lab = ShardLab()
-    shards = [lab.shard, *(lab.begin() for _ in range(9))]
+def test_many_coordinators_take_one_turn_of_the_loop_each() -> None:
+    lab = CoordinatorLab()
+    contexts = [lab.context, *(lab.begin() for _ in range(9))]
     lab.time.step()
-    assert sum(shard.state is ShardState.ACTIVE for shard in shards) == 1
+    assert sum(context.state is CoordinatorState.ACTIVE for context in contexts) == 1
     lab.turn(50)
-    assert all(shard.state is ShardState.ACTIVE for shard in shards)
+    assert all(context.state is CoordinatorState.ACTIVE for context in contexts)

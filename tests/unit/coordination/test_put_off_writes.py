@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from shard_lab import ShardLab
+from coordinator_lab import CoordinatorLab
 
 from sskafka.runtime.timer_wheel import Timer, TimerWheel
 
@@ -17,10 +17,10 @@ def test_one_timer_is_kept_however_many_ask_meanwhile(monkeypatch: pytest.Monkey
         return schedule(wheel, delay_ms, callback)
 
     monkeypatch.setattr(TimerWheel, "schedule", noting)
-    lab = ShardLab()
+    lab = CoordinatorLab()
     lab.log.is_writable = False
     lab.load()
-    lab.shard.write_eventually(lambda machine, _: machine.add("first", 1))
+    lab.context.write_eventually(lambda shard, _: shard.add("first", 1))
     for _ in range(100):
         assert lab.read("first").response == 0
     assert len(scheduled) == 1

@@ -2,8 +2,8 @@
 
 from typing import Any, cast
 
-from sskafka.coordination.coordinator import Coordinator
-from sskafka.coordination.shard import ShardRuntime
+from sskafka.coordination.context import CoordinatorEnvironment
+from sskafka.coordination.runtime import CoordinatorRuntime
 from sskafka.coordination.transaction_coordinator import TransactionCoordinator
 from sskafka.coordination.transaction_markers import MarkerSender
 from sskafka.metadata.image import ClusterImage, TopicImage
@@ -12,8 +12,8 @@ from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.transactions.machine import TransactionMachine
 from sskafka.transactions.metadata import ProducerIdentity
+from sskafka.transactions.shard import TransactionCoordinatorShard
 
 A, NEW = TopicPartition("a", 0), TopicPartition("new", 0)
 ME = ProducerIdentity(7, 3)
@@ -42,17 +42,17 @@ def test_a_partition_that_the_coordinator_has_not_heard_of_is_not_taken_on() -> 
     coordinator = TransactionCoordinator(
         cast(ReplicaManager, None),
         Settings.resolve(overrides={"node.id": "1"}),
-        cast(ShardRuntime, None),
+        cast(CoordinatorEnvironment, None),
         lambda: image,
         no_ids,
         cast(MarkerSender, None),
     )
-    shards = Asked()
-    coordinator._shards = cast(Coordinator[TransactionMachine], cast(Any, shards))
+    contexts = Asked()
+    coordinator._runtime = cast(CoordinatorRuntime[TransactionCoordinatorShard], cast(Any, contexts))
     heard: list[dict[TopicPartition, ErrorCode]] = []
     coordinator.answer_leader("pay", ME, [A, NEW], True, heard.append)
     assert heard == [dict.fromkeys([A, NEW], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
-    assert not shards.names
+    assert not contexts.names
     coordinator.answer_leader("pay", ME, [A], True, heard.append)
     coordinator.answer_leader("pay", ME, [A, NEW], False, heard.append)
-    assert shards.names == ["pay", "pay"], "what is only verified has been added before"
+    assert contexts.names == ["pay", "pay"], "what is only verified has been added before"

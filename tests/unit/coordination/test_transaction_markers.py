@@ -9,8 +9,8 @@ from sskafka.coordination.broker_links import BrokerLinks
 from sskafka.coordination.transaction_markers import Marker, MarkerSender
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
-from sskafka.transactions.machine import SendMarkers
 from sskafka.transactions.metadata import TransactionMetadata, TransactionState
+from sskafka.transactions.shard import SendMarkers
 from sskafka.wire.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,

@@ -164,7 +164,7 @@ def test_a_new_member_that_goes_away_while_it_waits_leaves_no_ghost(lab: GroupLa
     leader, other = lab.stable_group(2)
     new = lab.join_fully()
     rejoined = lab.join(leader)
-    lab.ask(lambda _: lab.machine.classic.abandon_join(GROUP, new, lab.time.now_ms()))
+    lab.ask(lambda _: lab.shard.classic.abandon_join(GROUP, new, lab.time.now_ms()))
     assert set(lab.group.members) == {leader, other}
     assert new.code is ErrorCode.UNKNOWN_MEMBER_ID
     lab.join(other)
@@ -174,7 +174,7 @@ def test_a_new_member_that_goes_away_while_it_waits_leaves_no_ghost(lab: GroupLa
 def test_a_known_member_whose_connection_is_lost_may_come_back_over_another(lab: GroupLab) -> None:
     leader, other = lab.stable_group(2)
     waiting = lab.join(leader)
-    lab.ask(lambda _: lab.machine.classic.abandon_join(GROUP, waiting, lab.time.now_ms()))
+    lab.ask(lambda _: lab.shard.classic.abandon_join(GROUP, waiting, lab.time.now_ms()))
     assert leader in lab.group.members
     again = lab.join(leader)
     lab.join(other)
@@ -345,10 +345,10 @@ def test_a_generation_is_never_used_again_after_the_group_was_empty(lab: GroupLa
     assert joined.response.generation_id == 3
 
 
-def test_the_machine_forgets_nothing_but_its_timers_when_it_stops(lab: GroupLab) -> None:
+def test_the_shard_forgets_nothing_but_its_timers_when_it_stops(lab: GroupLab) -> None:
     lab.stable_group(2)
-    assert lab.machine.stop() == []
-    assert GROUP in lab.machine.groups
+    assert lab.shard.stop() == []
+    assert GROUP in lab.shard.groups
 
 
 def test_a_protocol_that_is_named_twice_counts_once(lab: GroupLab) -> None:

@@ -65,9 +65,9 @@ def test_assignments_written_without_epochs_are_as_old_as_the_member(lab: Consum
     record = consumer_records.current_record("g", member)
     for topic in record.value.assigned_partitions:
         topic.assignment_epochs = None
-    written = lab.machine.decode(lab.machine.encode(record))
+    written = lab.shard.decode(lab.shard.encode(record))
     assert written is not None
-    lab.machine.replay(written, None)
+    lab.shard.replay(written, None)
     assert set(lab.consumers.members["alice"].assignment_epochs.values()) == {3}
     assert committed(lab, "alice", 2) is ErrorCode.STALE_MEMBER_EPOCH
 

@@ -192,7 +192,7 @@ def test_a_pattern_finds_topics_that_come_later() -> None:
 
 def test_a_bad_pattern_is_refused_and_leaves_nothing_behind(lab: ConsumerLab) -> None:
     assert LabConsumer(lab, "alice", regex="orders(").join().code is ErrorCode.INVALID_REGULAR_EXPRESSION
-    assert not lab.machine.groups
+    assert not lab.shard.groups
     assert not lab.log
 
 

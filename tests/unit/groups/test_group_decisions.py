@@ -31,13 +31,13 @@ def joining(lab: ConsumerLab, member_id: str) -> Decision[Any, Any]:
         subscribed_topic_names=["orders"],
         topic_partitions=[],
     )
-    return lab.machine.consumer.heartbeat(Heartbeat(request, 1, Client("client")), lab.time.now_ms())
+    return lab.shard.consumer.heartbeat(Heartbeat(request, 1, Client("client")), lab.time.now_ms())
 
 
 def test_a_heartbeat_that_is_not_replayed_has_changed_nothing() -> None:
     lab = ConsumerLab()
     assert joining(lab, "alice").records
-    assert GROUP not in lab.machine.groups
+    assert GROUP not in lab.shard.groups
     alice = LabConsumer(lab, "alice")
     alice.join()
     settle(alice)
@@ -55,7 +55,7 @@ def test_leaving_and_expiring_change_nothing_until_they_are_replayed() -> None:
     bob.join()
     settle(alice, bob)
     before = kept(lab.consumers)
-    assert lab.machine.consumer.expire(GROUP, "bob", "silent", lab.time.now_ms()).records
+    assert lab.shard.consumer.expire(GROUP, "bob", "silent", lab.time.now_ms()).records
     assert kept(lab.consumers) == before
 
 
@@ -83,10 +83,10 @@ def test_a_heartbeat_without_news_copies_nothing() -> None:
 def test_a_classic_group_becomes_a_consumer_group_with_the_replay() -> None:
     lab = ConsumerLab()
     lab.commit(5)
-    classic = lab.machine.groups[GROUP]
+    classic = lab.shard.groups[GROUP]
     assert isinstance(classic, ClassicGroup)
     decision = joining(lab, "alice")
-    assert lab.machine.groups[GROUP] is classic
+    assert lab.shard.groups[GROUP] is classic
     lab.take(decision)
     assert lab.consumers.members.keys() == {"alice"}
 

@@ -72,7 +72,7 @@ def test_the_newest_offsets_are_read() -> None:
 
 @pytest.mark.parametrize("key", [b"\x00\x0b\x00\x01g", b"\x00\x63\x00\x01g"])
 def test_records_of_other_kinds_are_passed_over(key: bytes) -> None:
-    assert GroupLab().machine.decode(StateRecord(key, b"\x00\x00\x00")) is None
+    assert GroupLab().shard.decode(StateRecord(key, b"\x00\x00\x00")) is None
 
 
 def test_a_group_comes_back_from_its_record_as_it_was() -> None:

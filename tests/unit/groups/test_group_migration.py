@@ -218,7 +218,7 @@ def test_a_group_of_something_else_is_not_upgraded(lab: ConsumerLab) -> None:
     lab.pass_time(1)
     assert joined.code is ErrorCode.NONE
     assert LabConsumer(lab, "new").join().code is ErrorCode.GROUP_ID_NOT_FOUND
-    assert isinstance(lab.machine.groups[GROUP], ClassicGroup)
+    assert isinstance(lab.shard.groups[GROUP], ClassicGroup)
 
 
 # -- and back
@@ -301,7 +301,7 @@ def test_the_policy_says_who_may_upgrade(policy: str, code: ErrorCode) -> None:
     old = OldConsumer(lab)
     old_group(lab, old)
     assert LabConsumer(lab, "new").join().code is code
-    is_upgraded = isinstance(lab.machine.groups[GROUP], ConsumerGroup)
+    is_upgraded = isinstance(lab.shard.groups[GROUP], ConsumerGroup)
     assert is_upgraded == (code is ErrorCode.NONE)
 
 
@@ -315,7 +315,7 @@ def test_the_policy_says_who_may_downgrade(policy: str, is_downgraded: bool) -> 
     assert old.join().code is ErrorCode.NONE
     old.sync()
     new.leave()
-    assert isinstance(lab.machine.groups[GROUP], ClassicGroup) == is_downgraded
+    assert isinstance(lab.shard.groups[GROUP], ClassicGroup) == is_downgraded
     if not is_downgraded:
         mixed_settle(old)
         assert old.numbers == [0, 1, 2, 3], "it goes on as a classic member of a consumer group"
@@ -498,7 +498,7 @@ def test_sync_names_the_protocol_of_the_join(lab: ConsumerLab) -> None:
 
     def synced(kind: str, name: str) -> ErrorCode:
         request = SyncGroupRequest(GROUP, old.generation, old.member_id, None, kind, name)
-        return lab.ask(lambda completion: lab.machine.sync(request, completion, lab.time.now_ms())).code
+        return lab.ask(lambda completion: lab.shard.sync(request, completion, lab.time.now_ms())).code
 
     assert synced("connect", "cooperative") is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert synced("consumer", "range") is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -512,7 +512,7 @@ def test_a_group_larger_than_a_classic_one_may_be_stays_a_consumer_group() -> No
     for member in (old, older):
         assert member.join().code is ErrorCode.NONE
     new.leave()
-    assert isinstance(lab.machine.groups[GROUP], ConsumerGroup)
+    assert isinstance(lab.shard.groups[GROUP], ConsumerGroup)
 
 
 @pytest.mark.parametrize(("policy", "is_downgraded"), [("bidirectional", True), ("upgrade", False)])
@@ -522,7 +522,7 @@ def test_the_last_static_member_changes_its_protocol_without_a_rebalance(policy:
     new.join()
     old = OldConsumer(lab, instance_id="i")
     assert old.join().code is ErrorCode.NONE
-    assert isinstance(lab.machine.groups[GROUP], ClassicGroup) == is_downgraded
+    assert isinstance(lab.shard.groups[GROUP], ClassicGroup) == is_downgraded
     if is_downgraded:
         assert lab.group.state is State.STABLE
         assert old.generation == lab.group.generation

@@ -20,7 +20,7 @@ T0 = TopicPartition("t", 0)
 @pytest.fixture
 def lab() -> GroupLab:
     lab = GroupLab(offsets_retention_ms=DAY_MS, retention_check_interval_ms=60_000)
-    lab.take(lab.machine.start(lab.time.now_ms()))
+    lab.take(lab.shard.start(lab.time.now_ms()))
     return lab
 
 
@@ -29,7 +29,7 @@ def test_anybody_may_commit_for_a_group_without_members(lab: GroupLab) -> None:
     found = lab.fetched().offset
     assert found is not None
     assert (found.offset, found.leader_epoch, found.metadata) == (5, 3, "note")
-    assert isinstance(lab.machine.groups[GROUP], ClassicGroup)
+    assert isinstance(lab.shard.groups[GROUP], ClassicGroup)
 
 
 def test_a_generation_of_a_group_that_is_not_there_is_refused(lab: GroupLab) -> None:
@@ -81,7 +81,7 @@ def test_offsets_survive_a_new_coordinator(lab: GroupLab) -> None:
 def test_all_offsets_can_be_asked_for_at_once(lab: GroupLab) -> None:
     lab.commit(5)
     lab.commit(9, partition=1)
-    found = lab.machine.offset_requests.fetch(GROUP, None, require_stable=False)
+    found = lab.shard.offset_requests.fetch(GROUP, None, require_stable=False)
     assert {partition: fetched.offset.offset for partition, fetched in found.items() if fetched.offset} == {
         T0: 5,
         TopicPartition("t", 1): 9,
@@ -132,7 +132,7 @@ def test_a_group_that_only_transactions_commit_for_comes_into_being_with_the_mar
     lab.commit(8, producer=PRODUCER, group_id="other")
     lab.fail_over()
     lab.end_transaction(PRODUCER, True)
-    assert "other" in lab.machine.groups
+    assert "other" in lab.shard.groups
 
 
 def test_a_committer_in_a_transaction_need_not_be_a_member_but_its_generation_must_be_right(lab: GroupLab) -> None:
@@ -153,7 +153,7 @@ def test_offsets_of_topics_that_members_read_are_kept(lab: GroupLab) -> None:
     lab.commit(5, committer, topic="read")
     lab.commit(5, committer, topic="unread")
     partitions = [TopicPartition("read", 0), TopicPartition("unread", 0)]
-    records, outcomes = lab.machine.offset_requests.delete(lab.group, partitions)
+    records, outcomes = lab.shard.offset_requests.delete(lab.group, partitions)
     assert outcomes == [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, ErrorCode.NONE]
     assert len(records) == 1
 
@@ -161,23 +161,23 @@ def test_offsets_of_topics_that_members_read_are_kept(lab: GroupLab) -> None:
 def test_a_deleted_group_leaves_nothing(lab: GroupLab) -> None:
     (member,) = lab.stable_group(1)
     lab.commit(5, Committer(member, None, 1))
-    refused = lab.ask(lambda completion: lab.machine.delete_group(GROUP))
+    refused = lab.ask(lambda completion: lab.shard.delete_group(GROUP))
     assert refused.code is ErrorCode.NON_EMPTY_GROUP
     lab.leave(MemberIdentity(member))
-    deleted = lab.ask(lambda completion: lab.machine.delete_group(GROUP))
+    deleted = lab.ask(lambda completion: lab.shard.delete_group(GROUP))
     assert deleted.response is ErrorCode.NONE
     assert lab.committed() is None
     lab.fail_over()
-    assert not lab.machine.groups
+    assert not lab.shard.groups
     with pytest.raises(KafkaError):
-        lab.machine.find(GROUP)
+        lab.shard.find(GROUP)
 
 
 def test_offsets_of_deleted_topics_are_forgotten(lab: GroupLab) -> None:
     lab.commit(5)
     lab.commit(5, topic="other")
-    lab.take(lab.machine.topics_deleted(["t"]))
-    assert list(lab.machine.offsets.committed(GROUP)) == [TopicPartition("other", 0)]
+    lab.take(lab.shard.topics_deleted(["t"]))
+    assert list(lab.shard.offsets.committed(GROUP)) == [TopicPartition("other", 0)]
 
 
 # -- expiry
@@ -189,9 +189,9 @@ def test_offsets_of_a_group_without_members_expire_after_the_last_commit(lab: Gr
     assert lab.committed() == 5
     lab.pass_time(180_000)
     assert lab.committed() is None
-    assert GROUP not in lab.machine.groups
+    assert GROUP not in lab.shard.groups
     lab.fail_over()
-    assert GROUP not in lab.machine.groups
+    assert GROUP not in lab.shard.groups
 
 
 def test_offsets_expire_once_the_group_has_been_empty_for_long_enough(lab: GroupLab) -> None:
@@ -229,9 +229,9 @@ def test_what_is_deleted_does_not_come_back_with_a_transaction(lab: GroupLab, is
     lab.commit(8, producer=PRODUCER)
     lab.commit(9, producer=PRODUCER, partition=1)
     if is_deleted_by == "group":
-        lab.ask(lambda completion: lab.machine.delete_group(GROUP))
+        lab.ask(lambda completion: lab.shard.delete_group(GROUP))
     else:
-        lab.take(lab.machine.topics_deleted(["t"]))
+        lab.take(lab.shard.topics_deleted(["t"]))
     lab.end_transaction(PRODUCER, True)
     assert [lab.committed(0), lab.committed(1)] == [None, None]
     lab.fail_over()
@@ -241,10 +241,10 @@ def test_what_is_deleted_does_not_come_back_with_a_transaction(lab: GroupLab, is
 def test_offsets_that_go_all_at_once_may_be_more_than_a_batch_holds(lab: GroupLab) -> None:
     """A decision that cannot be written would be made again and again, and disturb every group of the shard."""
     lab.commit(5)
-    decision = lab.machine.topics_deleted(["t"])
+    decision = lab.shard.topics_deleted(["t"])
     assert decision.is_divisible
-    assert lab.machine._expire(lab.time.now_ms()).is_divisible
-    assert lab.machine.delete_group(GROUP).is_divisible
+    assert lab.shard._expire(lab.time.now_ms()).is_divisible
+    assert lab.shard.delete_group(GROUP).is_divisible
 
 
 def test_all_offsets_are_those_that_have_been_committed(lab: GroupLab) -> None:
@@ -253,5 +253,5 @@ def test_all_offsets_are_those_that_have_been_committed(lab: GroupLab) -> None:
     lab.commit(5, partition=0)
     lab.commit(6, partition=0, producer=producer)
     lab.commit(7, partition=1, producer=producer)
-    found = lab.machine.offset_requests.fetch(GROUP, None, require_stable=True)
+    found = lab.shard.offset_requests.fetch(GROUP, None, require_stable=True)
     assert {item.partition: fetched.error for item, fetched in found.items()} == {0: ErrorCode.UNSTABLE_OFFSET_COMMIT}

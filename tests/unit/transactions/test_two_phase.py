@@ -10,7 +10,6 @@ from sskafka.transactions import add_partitions, end_txn
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.init_producer_id import InitProducerId, decide, refused
 from sskafka.transactions.log_records import decode_value, encode_value
-from sskafka.transactions.machine import TransactionLimits, TransactionMachine
 from sskafka.transactions.metadata import (
     LAST_USABLE_EPOCH,
     NO_TIMEOUT_MS,
@@ -22,6 +21,7 @@ from sskafka.transactions.metadata import (
     fenced,
     has_timed_out,
 )
+from sskafka.transactions.shard import TransactionCoordinatorShard, TransactionLimits
 
 S = TransactionState
 NOW = 1_000
@@ -139,7 +139,7 @@ class NoTimers:
 )
 def test_who_may_take_part(allowed: bool, version: int, asked: InitProducerId, error: ErrorCode) -> None:
     limits = TransactionLimits(900_000, 7_000, 100, 500, allows_two_phase=allowed)
-    machine = TransactionMachine(5, NoTimers(), limits, lambda: version)
-    decision = machine.init_producer_id(asked, 9, NOW)
+    shard = TransactionCoordinatorShard(5, NoTimers(), limits, lambda: version)
+    decision = shard.init_producer_id(asked, 9, NOW)
     assert isinstance(decision.answer, Verdict)
     assert decision.answer.error is error

@@ -7,7 +7,7 @@ from sskafka.metadata.image import TopicImage
 from sskafka.model.counters import Sample
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.controller import Controller
-from sskafka.servers.kafka.lazy_coordinator import CoordinatorContext, LazyCoordinator
+from sskafka.servers.kafka.lazy_coordinator import CoordinatorResources, LazyCoordinator
 from sskafka.servers.kafka.registry import HandlerFactories
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class GroupServices:
     find_topic: Callable[[str], "Awaitable[TopicImage | None]"]
     """Return an internal topic, created if need be; set by `handler_factories`."""
 
-    def __init__(self, context: CoordinatorContext) -> None:
+    def __init__(self, context: CoordinatorResources) -> None:
         self._context = context
         self._topics: InternalTopics | None = None
         self._lazy: LazyCoordinator[GroupCoordinator] = LazyCoordinator(
@@ -36,14 +36,14 @@ class GroupServices:
         return self._lazy.service
 
     def _make(self) -> "GroupCoordinator":
+        from sskafka.coordination.context import CoordinatorEnvironment  # noqa: PLC0415
         from sskafka.coordination.group_coordinator import GroupCoordinator  # noqa: PLC0415
         from sskafka.coordination.loading import LoadCounters, LoadingTurns  # noqa: PLC0415
-        from sskafka.coordination.shard import ShardRuntime  # noqa: PLC0415
         from sskafka.records.compression import Compression  # noqa: PLC0415
 
         replicas, settings, clock, wheel, background = self._context
         timeout_ms = settings["offsets.commit.timeout.ms"]
-        runtime = ShardRuntime(
+        environment = CoordinatorEnvironment(
             clock,
             wheel,
             background,
@@ -54,11 +54,11 @@ class GroupServices:
             Compression(settings["offsets.topic.compression.codec"]),
             settings["offsets.load.buffer.size"],
         )
-        return GroupCoordinator(replicas, settings, runtime)
+        return GroupCoordinator(replicas, settings, environment)
 
     def samples(self) -> Iterator[Sample]:
         coordinator = self._lazy.if_needed
-        return iter(()) if coordinator is None else coordinator.shards.samples(METRICS)
+        return iter(()) if coordinator is None else coordinator.runtime.samples(METRICS)
 
     # -- the APIs
 

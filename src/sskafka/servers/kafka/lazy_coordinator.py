@@ -17,7 +17,7 @@ from sskafka.runtime.clock import Clock
 from sskafka.runtime.timer_wheel import TimerWheel
 
 
-class CoordinatorContext(NamedTuple):
+class CoordinatorResources(NamedTuple):
     """What coordinators are made from."""
 
     replicas: ReplicaManager

@@ -7,7 +7,7 @@ from sskafka.metadata.image import ClusterImage
 from sskafka.model.counters import Sample
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.group_services import GroupServices
-from sskafka.servers.kafka.lazy_coordinator import CoordinatorContext, LazyCoordinator
+from sskafka.servers.kafka.lazy_coordinator import CoordinatorResources, LazyCoordinator
 from sskafka.servers.kafka.registry import HandlerFactories
 from sskafka.servers.kafka.request import Request
 
@@ -32,7 +32,7 @@ class TransactionDependencies(NamedTuple):
 
 
 class TransactionServices:
-    def __init__(self, context: CoordinatorContext, dependencies: TransactionDependencies) -> None:
+    def __init__(self, context: CoordinatorResources, dependencies: TransactionDependencies) -> None:
         self._context = context
         self._dependencies = dependencies
         self._handlers: TransactionHandlers | None = None
@@ -48,8 +48,8 @@ class TransactionServices:
 
     def _make(self) -> "TransactionService":
         from sskafka.coordination.broker_links import BrokerLinks  # noqa: PLC0415
+        from sskafka.coordination.context import CoordinatorEnvironment  # noqa: PLC0415
         from sskafka.coordination.loading import LoadCounters, LoadingTurns  # noqa: PLC0415
-        from sskafka.coordination.shard import ShardRuntime  # noqa: PLC0415
         from sskafka.coordination.transaction_service import (  # noqa: PLC0415
             TransactionPorts,
             transaction_service,
@@ -61,7 +61,7 @@ class TransactionServices:
             replicas,
             groups.coordinator,
             settings,
-            ShardRuntime(
+            CoordinatorEnvironment(
                 clock,
                 wheel,
                 background,

@@ -97,7 +97,7 @@ class TransactionOffsetHandler:
         return dict(zip((commit.partition for commit in commits), errors, strict=True))
 
     def _partition_of(self, group_id: str) -> Partition:
-        index = self._groups.shards.partition_of(group_id)
+        index = self._groups.runtime.partition_of(group_id)
         partition = None if index is None else self._replicas.maybe_find(CONSUMER_OFFSETS, index)
         if partition is None or not partition.is_leader:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)

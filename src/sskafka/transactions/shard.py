@@ -44,7 +44,7 @@ Outcomes = dict[TopicPartition, ErrorCode]
 class SendMarkers(NamedTuple):
     """An effect: bring the outcome of a transaction, which is certain now, to all of its partitions.
 
-    When every partition has its marker, `TransactionMachine.complete` is to be called with the same value."""
+    When every partition has its marker, `TransactionCoordinatorShard.complete` is to be called with the same value."""
 
     transaction: TransactionMetadata
     coordinator_epoch: int
@@ -71,7 +71,7 @@ class TransactionLimits(NamedTuple):
     allows_two_phase: bool = False
 
 
-class TransactionMachine:
+class TransactionCoordinatorShard:
     """`transaction_version` gives the level of that feature in the cluster as it is now."""
 
     def __init__(
@@ -191,7 +191,7 @@ class TransactionMachine:
     def _prepared(self) -> list[SendMarkers]:
         return [self._markers(known) for known in self if known.state.is_preparing]
 
-    # -- the log (StateMachine)
+    # -- the log (CoordinatorShard)
 
     def encode(self, record: TransactionRecord) -> StateRecord:
         return encode_record(record, value_version(self._transaction_version()))

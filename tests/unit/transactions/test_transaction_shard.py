@@ -10,15 +10,15 @@ from sskafka.model.ids import TopicPartition
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.init_producer_id import InitProducerId
 from sskafka.transactions.log_records import TransactionRecord
-from sskafka.transactions.machine import (
+from sskafka.transactions.metadata import ProducerIdentity, TransactionState
+from sskafka.transactions.shard import (
     EXPIRY,
     SWEEP,
     SendMarkers,
+    TransactionCoordinatorShard,
     TransactionLimits,
-    TransactionMachine,
     TransactionOutcome,
 )
-from sskafka.transactions.metadata import ProducerIdentity, TransactionState
 
 A, B, C = TopicPartition("a", 0), TopicPartition("b", 1), TopicPartition("c", 2)
 LIMITS = TransactionLimits(timeout_max_ms=900_000, expiration_ms=7_000, sweep_interval_ms=100, expiry_interval_ms=500)
@@ -37,7 +37,7 @@ class Timers:
 
 
 class Coordinator:
-    """A machine with a log in which everything is committed at once, unless `is_stuck`; it sends no markers."""
+    """A shard with a log in which everything is committed at once, unless `is_stuck`; it sends no markers."""
 
     def __init__(self, log: list[StateRecord] | None = None, epoch: int = 5) -> None:
         self.log = log if log is not None else []
@@ -45,18 +45,18 @@ class Coordinator:
         self.outcomes: Counter[TransactionOutcome] = Counter()
         self.timers = Timers()
         self.is_stuck = False
-        self.machine = TransactionMachine(epoch, self.timers, LIMITS, lambda: 2)
+        self.shard = TransactionCoordinatorShard(epoch, self.timers, LIMITS, lambda: 2)
         for record in self.log:
-            decoded = self.machine.decode(record)
+            decoded = self.shard.decode(record)
             assert decoded is not None
-            self.machine.replay(decoded, None)
-        self.take(self.machine.start(0))
+            self.shard.replay(decoded, None)
+        self.take(self.shard.start(0))
 
     def take(self, decision: Decision[TransactionRecord, Any]) -> Any:
         """What the requester hears."""
         for record in decision.records:
-            self.log.append(self.machine.encode(record))
-            self.machine.replay(record, None)
+            self.log.append(self.shard.encode(record))
+            self.shard.replay(record, None)
         if self.is_stuck:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         for effect in decision.effects:
@@ -68,18 +68,18 @@ class Coordinator:
         return decision.answer
 
     def initialize(self, spare_id: int | None = 9, now_ms: int = 0) -> Any:
-        return self.take(self.machine.init_producer_id(InitProducerId("pay", 1_000), spare_id, now_ms))
+        return self.take(self.shard.init_producer_id(InitProducerId("pay", 1_000), spare_id, now_ms))
 
     def add(self, *partitions: TopicPartition, epoch: int = 0, now_ms: int = 0) -> Any:
-        return self.take(self.machine.add_partitions("pay", ProducerIdentity(9, epoch), partitions, 2, now_ms))
+        return self.take(self.shard.add_partitions("pay", ProducerIdentity(9, epoch), partitions, 2, now_ms))
 
     def end(self, *, commit: bool = True, epoch: int = 0, now_ms: int = 0) -> Any:
         asked = EndTxn(ProducerIdentity(9, epoch), commit, 2)
-        return self.take(self.machine.end_txn("pay", asked, None, now_ms))
+        return self.take(self.shard.end_txn("pay", asked, None, now_ms))
 
     @property
     def state(self) -> TransactionState:
-        return self.machine.transactions["pay"].state
+        return self.shard.transactions["pay"].state
 
 
 def ongoing() -> Coordinator:
@@ -95,7 +95,7 @@ def test_a_transaction_from_beginning_to_end() -> None:
     (prepared,) = coordinator.prepared
     assert prepared.is_commit
     assert (prepared.coordinator_epoch, prepared.transaction.partitions) == (5, {A, B})
-    coordinator.take(coordinator.machine.complete(prepared, 10))
+    coordinator.take(coordinator.shard.complete(prepared, 10))
     assert coordinator.state is S.COMPLETE_COMMIT
     assert len(coordinator.log) == 4
 
@@ -103,9 +103,9 @@ def test_a_transaction_from_beginning_to_end() -> None:
 def test_whoever_reads_the_log_knows_what_the_writer_knew() -> None:
     coordinator = ongoing()
     coordinator.end()
-    coordinator.take(coordinator.machine.complete(coordinator.prepared[0], 10))
+    coordinator.take(coordinator.shard.complete(coordinator.prepared[0], 10))
     later = Coordinator(list(coordinator.log))
-    known, written = later.machine.transactions["pay"], coordinator.machine.transactions["pay"]
+    known, written = later.shard.transactions["pay"], coordinator.shard.transactions["pay"]
     assert (known.state, known.identity, known.partitions) == (written.state, written.identity, frozenset())
 
 
@@ -115,7 +115,7 @@ def test_the_next_coordinator_goes_on_with_the_markers() -> None:
     second = Coordinator(list(first.log), epoch=6)
     (prepared,) = second.prepared
     assert prepared.coordinator_epoch == 6
-    second.take(second.machine.complete(prepared, 10))
+    second.take(second.shard.complete(prepared, 10))
     assert second.state is S.COMPLETE_COMMIT
 
 
@@ -123,7 +123,7 @@ def test_completion_by_another_coordinator_is_no_completion() -> None:
     first = ongoing()
     first.end()
     second = Coordinator(list(first.log), epoch=6)
-    assert second.machine.complete(first.prepared[0], 10) == Decision(answer=None)
+    assert second.shard.complete(first.prepared[0], 10) == Decision(answer=None)
     assert second.state is S.PREPARE_COMMIT
 
 
@@ -144,25 +144,25 @@ def test_a_sweep_asks_for_the_same_markers_until_they_are_written() -> None:
     coordinator.take(coordinator.timers.due[SWEEP](10))
     first, second = coordinator.prepared
     assert first == second
-    coordinator.take(coordinator.machine.complete(first, 15))
+    coordinator.take(coordinator.shard.complete(first, 15))
     coordinator.take(coordinator.timers.due[SWEEP](20))
     assert len(coordinator.prepared) == 2
 
 
 def test_decisions_change_nothing() -> None:
     coordinator = ongoing()
-    machine, before = coordinator.machine, dict(coordinator.machine.transactions)
+    shard, before = coordinator.shard, dict(coordinator.shard.transactions)
     asked = EndTxn(ProducerIdentity(9, 0), True, 2)
-    (record,) = machine.end_txn("pay", asked, None, 0).records
-    assert machine.transactions == before
-    assert machine.end_txn("pay", asked, None, 0).records == [record]
+    (record,) = shard.end_txn("pay", asked, None, 0).records
+    assert shard.transactions == before
+    assert shard.end_txn("pay", asked, None, 0).records == [record]
     coordinator.timers.due[SWEEP](1_001)
     coordinator.timers.due[EXPIRY](1_000_000)
-    assert machine.transactions == before
+    assert shard.transactions == before
     coordinator.end()
-    prepared = dict(machine.transactions)
-    machine.complete(coordinator.prepared[0], 10)
-    assert machine.transactions == prepared
+    prepared = dict(shard.transactions)
+    shard.complete(coordinator.prepared[0], 10)
+    assert shard.transactions == prepared
 
 
 def test_a_transaction_open_for_too_long_is_aborted_and_its_producer_fenced() -> None:
@@ -181,8 +181,8 @@ def test_what_became_of_transactions_is_counted() -> None:
     for commit in (True, True, False):
         coordinator = ongoing()
         coordinator.end(commit=commit)
-        coordinator.take(coordinator.machine.complete(coordinator.prepared[-1], 1))
-        coordinator.take(coordinator.machine.complete(coordinator.prepared[-1], 1))  # told twice
+        coordinator.take(coordinator.shard.complete(coordinator.prepared[-1], 1))
+        coordinator.take(coordinator.shard.complete(coordinator.prepared[-1], 1))  # told twice
         outcomes += coordinator.outcomes
     assert outcomes == {TransactionOutcome.COMMITTED: 2, TransactionOutcome.ABORTED: 1}
 
@@ -191,11 +191,11 @@ def test_an_id_nobody_uses_is_forgotten_with_a_tombstone() -> None:
     coordinator = Coordinator()
     coordinator.initialize(now_ms=100)
     coordinator.take(coordinator.timers.due[EXPIRY](7_099))
-    assert "pay" in coordinator.machine.transactions
+    assert "pay" in coordinator.shard.transactions
     coordinator.take(coordinator.timers.due[EXPIRY](7_100))
-    assert "pay" not in coordinator.machine.transactions
+    assert "pay" not in coordinator.shard.transactions
     assert coordinator.log[-1].value is None
-    assert Coordinator(list(coordinator.log)).machine.transactions == {}
+    assert Coordinator(list(coordinator.log)).shard.transactions == {}
 
 
 def test_an_open_transaction_is_not_forgotten() -> None:
@@ -208,7 +208,7 @@ def test_verifying_tells_of_each_partition() -> None:
     coordinator = Coordinator()
     coordinator.initialize()
     coordinator.add(A)
-    assert coordinator.machine.verify("pay", ProducerIdentity(9, 0), [A, B]) == {
+    assert coordinator.shard.verify("pay", ProducerIdentity(9, 0), [A, B]) == {
         A: ErrorCode.NONE,
         B: ErrorCode.TRANSACTION_ABORTABLE,
     }
@@ -218,11 +218,11 @@ def test_errors_that_end_a_producer_are_written_before_they_are_told() -> None:
     """A coordinator that was replaced cannot write, and so turns nobody away who has gone on with the next one."""
     coordinator = ongoing()
     before = len(coordinator.log)
-    known = coordinator.machine.transactions["pay"]
+    known = coordinator.shard.transactions["pay"]
     assert coordinator.end(epoch=7).error is ErrorCode.PRODUCER_FENCED
     assert coordinator.add(A, epoch=7).error is ErrorCode.PRODUCER_FENCED
     assert len(coordinator.log) == before + 2
-    assert Coordinator(list(coordinator.log)).machine.transactions["pay"] == known
+    assert Coordinator(list(coordinator.log)).shard.transactions["pay"] == known
 
 
 def test_errors_that_pass_need_no_write() -> None:
@@ -243,6 +243,6 @@ def test_a_leader_is_refused_like_a_producer() -> None:
     coordinator = ongoing()
     before = len(coordinator.log)
     for partition, error, written in (A, ErrorCode.NONE, 0), (C, ErrorCode.TRANSACTION_ABORTABLE, 1):
-        heard = coordinator.take(coordinator.machine.verify_surely("pay", ProducerIdentity(9, 0), [partition]))
+        heard = coordinator.take(coordinator.shard.verify_surely("pay", ProducerIdentity(9, 0), [partition]))
         assert heard == {partition: error}
         assert len(coordinator.log) == before + written

@@ -9,16 +9,16 @@ Numbers are added to by whoever leads the partition, or believes so. Checked is 
 
 from collections.abc import Callable
 
+from coordinator_lab import LoopWork, Sums
 from group_lab import Asked
 from replica_brokers import ReplicaBroker
 from replica_cluster import TOPIC, ReplicaCluster, Weather
 from replica_invariants import require
 from replica_run import Run, run_noted
-from shard_lab import LoopWork, Sums
 
-from sskafka.coordination.coordinator import Coordinator
+from sskafka.coordination.context import CoordinatorContext, CoordinatorEnvironment, CoordinatorState
 from sskafka.coordination.loading import LoadCounters, LoadingTurns
-from sskafka.coordination.shard import Shard, ShardRuntime, ShardState
+from sskafka.coordination.runtime import CoordinatorRuntime
 from sskafka.runtime.timer_wheel import TimerWheel
 
 KEYS = ("a", "b", "c")
@@ -28,8 +28,8 @@ class CoordinatedCluster(ReplicaCluster):
     def on_started(self, broker: ReplicaBroker) -> None:
         wheel = TimerWheel(self.time, broker.call_later)
         work = LoopWork(self._slowly(broker))
-        runtime = ShardRuntime(self.time, wheel, work, 2_000, LoadingTurns(work), LoadCounters())
-        broker.coordinator = Coordinator(TOPIC, broker.replicas, Sums, runtime)  # type: ignore[attr-defined]
+        environment = CoordinatorEnvironment(self.time, wheel, work, 2_000, LoadingTurns(work), LoadCounters())
+        broker.coordinator = CoordinatorRuntime(TOPIC, broker.replicas, Sums, environment)  # type: ignore[attr-defined]
         broker.on_applied = broker.coordinator.metadata_changed  # type: ignore[attr-defined]
 
     def _slowly(self, broker: ReplicaBroker) -> Callable[[float, Callable[[], None]], None]:
@@ -37,7 +37,7 @@ class CoordinatedCluster(ReplicaCluster):
         return lambda delay_s, call: broker.call_later(delay_s + self.random.uniform(0, 0.03), call)
 
 
-class ShardRun(Run):
+class CoordinatorRun(Run):
     def __init__(self, seed: int) -> None:
         self.attempts = dict.fromkeys(KEYS, 0)
         self.answered: dict[str, set[int]] = {key: set() for key in KEYS}
@@ -52,16 +52,18 @@ class ShardRun(Run):
     def _produce(self) -> None:
         """To a broker that has a shard, in charge or not."""
         self._produce_later()
-        shards = [found for broker in self.cluster.brokers.values() if (found := self._shard_of(broker)) is not None]
-        if shards:
+        contexts = [
+            found for broker in self.cluster.brokers.values() if (found := self._context_of(broker)) is not None
+        ]
+        if contexts:
             ask = self._read if self.random.randrange(4) == 0 else self._add
-            ask(self.random.choice(shards), self.random.choice(KEYS))
+            ask(self.random.choice(contexts), self.random.choice(KEYS))
 
-    def _shard_of(self, broker: ReplicaBroker) -> Shard[Sums] | None:
-        coordinator: Coordinator[Sums] = broker.coordinator  # type: ignore[attr-defined]
-        return coordinator.shards.get(0)
+    def _context_of(self, broker: ReplicaBroker) -> CoordinatorContext[Sums] | None:
+        coordinator: CoordinatorRuntime[Sums] = broker.coordinator  # type: ignore[attr-defined]
+        return coordinator.contexts.get(0)
 
-    def _add(self, shard: Shard[Sums], key: str) -> None:
+    def _add(self, context: CoordinatorContext[Sums], key: str) -> None:
         self.attempts[key] += 1
         before = max(self.answered[key], default=0)
 
@@ -71,19 +73,19 @@ class ShardRun(Run):
             self.answered[key].add(total)
 
         asked = Told(told)
-        shard.write(lambda machine, _: machine.add(key, 1), asked)
+        context.write(lambda shard, _: shard.add(key, 1), asked)
 
-    def _read(self, shard: Shard[Sums], key: str) -> None:
+    def _read(self, context: CoordinatorContext[Sums], key: str) -> None:
         """A leader that was deposed without knowing it may say old things; it is not asked."""
         before, leader = max(self.answered[key], default=0), self.cluster.leader()
-        if leader is None or self._shard_of(leader) is not shard:
+        if leader is None or self._context_of(leader) is not context:
             return
 
         def told(total: int) -> None:
             self.reads += 1
             require(total >= before, "read", f"{key} is said to be {total}, was {before}")
 
-        shard.read(lambda machine, _: machine.sums.get(key, 0), Told(told))
+        context.read(lambda shard, _: shard.sums.get(key, 0), Told(told))
 
     def _delete_records(self) -> None:
         """Not in logs that are compacted."""
@@ -94,11 +96,11 @@ class ShardRun(Run):
         super()._check_health()
         leader = self.cluster.leader()
         assert leader is not None
-        shard = self._shard_of(leader)
-        require(shard is not None and shard.state is ShardState.ACTIVE, "healed", "nobody is in charge")
-        assert shard is not None
+        context = self._context_of(leader)
+        require(context is not None and context.state is CoordinatorState.ACTIVE, "healed", "nobody is in charge")
+        assert context is not None
         for key in KEYS:
-            total, highest = shard.machine.sums.get(key, 0), max(self.answered[key], default=0)
+            total, highest = context.shard.sums.get(key, 0), max(self.answered[key], default=0)
             require(highest <= total <= self.attempts[key], "kept", f"{key} is {total}, {highest} was answered")
 
 
@@ -114,5 +116,5 @@ class Told(Asked):
         self._told(response)
 
 
-def run_seed(seed: int) -> ShardRun:
-    return run_noted(ShardRun(seed))
+def run_seed(seed: int) -> CoordinatorRun:
+    return run_noted(CoordinatorRun(seed))

@@ -38,7 +38,7 @@ NO_PRODUCER = -1
 _EXPIRY = "expiry"
 
 
-class GroupMachine:
+class GroupCoordinatorShard:
     """`topics` gives the topics of the cluster as they are now, `timings` what a consumer group has set for itself.
 
     `is_writable`: whether records can be written now. `new_member_id` makes ids for members of consumer groups that

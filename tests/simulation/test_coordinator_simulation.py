@@ -1,18 +1,18 @@
 """Coordinators on replicated logs under crashes, lost disks, cuts and delays, one seed after the other.
 
-pytest tests/simulation/test_shard_simulation.py                     10 seeds
-SHARD_SEEDS=2000 pytest -n 2 tests/simulation/test_shard_...         more of them
-SHARD_SEED=123 pytest tests/simulation/test_shard_simulation.py      one, exactly as it was
+pytest tests/simulation/test_coordinator_simulation.py                     10 seeds
+SHARD_SEEDS=2000 pytest -n 2 tests/simulation/test_coordinator_...         more of them
+SHARD_SEED=123 pytest tests/simulation/test_coordinator_simulation.py      one, exactly as it was
 """
 
 from collections import deque
 from collections.abc import Callable
 
 import pytest
+from coordinator_run import run_seed
 from seeds import name_of, seed_groups
-from shard_run import run_seed
 
-from sskafka.coordination.shard import Shard, ShardState
+from sskafka.coordination.context import CoordinatorContext, CoordinatorState
 from sskafka.model.coordination import Completion
 
 
@@ -33,33 +33,33 @@ def test_runs_are_not_idle() -> None:
 
 
 def answers_before_it_is_committed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Shard, "_complete_at", lambda shard, end_offset, effects: shard._complete(effects))
+    patch.setattr(CoordinatorContext, "_complete_at", lambda context, end_offset, effects: context._complete(effects))
 
 
 def serves_before_it_has_loaded(patch: pytest.MonkeyPatch) -> None:
-    def refused(shard: Shard[object], completion: Completion) -> bool:  # type: ignore[type-var]
-        shard.state = ShardState.ACTIVE
+    def refused(context: CoordinatorContext[object], completion: Completion) -> bool:  # type: ignore[type-var]
+        context.state = CoordinatorState.ACTIVE
         return False
 
-    patch.setattr(Shard, "_is_refused", refused)
+    patch.setattr(CoordinatorContext, "_is_refused", refused)
 
 
 def keeps_its_state_when_another_has_led(patch: pytest.MonkeyPatch) -> None:
-    from sskafka.coordination.coordinator import Coordinator
+    from sskafka.coordination.runtime import CoordinatorRuntime
 
-    begin = Coordinator._begin
+    begin = CoordinatorRuntime._begin
 
-    def patched(coordinator: Coordinator[object], *where: object) -> None:  # type: ignore[type-var]
+    def patched(coordinator: CoordinatorRuntime[object], *where: object) -> None:  # type: ignore[type-var]
         kept = getattr(coordinator, "kept", None)
         begin(coordinator, *where)  # type: ignore[arg-type]
-        shard = coordinator.shards.get(0)
-        if shard is not None and kept is not None:
-            shard._loader.cancel()
-            shard.machine, shard.state = kept, ShardState.ACTIVE
-        if shard is not None:
-            coordinator.kept = shard.machine  # type: ignore[attr-defined]
+        context = coordinator.contexts.get(0)
+        if context is not None and kept is not None:
+            context._loader.cancel()
+            context.shard, context.state = kept, CoordinatorState.ACTIVE
+        if context is not None:
+            coordinator.kept = context.shard  # type: ignore[attr-defined]
 
-    patch.setattr(Coordinator, "_begin", patched)
+    patch.setattr(CoordinatorRuntime, "_begin", patched)
 
 
 BUGS: list[Callable[[pytest.MonkeyPatch], None]] = [

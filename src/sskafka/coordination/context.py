@@ -32,14 +32,14 @@ from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sskafka.coordination.completions import NOBODY, DelayedEffects, effects_of, refusal_of, refuse
-from sskafka.coordination.loading import READ_BYTES, LoadCounters, ShardLoader
-from sskafka.coordination.shard_log import Gathered, ShardLog, batch_of, fits, parts_of, size_of
-from sskafka.coordination.shard_timers import Due, ShardTimers
+from sskafka.coordination.loading import READ_BYTES, CoordinatorLoader, LoadCounters
+from sskafka.coordination.log import CoordinatorLog, Gathered, batch_of, fits, parts_of, size_of
+from sskafka.coordination.timers import CoordinatorTimers, Due
 from sskafka.model.coordination import (
     Completion,
+    CoordinatorShard,
     Decision,
     Respond,
-    StateMachine,
     StateRecord,
     Timers,
     TransactionalProducer,
@@ -54,9 +54,9 @@ from sskafka.runtime.timer_wheel import TimerWheel
 
 _log = logging.getLogger(__name__)
 
-M = TypeVar("M", bound=StateMachine[Any])
-Operation = Callable[[M, int], Decision[Any, Any]]
-"""Decides on a machine, given the wall-clock time."""
+S = TypeVar("S", bound=CoordinatorShard[Any])
+Operation = Callable[[S, int], Decision[Any, Any]]
+"""Decides on a shard, given the wall-clock time."""
 Perform = Callable[[object], None]
 """Carries out an effect of a decision."""
 
@@ -65,14 +65,14 @@ AS_THEY_COME = -1
 """What is decided in one turn of the loop is appended at its end."""
 
 
-class ShardState(Enum):
+class CoordinatorState(Enum):
     LOADING = "loading"
     ACTIVE = "active"
     STOPPED = "stopped"
 
 
-class Place(NamedTuple):
-    """Where a machine is in charge."""
+class ShardParameters(NamedTuple):
+    """Where a shard is in charge."""
 
     partition: int
     leader_epoch: int
@@ -81,7 +81,7 @@ class Place(NamedTuple):
     """Whether records can be written now: enough replicas are in sync."""
 
 
-class ShardRuntime(NamedTuple):
+class CoordinatorEnvironment(NamedTuple):
     """What all shards of a broker share."""
 
     clock: Clock
@@ -98,43 +98,43 @@ class ShardRuntime(NamedTuple):
     """Read at once while a log is loaded; more where a batch is larger."""
 
 
-class Shard(Generic[M]):
+class CoordinatorContext(Generic[S]):
     """`perform` carries out the effects of decisions, other than answers, once they are committed."""
 
-    machine: M
-    state: ShardState
+    shard: S
+    state: CoordinatorState
 
     def __init__(
         self,
         partition: int,
-        log: ShardLog,
-        make_machine: Callable[[Place], M],
-        runtime: ShardRuntime,
+        log: CoordinatorLog,
+        make_shard: Callable[[ShardParameters], S],
+        environment: CoordinatorEnvironment,
         perform: Perform | None = None,
     ) -> None:
         self.partition = partition
         self.log = log
         self.leader_epoch = log.leader_epoch
-        self._make_machine = make_machine
-        self._runtime = runtime
+        self._make_shard = make_shard
+        self._environment = environment
         self._perform = perform
-        self._timers = ShardTimers(runtime.wheel, runtime.clock, self._run_timer, self._may_write)
+        self._timers = CoordinatorTimers(environment.wheel, environment.clock, self._run_timer, self._may_write)
         self._gathered = Gathered()
         self._end_offset = log.log_end_offset  # of what was appended last
-        self._put_off: list[Operation[M]] = []
+        self._put_off: list[Operation[S]] = []
         self._is_retry_due = False
         self._load()
 
     # -- requests
 
-    def write(self, operation: Operation[M], completion: Completion) -> None:
+    def write(self, operation: Operation[S], completion: Completion) -> None:
         """Run `operation`; the completion is refused when it raises KafkaError, or cannot be run here."""
         if self._put_off:
             self._work_off()
         if self._is_refused(completion):
             return
         try:
-            decision = operation(self.machine, self._runtime.clock.now_ms())
+            decision = operation(self.shard, self._environment.clock.now_ms())
         except KafkaError as error:
             completion.refuse(error.code, error.message)
             return
@@ -147,17 +147,17 @@ class Shard(Generic[M]):
         else:
             self._take(decision, completion)
 
-    def read(self, question: Callable[[M, int], Any], completion: Completion) -> None:
+    def read(self, question: Callable[[S, int], Any], completion: Completion) -> None:
         """As `write`, for what changes nothing."""
-        self.write(lambda machine, now_ms: Decision(answer=question(machine, now_ms)), completion)
+        self.write(lambda shard, now_ms: Decision(answer=question(shard, now_ms)), completion)
 
-    def write_eventually(self, operation: Operation[M]) -> None:
+    def write_eventually(self, operation: Operation[S]) -> None:
         """As `write`, but once the log is loaded and can be written to, and before anything else that comes then."""
         self._put_off.append(operation)
         self._work_off()
 
     def _work_off(self) -> None:
-        if not self._put_off or self.state is not ShardState.ACTIVE:
+        if not self._put_off or self.state is not CoordinatorState.ACTIVE:
             return
         if not self.log.is_writable:
             self._try_again_later()
@@ -172,7 +172,7 @@ class Shard(Generic[M]):
         """Every request comes by here meanwhile: one timer is enough."""
         if not self._is_retry_due:
             self._is_retry_due = True
-            self._runtime.wheel.schedule(RETRY_MS, self._try_again)
+            self._environment.wheel.schedule(RETRY_MS, self._try_again)
 
     def _try_again(self) -> None:
         self._is_retry_due = False
@@ -187,28 +187,28 @@ class Shard(Generic[M]):
         marker = EndTransactionMarker(ControlType.COMMIT if is_committed else ControlType.ABORT, coordinator_epoch)
         record = StateRecord(control_key(marker.type), marker.value())
         if self._is_appended_alone([record], [Respond(completion, None)], producer, is_marker=True):
-            self.machine.replay_end_of_transaction(producer, is_committed)
+            self.shard.replay_end_of_transaction(producer, is_committed)
             self._complete_at(self._end_offset, [Respond(completion, None)])
 
     def stop(self) -> None:
         """This broker is no longer in charge: everyone who waits is sent away, no timer goes off any more."""
-        if self.state is ShardState.STOPPED:
+        if self.state is CoordinatorState.STOPPED:
             return
         self._release(ErrorCode.NOT_COORDINATOR)
-        self.state = ShardState.STOPPED
+        self.state = CoordinatorState.STOPPED
 
     # -- decisions
 
     def _is_refused(self, completion: Completion) -> bool:
-        if self.state is ShardState.ACTIVE and self.log.is_leader:
+        if self.state is CoordinatorState.ACTIVE and self.log.is_leader:
             return False
-        is_loading = self.state is ShardState.LOADING and self.log.is_leader
+        is_loading = self.state is CoordinatorState.LOADING and self.log.is_leader
         completion.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NOT_COORDINATOR)
         return True
 
     def _take(self, decision: Decision[Any, Any], completion: Completion = NOBODY) -> None:
         effects = effects_of(decision, completion)
-        encoded = [self.machine.encode(record) for record in decision.records]
+        encoded = [self.shard.encode(record) for record in decision.records]
         if decision.is_divisible:
             self._take_in_parts(decision.records, encoded, effects)
         elif not fits(encoded, self.log.batch_bytes_max):
@@ -224,13 +224,13 @@ class Shard(Generic[M]):
         if decision.if_too_large is None:
             refuse(effects_of(decision, completion), ErrorCode.UNKNOWN_SERVER_ERROR)
         else:
-            self._take(decision.if_too_large(self._runtime.clock.now_ms()), completion)
+            self._take(decision.if_too_large(self._environment.clock.now_ms()), completion)
 
     def _take_in_parts(self, records: Sequence[Any], encoded: list[StateRecord], effects: Sequence[object]) -> None:
         for part in parts_of(encoded, self.log.batch_bytes_max // 2):
             is_last = part.stop >= len(encoded)
             self._take_part(records[part], encoded[part], effects if is_last else ())
-            if not is_last and self.state is not ShardState.ACTIVE:
+            if not is_last and self.state is not CoordinatorState.ACTIVE:
                 refuse(effects, ErrorCode.NOT_COORDINATOR)
                 return
 
@@ -247,32 +247,32 @@ class Shard(Generic[M]):
             self._flush_later()
         self._gathered.add(encoded, effects, size_bytes)
         self._replay(records, None)
-        if self._runtime.linger_ms == 0:
+        if self._environment.linger_ms == 0:
             self.flush()
 
     def _flush_later(self) -> None:
-        linger_ms = self._runtime.linger_ms
+        linger_ms = self._environment.linger_ms
         if linger_ms > 0:
-            self._runtime.wheel.schedule(linger_ms, self.flush)
+            self._environment.wheel.schedule(linger_ms, self.flush)
         else:
-            self._runtime.background.soon(self.flush)
+            self._environment.background.soon(self.flush)
 
     def _is_flushed(self) -> bool:
         """False when that failed: the machine is another one now, and what was decided on the last one is void."""
         self.flush()
-        return self.state is ShardState.ACTIVE
+        return self.state is CoordinatorState.ACTIVE
 
     def _replay(self, records: Sequence[Any], producer: TransactionalProducer | None) -> None:
         try:
             for record in records:
-                self.machine.replay(record, producer)
+                self.shard.replay(record, producer)
         except Exception as error:  # the machine is half changed
             self._roll_back(error)
 
     def flush(self) -> None:
         """Append what was decided since the last time."""
         gathered, self._gathered = self._gathered, Gathered()
-        if not gathered.records or self.state is not ShardState.ACTIVE:
+        if not gathered.records or self.state is not CoordinatorState.ACTIVE:
             return
         try:
             self._append(gathered.records, None)
@@ -303,8 +303,8 @@ class Shard(Generic[M]):
     def _append(
         self, encoded: list[StateRecord], producer: TransactionalProducer | None, is_marker: bool = False
     ) -> None:
-        now_ms = self._runtime.clock.now_ms()
-        compression = Compression.NONE if is_marker else self._runtime.compression
+        now_ms = self._environment.clock.now_ms()
+        compression = Compression.NONE if is_marker else self._environment.compression
         self._end_offset = self.log.append(batch_of(encoded, now_ms, compression, producer, is_marker), now_ms)
 
     def _complete_at(self, end_offset: int, effects: Sequence[object]) -> None:
@@ -315,7 +315,7 @@ class Shard(Generic[M]):
             self._complete(effects)
         else:
             delayed = DelayedEffects(effects, self._complete)
-            delayed.begin(1, self._runtime.wheel, self._runtime.commit_timeout_ms)
+            delayed.begin(1, self._environment.wheel, self._environment.commit_timeout_ms)
             delayed.wait_for(0, self.log.committed_waiters, end_offset)
 
     def _complete(self, effects: Iterable[object]) -> None:
@@ -323,17 +323,17 @@ class Shard(Generic[M]):
             try:
                 if isinstance(effect, Respond):
                     effect.completion.answer(effect.response)
-                elif self._perform is not None and self.state is not ShardState.STOPPED:
+                elif self._perform is not None and self.state is not CoordinatorState.STOPPED:
                     self._perform(effect)
             except Exception:  # one that fails must not keep the others from theirs
                 _log.exception("an answer of a coordinator could not be given")
                 refuse([effect], ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def _run_timer(self, due: Due) -> None:
-        if self.state is not ShardState.ACTIVE:
+        if self.state is not CoordinatorState.ACTIVE:
             return
         try:
-            decision = due(self._runtime.clock.now_ms())
+            decision = due(self._environment.clock.now_ms())
         except Exception as error:  # what the machine keeps in memory alone may be half changed
             self._roll_back(error)
             return
@@ -342,17 +342,17 @@ class Shard(Generic[M]):
     # -- loading
 
     def _load(self) -> None:
-        runtime = self._runtime
-        self.state = ShardState.LOADING
-        self._load_began_ms = runtime.clock.monotonic_ms()
-        self.machine = self._make_machine(self._place())
-        self._loader = ShardLoader(
-            self.log, self.machine, runtime.clock, runtime.loading, self._loaded, runtime.load_bytes
+        environment = self._environment
+        self.state = CoordinatorState.LOADING
+        self._load_began_ms = environment.clock.monotonic_ms()
+        self.shard = self._make_shard(self._place())
+        self._loader = CoordinatorLoader(
+            self.log, self.shard, environment.clock, environment.loading, self._loaded, environment.load_bytes
         )
         self._loader.start()
 
-    def _place(self) -> Place:
-        return Place(self.partition, self.leader_epoch, self._timers, self._may_write)
+    def _place(self) -> ShardParameters:
+        return ShardParameters(self.partition, self.leader_epoch, self._timers, self._may_write)
 
     def _may_write(self) -> bool:
         """Where this broker does not lead any more, the append finds out and says so."""
@@ -362,11 +362,11 @@ class Shard(Generic[M]):
         if error is not None:
             self._give_up(error)
             return
-        self.state = ShardState.ACTIVE
-        self._runtime.loads.loaded(self._runtime.clock.monotonic_ms() - self._load_began_ms)
+        self.state = CoordinatorState.ACTIVE
+        self._environment.loads.loaded(self._environment.clock.monotonic_ms() - self._load_began_ms)
         self._end_offset = self.log.log_end_offset
         try:
-            decision = self.machine.start(self._runtime.clock.now_ms())
+            decision = self.shard.start(self._environment.clock.now_ms())
         except Exception as unable:  # loading it again would end the same way
             self._give_up(unable)
         else:
@@ -377,7 +377,7 @@ class Shard(Generic[M]):
         """Until leadership moves; others may be able to read what this broker cannot."""
         _log.error("partition %d of an internal topic cannot be loaded", self.partition, exc_info=error)
         self._timers.cancel_all()
-        self.state = ShardState.STOPPED
+        self.state = CoordinatorState.STOPPED
 
     def _roll_back(self, error: BaseException) -> None:
         """Forget what the log does not have, by reading all of it again."""
@@ -391,5 +391,5 @@ class Shard(Generic[M]):
         self._timers.cancel_all()
         gathered, self._gathered = self._gathered, Gathered()
         refuse(gathered.effects, error)
-        for completion in self.machine.stop():
+        for completion in self.shard.stop():
             completion.refuse(error)

@@ -6,8 +6,8 @@ from typing import Any
 from group_lab import Asked
 from virtual_time import VirtualTime
 
+from sskafka.coordination.context import CoordinatorContext, CoordinatorEnvironment, ShardParameters
 from sskafka.coordination.loading import LoadCounters, LoadingTurns
-from sskafka.coordination.shard import Place, Shard, ShardRuntime
 from sskafka.model.coordination import Completion, Decision, StateRecord, TransactionalProducer
 from sskafka.model.errors import ErrorCode
 from sskafka.records.batch import assign_offset, read_header
@@ -99,8 +99,8 @@ class LoopWork:
 class Sums:
     """A state machine for tests: keys with numbers to add to."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, parameters: ShardParameters) -> None:
+        self.parameters = parameters
         self.sums: dict[str, int] = {}
         self.pending: dict[int, list[StateRecord]] = {}
         self.parked: list[Completion] = []
@@ -137,38 +137,38 @@ class Sums:
         return self.parked
 
 
-class ShardLab:
-    def __init__(self, commit_timeout_ms: int = 5_000, **runtime: Any) -> None:
+class CoordinatorLab:
+    def __init__(self, commit_timeout_ms: int = 5_000, **environment: Any) -> None:
         """`runtime`: further fields of the ShardRuntime."""
         self.time = VirtualTime()
         self.log = MemoryLog()
         self.performed: list[object] = []
         wheel = TimerWheel(self.time, self.time.call_later)
         work = LoopWork(self.time.call_later)
-        self.runtime = ShardRuntime(
-            self.time, wheel, work, commit_timeout_ms, LoadingTurns(work), LoadCounters(), **runtime
+        self.environment = CoordinatorEnvironment(
+            self.time, wheel, work, commit_timeout_ms, LoadingTurns(work), LoadCounters(), **environment
         )
-        self.shard = self.begin()
+        self.context = self.begin()
 
-    def begin(self) -> Shard[Sums]:
+    def begin(self) -> CoordinatorContext[Sums]:
         """A shard as another broker would begin it, from the log alone."""
-        self.shard = Shard(7, self.log, Sums, self.runtime, self.performed.append)
-        return self.shard
+        self.context = CoordinatorContext(7, self.log, Sums, self.environment, self.performed.append)
+        return self.context
 
-    def load(self) -> Shard[Sums]:
+    def load(self) -> CoordinatorContext[Sums]:
         self.turn(20)
-        assert self.shard.machine.is_started
-        return self.shard
+        assert self.context.shard.is_started
+        return self.context
 
     def turn(self, duration_ms: float = 1) -> None:
         self.time.run_for(duration_ms)
 
     def add(self, key: str, number: int, producer: TransactionalProducer | None = None) -> Asked:
         asked = Asked()
-        self.shard.write(lambda machine, _: machine.add(key, number, producer), asked)
+        self.context.write(lambda shard, _: shard.add(key, number, producer), asked)
         return asked
 
     def read(self, key: str) -> Asked:
         asked = Asked()
-        self.shard.read(lambda machine, _: machine.sums.get(key, 0), asked)
+        self.context.read(lambda shard, _: shard.sums.get(key, 0), asked)
         return asked

@@ -27,7 +27,7 @@ class _Deadline:
         self.timer: Timer | None = None
 
 
-class ShardTimers:
+class CoordinatorTimers:
     def __init__(
         self, wheel: TimerWheel, clock: Clock, run: Callable[[Due], None], may_run: Callable[[], bool]
     ) -> None:

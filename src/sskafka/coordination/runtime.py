@@ -1,7 +1,7 @@
 """The shards of one internal topic on this broker: which there are, and which of them a key belongs to.
 
 Told of metadata once it is in effect, it begins a shard for every partition that this broker has come to lead and
-stops the others. `make_machine` makes the state machine of a shard: groups for __consumer_offsets, transactions for
+stops the others. `make_shard` makes the state machine of a shard: groups for __consumer_offsets, transactions for
 __transaction_state.
 """
 
@@ -9,38 +9,45 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
+from sskafka.coordination.context import (
+    CoordinatorContext,
+    CoordinatorEnvironment,
+    CoordinatorState,
+    Operation,
+    Perform,
+    ShardParameters,
+)
 from sskafka.coordination.internal_topics import partition_of
-from sskafka.coordination.shard import Operation, Perform, Place, Shard, ShardRuntime, ShardState
-from sskafka.coordination.shard_log import PartitionLog
+from sskafka.coordination.log import PartitionLog
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.model.coordination import Completion, StateMachine, TransactionalProducer
+from sskafka.model.coordination import Completion, CoordinatorShard, TransactionalProducer
 from sskafka.model.counters import Sample
 from sskafka.model.errors import ErrorCode
 from sskafka.replication.errors import ReplicationError
 from sskafka.replication.replica_manager import ReplicaManager
 
-M = TypeVar("M", bound=StateMachine[Any])
+S = TypeVar("S", bound=CoordinatorShard[Any])
 
 
-class Coordinator(Generic[M]):
+class CoordinatorRuntime(Generic[S]):
     """`perform` carries out the effects of decisions, see shard.py."""
 
     def __init__(
         self,
         topic: str,
         replicas: ReplicaManager,
-        make_machine: Callable[[Place], M],
-        runtime: ShardRuntime,
+        make_shard: Callable[[ShardParameters], S],
+        environment: CoordinatorEnvironment,
         perform: Perform | None = None,
     ) -> None:
         self.topic = topic
-        self.shards: dict[int, Shard[M]] = {}
+        self.contexts: dict[int, CoordinatorContext[S]] = {}
         self._replicas = replicas
-        self._make_machine = make_machine
-        self._runtime = runtime
+        self._make_shard = make_shard
+        self._environment = environment
         self._perform = perform
-        self.on_begun: Callable[[Shard[M]], None] | None = None
+        self.on_begun: Callable[[CoordinatorContext[S]], None] | None = None
         """Hears of every shard that begins to load."""
 
     # -- what is asked
@@ -50,15 +57,15 @@ class Coordinator(Generic[M]):
         count = self._replicas.partition_count(self.topic)
         return partition_of(key, count) if count else None
 
-    def write(self, key: str, operation: Operation[M], completion: Completion) -> None:
-        shard = self._shard_of(key, completion)
-        if shard is not None:
-            shard.write(operation, completion)
+    def write(self, key: str, operation: Operation[S], completion: Completion) -> None:
+        context = self._context_of(key, completion)
+        if context is not None:
+            context.write(operation, completion)
 
-    def read(self, key: str, question: Callable[[M, int], Any], completion: Completion) -> None:
-        shard = self._shard_of(key, completion)
-        if shard is not None:
-            shard.read(question, completion)
+    def read(self, key: str, question: Callable[[S, int], Any], completion: Completion) -> None:
+        context = self._context_of(key, completion)
+        if context is not None:
+            context.read(question, completion)
 
     def end_transaction(
         self,
@@ -69,49 +76,49 @@ class Coordinator(Generic[M]):
         completion: Completion,
     ) -> None:
         """For a marker that belongs into a partition of this topic."""
-        shard = self._shard(partition, completion)
-        if shard is not None:
-            shard.end_transaction(producer, coordinator_epoch, is_committed, completion)
+        context = self._context(partition, completion)
+        if context is not None:
+            context.end_transaction(producer, coordinator_epoch, is_committed, completion)
 
     def is_in_charge(self, key: str, leader_epoch: int) -> bool:
         """Whether this broker still coordinates the key, as it did in that leader epoch."""
         partition = self.partition_of(key)
-        shard = None if partition is None else self.shards.get(partition)
-        return shard is not None and shard.leader_epoch == leader_epoch
+        context = None if partition is None else self.contexts.get(partition)
+        return context is not None and context.leader_epoch == leader_epoch
 
-    def all_shards(self) -> list[Shard[M]]:
+    def all_contexts(self) -> list[CoordinatorContext[S]]:
         """Loaded or not."""
-        return list(self.shards.values())
+        return list(self.contexts.values())
 
-    def active_shards(self) -> Iterator[Shard[M]]:
-        return (shard for shard in list(self.shards.values()) if shard.state is ShardState.ACTIVE)
+    def active_contexts(self) -> Iterator[CoordinatorContext[S]]:
+        return (context for context in list(self.contexts.values()) if context.state is CoordinatorState.ACTIVE)
 
     def samples(self, prefix: str) -> Iterator[Sample]:
         """Of its shards, by their states, and of how they were loaded."""
-        counts = Counter(shard.state for shard in self.shards.values())
-        for state in ShardState:
+        counts = Counter(context.state for context in self.contexts.values())
+        for state in CoordinatorState:
             yield Sample(prefix + "num_partitions", (("state", state.value),), counts[state])
-        yield from self._runtime.loads.samples(prefix)
+        yield from self._environment.loads.samples(prefix)
 
     @property
     def is_loading(self) -> bool:
-        return any(shard.state is ShardState.LOADING for shard in self.shards.values())
+        return any(context.state is CoordinatorState.LOADING for context in self.contexts.values())
 
-    def _shard_of(self, key: str, completion: Completion) -> Shard[M] | None:
+    def _context_of(self, key: str, completion: Completion) -> CoordinatorContext[S] | None:
         partition = self.partition_of(key)
         if partition is None:
             completion.refuse(ErrorCode.NOT_COORDINATOR)
             return None
-        return self._shard(partition, completion)
+        return self._context(partition, completion)
 
-    def _shard(self, partition: int, completion: Completion) -> Shard[M] | None:
+    def _context(self, partition: int, completion: Completion) -> CoordinatorContext[S] | None:
         """A partition that this broker is about to lead is as good as one that is being loaded."""
-        shard = self.shards.get(partition)
-        if shard is None:
+        context = self.contexts.get(partition)
+        if context is None:
             leadership = self._replicas.leadership_of(self.topic, partition)
             is_ours = leadership is not None and leadership.is_led_by(self._replicas.broker_id)
             completion.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_ours else ErrorCode.NOT_COORDINATOR)
-        return shard
+        return context
 
     # -- what the metadata says
 
@@ -127,12 +134,12 @@ class Coordinator(Generic[M]):
     def _check_leadership(self, topic: TopicImage, partition: int) -> None:
         """A new leader epoch begins a new shard, even with the same leader: another may have led in between."""
         state = topic.partitions[partition]
-        shard = self.shards.get(partition)
+        context = self.contexts.get(partition)
         is_ours = state.leader == self._replicas.broker_id
-        if shard is not None and not (is_ours and shard.leader_epoch >= state.leader_epoch):
-            self.shards.pop(partition).stop()
-            shard = None
-        if shard is None and is_ours:
+        if context is not None and not (is_ours and context.leader_epoch >= state.leader_epoch):
+            self.contexts.pop(partition).stop()
+            context = None
+        if context is None and is_ours:
             self._begin(topic, partition)
 
     def _begin(self, topic: TopicImage, partition: int) -> None:
@@ -141,12 +148,12 @@ class Coordinator(Generic[M]):
         except ReplicationError:
             return  # its log directory is offline
         if replica.is_leader:
-            shard = self.shards[partition] = Shard(
-                partition, PartitionLog(replica), self._make_machine, self._runtime, self._perform
+            context = self.contexts[partition] = CoordinatorContext(
+                partition, PartitionLog(replica), self._make_shard, self._environment, self._perform
             )
             if self.on_begun is not None:
-                self.on_begun(shard)
+                self.on_begun(context)
 
     def stop(self) -> None:
-        while self.shards:
-            self.shards.popitem()[1].stop()
+        while self.contexts:
+            self.contexts.popitem()[1].stop()

@@ -14,7 +14,7 @@ from sskafka.storage.file_slice import FileSlice
 RECORD_OVERHEAD_BYTES = 32
 
 
-class ShardLog(Protocol):
+class CoordinatorLog(Protocol):
     @property
     def is_leader(self) -> bool: ...
 
