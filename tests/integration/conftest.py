@@ -7,23 +7,20 @@ broker of their own are skipped then.
 """
 
 import os
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
 from itertools import count
-from pathlib import Path
 
 import pytest
-from broker_process import BrokerProcess, StartBroker
-from cluster_fixtures import start_cluster
+from broker_process import BrokerProcess
+from cluster_fixtures import start_broker, start_cluster
 from wire_connection import Connection
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     import kafka  # noqa: F401  first imported here: it loads its message schemas in a deprecated way
 
-__all__ = ["start_cluster"]
+__all__ = ["start_broker", "start_cluster"]
 
 ELSEWHERE = os.environ.get("SSKAFKA_TEST_BOOTSTRAP", "")
 
@@ -41,27 +38,6 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield broker.start().bootstrap
     finally:
         broker.close()
-
-
-@pytest.fixture
-def start_broker(tmp_path: Path) -> Iterator[StartBroker]:
-    """Starts a broker with settings of its own in a directory of its own, and ends it with the test."""
-    if ELSEWHERE:
-        pytest.skip("needs a broker of its own")
-    with ExitStack() as cleanup:
-
-        def start(
-            settings: Mapping[str, object] | None = None,
-            *,
-            directory: Path = tmp_path / "broker",
-            wrapper: Sequence[str] = (),
-        ) -> BrokerProcess:
-            broker = BrokerProcess(directory, settings, wrapper)
-            cleanup.callback(lambda: sys.stderr.write(broker.log))  # pytest shows it when the test has failed
-            cleanup.callback(broker.close)
-            return broker.start()
-
-        yield start
 
 
 @pytest.fixture

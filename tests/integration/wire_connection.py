@@ -36,8 +36,9 @@ FETCH_VERSION = 12
 class Connection:
     """One TCP connection. Reading from it fails after TIMEOUT_S, so that a broker that hangs fails the test."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, client_id: str = "raw") -> None:
         host, port = bootstrap.rsplit(":", 1)
+        self._client_id = client_id
         self.socket = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
         self._correlation_ids = count(1)
         self._asked: dict[int, tuple[int, int]] = {}
@@ -57,7 +58,7 @@ class Connection:
     def send_body(self, api_key: int, version: int, body: bytes) -> int:
         correlation_id = next(self._correlation_ids)
         self._asked[correlation_id] = api_key, version
-        self.send_frame(encode_request_header(api_key, version, correlation_id, "raw") + body)
+        self.send_frame(encode_request_header(api_key, version, correlation_id, self._client_id) + body)
         return correlation_id
 
     def send_frame(self, content: bytes) -> None:

@@ -35,6 +35,7 @@ from sskafka.coordination.completions import NOBODY, DelayedEffects, effects_of,
 from sskafka.coordination.loading import READ_BYTES, CoordinatorLoader, LoadCounters
 from sskafka.coordination.log import CoordinatorLog, Gathered, batch_of, fits, parts_of, size_of
 from sskafka.coordination.timers import CoordinatorTimers, Due
+from sskafka.coordination.unreadable_records import UnreadableRecords
 from sskafka.model.coordination import (
     Completion,
     CoordinatorShard,
@@ -45,12 +46,14 @@ from sskafka.model.coordination import (
     TransactionalProducer,
 )
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.records.batch import CorruptBatchError
 from sskafka.records.compression import Compression
 from sskafka.records.control import ControlType, EndTransactionMarker, control_key
 from sskafka.replication.errors import ReplicationError
 from sskafka.runtime.background import Background
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.timer_wheel import TimerWheel
+from sskafka.storage.errors import StorageError
 
 _log = logging.getLogger(__name__)
 
@@ -346,8 +349,15 @@ class CoordinatorContext(Generic[S]):
         self.state = CoordinatorState.LOADING
         self._load_began_ms = environment.clock.monotonic_ms()
         self.shard = self._make_shard(self._place())
+        self._unreadable = UnreadableRecords(self.partition)
         self._loader = CoordinatorLoader(
-            self.log, self.shard, environment.clock, environment.loading, self._loaded, environment.load_bytes
+            self.log,
+            self.shard,
+            environment.clock,
+            environment.loading,
+            self._unreadable,
+            self._loaded,
+            environment.load_bytes,
         )
         self._loader.start()
 
@@ -363,7 +373,9 @@ class CoordinatorContext(Generic[S]):
             self._give_up(error)
             return
         self.state = CoordinatorState.ACTIVE
-        self._environment.loads.loaded(self._environment.clock.monotonic_ms() - self._load_began_ms)
+        took_ms = self._environment.clock.monotonic_ms() - self._load_began_ms
+        self._environment.loads.loaded(took_ms, self._unreadable.count)
+        self._unreadable.loaded()
         self._end_offset = self.log.log_end_offset
         try:
             decision = self.shard.start(self._environment.clock.now_ms())
@@ -375,7 +387,9 @@ class CoordinatorContext(Generic[S]):
 
     def _give_up(self, error: BaseException) -> None:
         """Until leadership moves; others may be able to read what this broker cannot."""
-        _log.error("partition %d of an internal topic cannot be loaded", self.partition, exc_info=error)
+        is_damage = isinstance(error, CorruptBatchError | StorageError)
+        where = f"partition {self.partition} of an internal topic, read up to offset {self._loader.offset},"
+        _log.error("%s cannot be loaded: %s", where, error, exc_info=None if is_damage else error)
         self._timers.cancel_all()
         self.state = CoordinatorState.STOPPED
 

@@ -3,6 +3,9 @@
 A long log must not hold up the event loop: batches are replayed for a few milliseconds a turn, and what is not in the
 page cache is read by a thread. A broker that starts, or takes over from another, comes to lead dozens of partitions at
 once; `LoadingTurns` lets one of them have each turn. Requests that come meanwhile get COORDINATOR_LOAD_IN_PROGRESS.
+
+A record that cannot be read is skipped (unreadable_records.py). Only a batch header that does not say where the next
+batch begins ends the load.
 """
 
 from collections import deque
@@ -10,12 +13,22 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sskafka.coordination.log import CoordinatorLog
+from sskafka.coordination.unreadable_records import UnreadableRecords
 from sskafka.model.buffers import Buffer
 from sskafka.model.coordination import CoordinatorShard, StateRecord, TransactionalProducer
 from sskafka.model.counters import Sample
-from sskafka.records.batch import HEADER_BYTES, BatchHeader, iter_headers, read_offset_and_size
+from sskafka.records.batch import (
+    HEADER_BYTES,
+    BatchHeader,
+    CorruptBatchError,
+    check_structure,
+    crc_matches,
+    iter_headers,
+    read_header,
+    read_offset_and_size,
+)
 from sskafka.records.control import ControlType
-from sskafka.records.record import decode_records
+from sskafka.records.record import Record, decode_records
 from sskafka.runtime.background import Background
 from sskafka.runtime.clock import Clock
 from sskafka.storage.file_slice import FileSlice
@@ -34,6 +47,7 @@ class CoordinatorLoader:
         shard: CoordinatorShard[Any],
         clock: Clock,
         background: Background,
+        unreadable: UnreadableRecords,
         done: Callable[[BaseException | None], None],
         read_bytes: int = READ_BYTES,
     ) -> None:
@@ -41,9 +55,11 @@ class CoordinatorLoader:
         self._shard = shard
         self._clock = clock
         self._background = background
+        self._unreadable = unreadable
         self._done = done
         self._read_bytes = read_bytes
-        self._offset = log.log_start_offset
+        self.offset = log.log_start_offset
+        """Everything before it is replayed."""
         self._batches: Iterator[None] = iter(())
         self._is_cancelled = False
 
@@ -72,7 +88,7 @@ class CoordinatorLoader:
                 if self._clock.monotonic_ms() >= stop_ms:
                     self._background.soon(self._turn)
                     return False
-            parts = self._log.read(self._offset, self._read_bytes)
+            parts = self._log.read(self.offset, self._read_bytes)
             if not parts:
                 return True
             if not self._take_up(parts[0]):
@@ -102,40 +118,66 @@ class CoordinatorLoader:
         self._background.in_thread(lambda: read.append(part.read()), done)
 
     def _replayed(self, data: Buffer) -> Iterator[None]:
-        """One step a batch; the last one may be cut off and is read again."""
-        for position, header in _whole_batches(data):
-            replay_batch(self._shard, data, header, position)
-            self._offset = header.next_offset
+        """Replay one batch a step. The last batch may be cut off and is read again; the first one never is."""
+        end = _end_of_whole_batches(data)
+        if end == 0:
+            check_structure(read_header(data), len(data))
+        for position, header in iter_headers(memoryview(data)[:end]):
+            replay_batch(self._shard, data, header, position, self._unreadable)
+            self.offset = header.next_offset
             yield
-
-
-def _whole_batches(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
-    end = _end_of_whole_batches(data)
-    return iter_headers(memoryview(data)[:end])
 
 
 def _end_of_whole_batches(data: Buffer) -> int:
     position = 0
     while len(data) - position >= HEADER_BYTES:
         _, size_bytes = read_offset_and_size(data, position)
-        if position + size_bytes > len(data):
+        if size_bytes < HEADER_BYTES or position + size_bytes > len(data):
             break
         position += size_bytes
     return position
 
 
-def replay_batch(shard: CoordinatorShard[Any], data: Buffer, header: BatchHeader, position: int) -> None:
-    producer = TransactionalProducer(header.producer_id, header.producer_epoch) if header.is_transactional else None
-    if header.is_control:
-        marker = read_marker_if_any(data, header, position)
-        if marker is not None and producer is not None:
-            shard.replay_end_of_transaction(producer, marker.type == ControlType.COMMIT)
+def replay_batch(
+    shard: CoordinatorShard[Any], data: Buffer, header: BatchHeader, position: int, unreadable: UnreadableRecords
+) -> None:
+    offset = header.base_offset
+    try:
+        if not crc_matches(data, header, position):
+            raise CorruptBatchError("the batch does not match its checksum")
+        if header.is_control:
+            _replay_marker(shard, data, header, position)
+            return
+        producer = _producer_of(header)
+        for record in decode_records(data, header, position):
+            offset = record.offset
+            _replay_record(shard, record, producer, unreadable)
+            offset += 1
+    except Exception as error:  # the rest of the batch cannot be told apart
+        unreadable.skip(offset, max(1, header.next_offset - offset), error)
+
+
+def _producer_of(header: BatchHeader) -> TransactionalProducer | None:
+    return TransactionalProducer(header.producer_id, header.producer_epoch) if header.is_transactional else None
+
+
+def _replay_marker(shard: CoordinatorShard[Any], data: Buffer, header: BatchHeader, position: int) -> None:
+    marker, producer = read_marker_if_any(data, header, position), _producer_of(header)
+    if marker is not None and producer is not None:
+        shard.replay_end_of_transaction(producer, marker.type == ControlType.COMMIT)
+
+
+def _replay_record(
+    shard: CoordinatorShard[Any], record: Record, producer: TransactionalProducer | None, unreadable: UnreadableRecords
+) -> None:
+    if record.key is None:
         return
-    for record in decode_records(data, header, position):
-        if record.key is not None:
-            decoded = shard.decode(StateRecord(record.key, record.value))
-            if decoded is not None:
-                shard.replay(decoded, producer)
+    try:
+        decoded = shard.decode(StateRecord(record.key, record.value))
+        if decoded is not None:
+            shard.replay(decoded, producer)
+    except Exception as error:  # whatever bytes can cause: the other records of the partition still count
+        unreadable.skip(record.offset, 1, error)
 
 
 class LoadingTurns:
@@ -161,17 +203,19 @@ class LoadingTurns:
 
 
 class LoadCounters:
-    """How long the shards of a coordinator took to load."""
+    """How long the shards of a coordinator took to load, and what could not be read."""
 
-    __slots__ = ("count", "longest_ms", "total_ms")
+    __slots__ = ("count", "longest_ms", "total_ms", "unreadable_records")
 
     def __init__(self) -> None:
         self.count = 0
         self.total_ms = 0.0
         self.longest_ms = 0.0
+        self.unreadable_records = 0
 
-    def loaded(self, took_ms: float) -> None:
+    def loaded(self, took_ms: float, unreadable_records: int = 0) -> None:
         self.count += 1
+        self.unreadable_records += unreadable_records
         self.total_ms += took_ms
         self.longest_ms = max(self.longest_ms, took_ms)
 
@@ -179,3 +223,4 @@ class LoadCounters:
         yield Sample(prefix + "partition_load_total", (), self.count)
         yield Sample(prefix + "partition_load_time_avg", (), self.total_ms / self.count if self.count else 0)
         yield Sample(prefix + "partition_load_time_max", (), self.longest_ms)
+        yield Sample(prefix + "unreadable_records_total", (), self.unreadable_records)

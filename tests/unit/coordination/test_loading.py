@@ -1,9 +1,16 @@
 """Shards that are loaded at once share the turns of the loop."""
 
+from random import Random
+
+import pytest
 from coordinator_lab import CoordinatorLab
+from group_lab import GroupLab
 
 from sskafka.coordination.context import CoordinatorState
-from sskafka.coordination.loading import LoadingTurns
+from sskafka.coordination.loading import LoadingTurns, replay_batch
+from sskafka.coordination.unreadable_records import UnreadableRecords
+from sskafka.records.batch import HEADER_BYTES, read_header
+from sskafka.records.builder import NewRecord, build_batch
 
 
 class Turns:
@@ -63,3 +70,71 @@ def test_many_coordinators_take_one_turn_of_the_loop_each() -> None:
     assert sum(context.state is CoordinatorState.ACTIVE for context in contexts) == 1
     lab.turn(50)
     assert all(context.state is CoordinatorState.ACTIVE for context in contexts)
+
+
+# -- records that cannot be read
+
+
+def test_a_record_that_cannot_be_replayed_is_skipped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    lab = CoordinatorLab()
+    lab.load()
+    lab.add("before", 1)
+    lab.turn()
+    lab.log.append(build_batch([NewRecord(b"poison", b"1"), NewRecord(b"among", b"2")]), 0)
+    lab.add("after", 3)
+    lab.turn()
+    lab.begin()
+    lab.load()
+    assert lab.context.state is CoordinatorState.ACTIVE
+    assert lab.context.shard.sums == {"before": 1, "among": 2, "after": 3}
+    assert lab.environment.loads.unreadable_records == 1
+    assert "offset 1 in partition 7 of an internal topic cannot be read and is skipped: ValueError" in caplog.text
+
+
+def test_a_batch_with_a_wrong_checksum_is_skipped_and_counted() -> None:
+    lab = CoordinatorLab()
+    lab.load()
+    lab.add("before", 1)
+    lab.turn()
+    damaged_at = len(lab.log.file.data) + HEADER_BYTES
+    lab.log.append(build_batch([NewRecord(b"a", b"1"), NewRecord(b"b", b"2")]), 0)
+    lab.add("after", 3)
+    lab.turn()
+    lab.log.file.data[damaged_at] ^= 1
+    lab.begin()
+    lab.load()
+    assert lab.context.shard.sums == {"before": 1, "after": 3}
+    assert lab.environment.loads.unreadable_records == 2
+
+
+def test_a_header_that_hides_the_next_batch_ends_the_load_without_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    lab = CoordinatorLab()
+    lab.load()
+    lab.add("before", 1)
+    lab.turn()
+    length_at = len(lab.log.file.data) + 8
+    lab.add("after", 2)
+    lab.turn()
+    lab.log.file.data[length_at] = 0x7F
+    lab.begin()
+    lab.turn(20)
+    assert lab.context.state is CoordinatorState.STOPPED
+    assert "read up to offset 1, cannot be loaded: the batch has" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_bytes_keep_a_group_coordinator_from_loading(seed: int) -> None:
+    """Keys begin with a type that exists, values with a version; the rest is random."""
+    random = Random(seed)
+    shard = GroupLab().shard
+    kinds, unreadable = [0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 99], UnreadableRecords(0)
+    records = []
+    for _ in range(200):
+        key = random.choice(kinds).to_bytes(2, "big") + random.randbytes(random.randrange(20))
+        value = random.randrange(5).to_bytes(2, "big") + random.randbytes(random.randrange(60))
+        records.append(NewRecord(key, random.choice([None, value])))
+    batch = build_batch(records)
+    replay_batch(shard, batch, read_header(batch), 0, unreadable)
+    shard.start(0)
+    assert unreadable.count > 0

@@ -212,8 +212,8 @@ class ProduceHandler:
         records = _only_batch(records)
         if acks not in _ACKS:
             raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}, not 0, 1 or -1")
-        if name in INTERNAL_TOPICS and request.client_id != ADMIN_CLIENT_ID:
-            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "coordinators alone write to internal topics")
+        if name in INTERNAL_TOPICS:
+            _check_internal(request, name, records)
         info = partition.append(records, acks, now_ms)
         counters = partition.counters
         counters.produce_requests += 1
@@ -300,6 +300,15 @@ def _only_batch(records: memoryview | None) -> memoryview:
     if length + LOG_OVERHEAD_BYTES != len(records):
         raise KafkaError(ErrorCode.INVALID_RECORD, "the partition has no complete batch, or more than one")
     return records
+
+
+def _check_internal(request: Request, topic: str, batch: memoryview) -> None:
+    """Refuse clients, except Kafka's own tools, whose records must be such as a coordinator writes."""
+    if request.client_id != ADMIN_CLIENT_ID:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "coordinators alone write to internal topics")
+    from sskafka.servers.kafka.internal_records import check_internal_records  # noqa: PLC0415  # hardly ever needed
+
+    check_internal_records(topic, batch)
 
 
 def _without(produce: ProduceRequestView, refusals: "Refusals") -> ProduceRequestView:
