@@ -1,5 +1,7 @@
 """What all tests share: a failed check says what it compared, and a failed test keeps the directories of its brokers.
 
+A test fails when the data loop of a broker that it used had a turn of more than 250 ms of CPU time.
+
 pytest rewrites the `assert` statements of test files alone. Those of helper modules are registered here, before any of
 them is imported, so that their failures show values too.
 """
@@ -11,11 +13,13 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from tests.support.slow_turns import SlowTurns
 
 TESTS = Path(__file__).resolve().parent
 BROKER_FILE = "server.properties"
 _FAILED = pytest.StashKey[list[Path]]()
 _KEPT = pytest.StashKey[Path]()
+_SLOW_TURNS = pytest.StashKey[SlowTurns]()
 
 _helpers = {path.stem for path in TESTS.rglob("*.py") if not path.stem.startswith("test_")}
 pytest.register_assert_rewrite(*sorted(_helpers - {"conftest", "__init__"}))
@@ -25,6 +29,24 @@ def pytest_configure(config: pytest.Config) -> None:
     started = time.strftime("%Y%m%d-%H%M%S")
     config.stash[_KEPT] = TESTS.parent / "build" / "failed-tests" / f"{started}-{os.getpid()}"
     config.stash[_FAILED] = []
+    config.stash[_SLOW_TURNS] = SlowTurns()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    own: Path | None = getattr(item, "funcargs", {}).get("tmp_path")
+    yield
+    slow = item.config.stash[_SLOW_TURNS].take([*([own] if own else []), *_shared_directories(item.config)])
+    if slow:
+        pytest.fail("a request kept all clients of a broker waiting:\n" + "\n".join(slow), pytrace=False)
+
+
+def _shared_directories(config: pytest.Config) -> list[Path]:
+    """Return the directories of brokers that several tests use."""
+    factory: pytest.TempPathFactory | None = getattr(config, "_tmp_path_factory", None)
+    if factory is None or factory._basetemp is None:
+        return []
+    return [path for path in factory._basetemp.iterdir() if path.is_dir() and not path.name.startswith("test_")]
 
 
 @pytest.hookimpl(wrapper=True)

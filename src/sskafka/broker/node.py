@@ -42,6 +42,7 @@ from sskafka.runtime.background import LoopBackground
 from sskafka.runtime.clock import Clock, SystemClock
 from sskafka.runtime.control_thread import ControlThread
 from sskafka.runtime.event_loop import new_event_loop
+from sskafka.runtime.loop_watchdog import LoopWatchdog
 from sskafka.runtime.tasks import BackgroundTasks, RequestTasks
 from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
@@ -87,6 +88,7 @@ class Broker:
         self._stack = AsyncExitStack()
         self._requests = RequestTasks()
         self._connections = ConnectionCounters()
+        self._watchdog = LoopWatchdog()
         self._quotas = ConnectionQuotas(settings)
         self._controller_quotas = ConnectionQuotas(settings)
         self._registry = Registry(self._requests.spawn)
@@ -117,6 +119,8 @@ class Broker:
         except BaseException:
             await self._stack.aclose()
             raise
+        self._stack.callback(self._watchdog.stop)
+        self._watchdog.start()
 
     async def servers_open(self) -> None:
         """Wait until every server accepts connections; the Kafka listeners do since `start` returned."""
@@ -134,6 +138,7 @@ class Broker:
     def samples(self) -> Iterator[Sample]:
         """Every counter under its Kafka name. Taken in turns, it shows what is counted meanwhile."""
         yield from self._connections.samples()
+        yield from self._watchdog.samples()
         for api in self._registry:
             yield from api.counters.samples()
         yield from control_samples(self._control.image, self.node_id, self._control.leader_id)

@@ -32,10 +32,11 @@ HandlerFactories: TypeAlias = Mapping[str, Callable[[], object]]
 class ServedApi:
     """A row of the API table with its handler and counters; dispatch reads these attributes for every request."""
 
-    __slots__ = ("api", "counters", "flexible_from", "handle", "max_version", "min_version", "operation")
+    __slots__ = ("api", "counters", "flexible_from", "handle", "max_version", "min_version", "name", "operation")
 
     def __init__(self, api: Api, handle: Handler, counters: RequestCounters) -> None:
         self.api = api
+        self.name = api.name
         self.min_version = api.min_version
         self.max_version = api.max_version
         self.flexible_from = api.flexible_from
