@@ -139,7 +139,7 @@ class Sums:
 
 class CoordinatorLab:
     def __init__(self, commit_timeout_ms: int = 5_000, **environment: Any) -> None:
-        """`runtime`: further fields of the ShardRuntime."""
+        """`environment`: further fields of the CoordinatorEnvironment."""
         self.time = VirtualTime()
         self.log = MemoryLog()
         self.performed: list[object] = []

@@ -1,4 +1,4 @@
-"""Groups without a broker: one machine in virtual time, its log as a list, and members that ask it things.
+"""Groups without a broker: one shard in virtual time, its log as a list, and members that ask it things.
 
 Decisions take effect at once: records are kept, replayed where they ask for it, and answers given. `fail_over` makes a
 new shard from the log, as another broker would.
@@ -66,7 +66,7 @@ class Asked:
 
 
 class LabTimers:
-    """Timers of one machine; none goes off once it was stopped."""
+    """Timers of one shard; none goes off once it was stopped."""
 
     def __init__(self, time: VirtualTime, take: Callable[[Decision], None]) -> None:
         self._time = time

@@ -17,8 +17,9 @@ What happens over time (who is waited for, who has died) is in classic_rebalance
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
 from sskafka.groups.group import CLASSIC, UNKNOWN_MEMBER, Committer, GroupMemory, Timeline
 from sskafka.groups.members import ClassicMember, Client, Protocols
@@ -44,6 +45,15 @@ _MAY_COME_FROM = {
     State.COMPLETING: {State.PREPARING},
 }
 """Decisions change no more than these; a group is Stable or Empty by what is replayed."""
+
+
+class StaticReplacement(NamedTuple):
+    """A static member that comes back under a new member id, in the place of the member with the old one."""
+
+    old: ClassicMember
+    member: ClassicMember
+    reason: str
+    at_ms: int
 
 
 class ClassicGroup:
@@ -212,17 +222,17 @@ class ClassicGroup:
             self.leader_id = next(iter(self.members), None)
         return member
 
-    def replace_static_member(self, instance_id: str, new_id: str) -> ClassicMember:
-        """The instance has come back under another id; it keeps its place and its assignment."""
-        old_id = self.static_members[instance_id]
-        member = self.members[old_id]
-        was_leader = self.leader_id == old_id
-        self.remove_member(old_id)
-        member.member_id = new_id
-        self.add_member(member, self.protocol_type)
+    def members_after(self, replacement: StaticReplacement) -> list[ClassicMember]:
+        """Return the members that the group has once `replacement` has happened."""
+        return [*(member for member in self.members.values() if member is not replacement.old), replacement.member]
+
+    def replace_static_member(self, replacement: StaticReplacement) -> None:
+        """Put the new member in the place of the old one; it leads the group if the old one did."""
+        was_leader = self.is_leader(replacement.old.member_id)
+        self.remove_member(replacement.old.member_id)
+        self.add_member(replacement.member, self.protocol_type)
         if was_leader:
-            self.leader_id = new_id
-        return member
+            self.leader_id = replacement.member.member_id
 
     def change_protocols(self, member: ClassicMember, protocols: Protocols) -> None:
         self._count(member.protocols, -1)
@@ -251,16 +261,9 @@ class ClassicGroup:
         """Of those who have joined; it is written when the leader has assigned."""
         self.generation = self.next_generation
         self.pending_sync = set()
-        self.protocol_name = self.select_protocol()
+        self.protocol_name = select_protocol(self.members.values())
         self.transition_to(State.COMPLETING, now_ms)
         self._note_topics()
-
-    def select_protocol(self) -> str:
-        """Each member votes for what it wants most among what all support; ties go to what was counted first."""
-        candidates = {name for name, count in self._protocol_counts.items() if count == len(self.members)}
-        assert candidates, f"{self.group_id}: members without a common protocol"
-        votes = Counter(member.vote(candidates) for member in self.members.values())
-        return votes.most_common(1)[0][0]
 
     def _note_topics(self) -> None:
         if self.protocol_type != CONSUMER_PROTOCOL:
@@ -289,6 +292,14 @@ class ClassicGroup:
         value.current_state_timestamp = now_ms
         for member in value.members:
             member.assignment = assignments.get(member.member_id, b"")
+        return value
+
+    def replaced_value(self, replacement: StaticReplacement) -> GroupMetadataValue:
+        """The same generation with the new static member in the place of the old one."""
+        value = self.to_value()
+        value.members = [self._described(member) for member in self.members_after(replacement)]
+        if self.is_leader(replacement.old.member_id):
+            value.leader = replacement.member.member_id
         return value
 
     def emptied_value(self, now_ms: int) -> GroupMetadataValue:
@@ -320,9 +331,14 @@ class ClassicGroup:
         group.replay(value)
         return group
 
-    def replay(self, value: GroupMetadataValue) -> None:
-        """Take over a generation that was completed. Soft state of members that are in it stays."""
+    def replay(self, value: GroupMetadataValue, replacement: StaticReplacement | None = None) -> None:
+        """Take over a generation that was completed. Soft state of members that are in it stays.
+
+        `replacement` has the soft state of the static member that is new in it."""
         known, self.members = self.members, {}
+        if replacement is not None:
+            known[replacement.member.member_id] = replacement.member
+            self.pending_sync.discard(replacement.old.member_id)
         self.static_members, self._protocol_counts, self.leader_id = {}, Counter(), None
         self.generation, self.protocol_type, self.protocol_name = value.generation, value.protocol_type, value.protocol
         for stored in value.members:
@@ -336,6 +352,15 @@ class ClassicGroup:
         self.previous_state, self.state = self.state, State.STABLE if self.members else State.EMPTY
         self.state_timestamp_ms = value.current_state_timestamp
         self._note_topics()
+
+
+def select_protocol(members: Collection[ClassicMember]) -> str:
+    """Each member votes for what it wants most among what all support; ties go to what was counted first."""
+    counts = Counter(name for member in members for name, _ in member.protocols)
+    candidates = {name for name, count in counts.items() if count == len(members)}
+    assert candidates, "the members have no protocol in common"
+    votes = Counter(member.vote(candidates) for member in members)
+    return votes.most_common(1)[0][0]
 
 
 def _stored_member(stored: MemberMetadata, protocol: str | None) -> ClassicMember:

@@ -17,9 +17,9 @@ What changes here is soft state (see classic_group), and timers, which are soft 
 the records that a decision returns: at the end of `complete_sync` and `_become_empty`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from sskafka.groups.classic_group import ClassicGroup, State
+from sskafka.groups.classic_group import ClassicGroup, State, StaticReplacement
 from sskafka.groups.group import EventKind, Group, GroupEvent
 from sskafka.groups.group_settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
 from sskafka.groups.log_records import GroupDecision, group_record
@@ -214,6 +214,14 @@ class ClassicRebalance:
         group.pending_members.discard(member_id)
         self.end_session(group, member_id)
 
+    def static_member_replaced(self, group: ClassicGroup, replacement: StaticReplacement) -> None:
+        """Move the session to the new id, and tell the timeline. The group has the new member already."""
+        old, member, reason, now_ms = replacement
+        self.end_session(group, old.member_id)
+        self.renew_session(group, member)
+        note_member(group, old, EventKind.FENCED, "its instance id was taken over", now_ms)
+        note_member(group, member, EventKind.JOINED, reason, now_ms)
+
     # -- the end of memberships
 
     def remove(
@@ -268,14 +276,14 @@ def joined_response(group: ClassicGroup, member: ClassicMember) -> JoinGroupResp
         protocol_name=group.protocol_name,
         leader=group.leader_id or "",
         member_id=member.member_id,
-        members=joined_members(group) if is_leader else [],
+        members=joined_members(group.members.values(), group.protocol_name) if is_leader else [],
     )
 
 
-def joined_members(group: ClassicGroup) -> list[JoinGroupResponseMember]:
+def joined_members(members: Iterable[ClassicMember], protocol_name: str | None) -> list[JoinGroupResponseMember]:
     return [
-        JoinGroupResponseMember(member.member_id, member.instance_id, member.metadata(group.protocol_name))
-        for member in group.members.values()
+        JoinGroupResponseMember(member.member_id, member.instance_id, member.metadata(protocol_name))
+        for member in members
     ]
 
 

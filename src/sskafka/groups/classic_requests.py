@@ -5,10 +5,10 @@ that concern one member are raised as KafkaError; the request is refused with th
 is soft state, see classic_group.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from sskafka.groups.classic_group import ClassicGroup, State
+from sskafka.groups.classic_group import ClassicGroup, State, StaticReplacement, select_protocol
 from sskafka.groups.classic_rebalance import (
     ClassicRebalance,
     answer_join,
@@ -73,6 +73,18 @@ class Joining(NamedTuple):
     @property
     def reason(self) -> str:
         return (self.request.reason or NO_REASON)[:REASON_LENGTH_MAX]
+
+    def member(self, member_id: str) -> ClassicMember:
+        """Return a member with this id, as the request describes it."""
+        request = self.request
+        return ClassicMember(
+            member_id,
+            request.group_instance_id,
+            self.client,
+            request.session_timeout_ms,
+            self.rebalance_timeout_ms,
+            self.protocols,
+        )
 
     def new_member_id(self, uuid: str) -> str:
         """Begins with what people know the member by, as far as a record has room for it."""
@@ -166,18 +178,10 @@ class ClassicRequests:
         return decision + self._rebalance.prepare_or_complete(group, reason, now_ms)
 
     def _add(self, group: ClassicGroup, joining: Joining, member_id: str, now_ms: int) -> GroupDecision:
-        request = joining.request
-        member = ClassicMember(
-            member_id,
-            request.group_instance_id,
-            joining.client,
-            request.session_timeout_ms,
-            joining.rebalance_timeout_ms,
-            joining.protocols,
-        )
+        member = joining.member(member_id)
         member.is_new = True
         member.awaiting_join = joining.completion
-        group.add_member(member, request.protocol_type)
+        group.add_member(member, joining.request.protocol_type)
         if group.state is State.PREPARING and group.previous_state is State.EMPTY:
             group.was_joined_lately = True
         self._rebalance.renew_session(group, member)
@@ -197,37 +201,23 @@ class ClassicRequests:
         return effects
 
     def _replace_static(self, group: ClassicGroup, joining: Joining, new_id: str, now_ms: int) -> GroupDecision:
-        """The instance was restarted, or there are two of it: the newest counts, the other is fenced."""
-        instance_id = joining.request.group_instance_id
-        assert instance_id is not None
-        old_leader_id = group.leader_id
-        old_id = group.static_members[instance_id]
-        replaced = group.members[old_id]
-        note_member(group, replaced, EventKind.FENCED, "its instance id was taken over", now_ms)
-        effects = refuse_parked(replaced, ErrorCode.FENCED_INSTANCE_ID)
-        protocol_before = group.protocol_name
-        member = group.replace_static_member(instance_id, new_id)
-        self._rebalance.end_session(group, old_id)
-        effects += self._update(group, member, joining)
-        decision: GroupDecision = Decision(effects=effects)
-        note_member(group, member, EventKind.JOINED, f"static member is back: {joining.reason}", now_ms)
-        if group.state is State.STABLE and group.select_protocol() == protocol_before:
-            return decision + self._answer_replaced(group, member, joining, old_leader_id)
-        reason = f"static member {instance_id} is back: {joining.reason}"
-        return decision + self._rebalance.prepare_or_complete(group, reason, now_ms)
+        """A static member is back under a new id. It was restarted, or runs twice: the old id is fenced either way.
 
-    def _answer_replaced(
-        self, group: ClassicGroup, member: ClassicMember, joining: Joining, old_leader_id: str | None
-    ) -> GroupDecision:
-        """No rebalance: it goes on with the assignment it had. Told that it leads, an old client would assign anew."""
-        response = joined_response(group, member)
-        if joining.version >= SKIPS_ASSIGNMENT_FROM:
-            response.skip_assignment = group.is_leader(member.member_id)
-            response.members = joined_members(group) if response.skip_assignment else []
-        else:
-            response.leader = old_leader_id or ""
-            response.members = []
-        return Decision([group_record(group.group_id, group.to_value())], effects=answer_join(member, response))
+        In a stable group whose protocol stays the same, the member takes over when the record of that is replayed.
+        Otherwise a rebalance begins, which is soft state like every rebalance."""
+        old = group.members[group.static_members[joining.request.group_instance_id or ""]]
+        member = joining.member(new_id)
+        member.assignment, member.is_new = old.assignment, old.is_new
+        replacement = StaticReplacement(old, member, f"static member is back: {joining.reason}", now_ms)
+        members = group.members_after(replacement)
+        if group.state is State.STABLE and select_protocol(members) == group.protocol_name:
+            return _replaced_in_generation(group, replacement, members, joining.version)
+        refused: GroupDecision = Decision(effects=refuse_parked(old, ErrorCode.FENCED_INSTANCE_ID))
+        member.awaiting_join = joining.completion
+        group.replace_static_member(replacement)
+        self._rebalance.static_member_replaced(group, replacement)
+        reason = f"static member {member.instance_id} is back: {joining.reason}"
+        return refused + self._rebalance.prepare_or_complete(group, reason, now_ms)
 
     def abandon_join(self, group_id: str, completion: Completion, now_ms: int) -> GroupDecision:
         """A new member whose connection was lost never learned its id: nobody will come back for its place.
@@ -330,6 +320,28 @@ class ClassicRequests:
         if group is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         return group
+
+
+def _replaced_in_generation(
+    group: ClassicGroup, replacement: StaticReplacement, members: Collection[ClassicMember], version: int
+) -> GroupDecision:
+    """Let a static member go on with the assignment that it had, without a rebalance.
+
+    An old client that is told that it leads the group would compute a new assignment, so it is told the old leader."""
+    old_id, new_id = replacement.old.member_id, replacement.member.member_id
+    response = JoinGroupResponse(
+        generation_id=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=group.leader_id or "",
+        member_id=new_id,
+    )
+    if version >= SKIPS_ASSIGNMENT_FROM and group.is_leader(old_id):
+        response.leader = new_id
+        response.skip_assignment = True
+        response.members = joined_members(members, group.protocol_name)
+    record = group_record(group.group_id, group.replaced_value(replacement), replacement=replacement)
+    return Decision([record], response)
 
 
 def leave_response(results: list[MemberResponse], version: int) -> LeaveGroupResponse:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from sskafka.groups.assignors import Partitions
+from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.consumer_group import ConsumerGroup
 from sskafka.groups.log_records import GroupDecision, GroupRecord, Record
 from sskafka.groups.members import ClassicSide, Client, ConsumerMember, MemberState
@@ -92,7 +93,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[GroupRecord]:
     ]
 
 
-def group_tombstones(group: ConsumerGroup, successor: object = None) -> list[GroupRecord]:
+def group_tombstones(group: ConsumerGroup, successor: ClassicGroup | None = None) -> list[GroupRecord]:
     """Members first: what is left of a group that is cut off in the middle is still a group."""
     group_id = group.group_id
     return [

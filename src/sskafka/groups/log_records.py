@@ -17,6 +17,7 @@ Offsets are committed all the time, so their newest form is packed by hand; test
 from struct import Struct
 from typing import Any, NamedTuple
 
+from sskafka.groups.classic_group import ClassicGroup, StaticReplacement
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from sskafka.model.coordination import Decision, StateRecord
 from sskafka.model.ids import TopicPartition
@@ -48,10 +49,13 @@ class GroupRecord(NamedTuple):
     key: Any
     """One of the key messages in `_MESSAGES`."""
     value: Any = None
-    """The value message that belongs to the key; None: the key is forgotten."""
-    successor: Any = None
-    """The classic group that a decision made of a consumer group, with what no record keeps of it: `replay` puts it in
-    the place of that group. It is not written; a broker that loads the log makes the group from the value."""
+    """The value message that belongs to the key; None for a tombstone."""
+    successor: ClassicGroup | None = None
+    """The classic group that a decision made of a consumer group. It has soft state that no record keeps, so `replay`
+    puts it in the place of the consumer group. It is not written: a broker that loads the log makes the group from
+    `value`."""
+    replacement: StaticReplacement | None = None
+    """The static member that is new in `value`, with its soft state. It is not written either."""
 
 
 Record = OffsetRecord | GroupRecord
@@ -171,8 +175,13 @@ def _value_with_expiry(offset: CommittedOffset) -> bytes:
 # -- classic groups
 
 
-def group_record(group_id: str, value: GroupMetadataValue, successor: Any = None) -> GroupRecord:
-    return GroupRecord(GroupMetadataKey(group_id), value, successor)
+def group_record(
+    group_id: str,
+    value: GroupMetadataValue,
+    successor: ClassicGroup | None = None,
+    replacement: StaticReplacement | None = None,
+) -> GroupRecord:
+    return GroupRecord(GroupMetadataKey(group_id), value, successor, replacement)
 
 
 def group_tombstone(group_id: str) -> GroupRecord:

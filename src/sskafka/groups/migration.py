@@ -12,7 +12,7 @@ from struct import Struct
 
 from sskafka.groups import consumer_records, log_records
 from sskafka.groups.assignors import NOTHING, Partitions
-from sskafka.groups.classic_group import ClassicGroup, State
+from sskafka.groups.classic_group import ClassicGroup, State, select_protocol
 from sskafka.groups.classic_in_consumer import classic_assignment
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_records import Draft
@@ -114,7 +114,7 @@ def downgraded(group: ConsumerGroup, topics: Topics, now_ms: int) -> tuple[Class
         made.add_member(_as_classic(member, topics), CONSUMER_PROTOCOL)
     if not made.members:
         return made, consumer_records.group_tombstones(group, successor=made)
-    made.protocol_name = made.select_protocol()
+    made.protocol_name = select_protocol(made.members.values())
     made.state = State.STABLE
     record = log_records.group_record(made.group_id, made.to_value(), successor=made)
     return made, [*consumer_records.group_tombstones(group), record]

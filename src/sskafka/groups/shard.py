@@ -99,7 +99,9 @@ class GroupCoordinatorShard:
         if record.successor is not None:
             self.groups[group_id] = record.successor
         elif value is not None and isinstance(group, ClassicGroup):
-            group.replay(value)
+            group.replay(value, record.replacement)
+            if record.replacement is not None:
+                self._rebalance.static_member_replaced(group, record.replacement)
         elif value is not None:
             self.groups[group_id] = ClassicGroup.from_value(group_id, value, self._memory_of(group_id))
         elif isinstance(group, ClassicGroup):

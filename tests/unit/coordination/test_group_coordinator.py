@@ -1,5 +1,6 @@
 """What the coordinator of groups makes of news about topics."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from sskafka.coordination.completions import NOBODY
 from sskafka.coordination.context import CoordinatorContext, CoordinatorState, ShardParameters
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.coordination.runtime import CoordinatorRuntime
+from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.group import Committer
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.members import Client
@@ -26,8 +28,11 @@ from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.replication.errors import NotEnoughReplicasError
 from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.wire.messages.heartbeat import HeartbeatRequest
 from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from sskafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+_uuids = itertools.count()
 
 
 class OneContext:
@@ -73,7 +78,9 @@ class OneContext:
 
 def _shard(parameters: ShardParameters) -> GroupCoordinatorShard:
     settings = GroupSettings(initial_rebalance_delay_ms=0)
-    return GroupCoordinatorShard(settings, parameters.timers, lambda: "uuid", is_writable=parameters.is_writable)
+    return GroupCoordinatorShard(
+        settings, parameters.timers, lambda: f"uuid-{next(_uuids)}", is_writable=parameters.is_writable
+    )
 
 
 class LabContexts:
@@ -189,6 +196,87 @@ def test_an_assignment_that_fits_into_no_batch_is_refused_and_the_group_goes_on(
     contexts.lab.turn(50)
     assert synced.response.assignment == b"all"
     assert contexts.context.shard is shard
+
+
+# ---- a static member that comes back
+
+
+class StaticGroup(OneContext):
+    """A stable group with the static member `i`."""
+
+    def __init__(self, groups: GroupCoordinator) -> None:
+        super().__init__()
+        groups.runtime = cast(CoordinatorRuntime[GroupCoordinatorShard], cast(Any, self))
+        self._groups = groups
+        joined, synced = self.join(), Asked()
+        self.old_id = joined.response.member_id
+        groups.sync(
+            SyncGroupRequest("g", 1, self.old_id, assignments=[SyncGroupRequestAssignment(self.old_id, b"all")]), synced
+        )
+        self.lab.turn(50)
+        assert synced.response.assignment == b"all"
+
+    def join(self, metadata: bytes = b"topics") -> Asked:
+        request = JoinGroupRequest("g", 10_000, 30_000, group_instance_id="i", protocol_type="consumer")
+        request.protocols = [JoinGroupRequestProtocol("range", metadata), JoinGroupRequestProtocol("sticky", metadata)]
+        asked = Asked()
+        self._groups.join(request, 9, Client("client"), asked)
+        self.lab.turn(50)
+        return asked
+
+    @property
+    def group(self) -> ClassicGroup:
+        group = self.context.shard.groups["g"]
+        assert isinstance(group, ClassicGroup)
+        return group
+
+    def is_heartbeat_of_old_id_accepted(self) -> bool:
+        asked = Asked()
+        self._groups.heartbeat(HeartbeatRequest("g", 1, self.old_id, "i"), asked)
+        self.lab.turn(50)
+        return asked.code is ErrorCode.NONE
+
+
+def test_a_static_member_takes_over_with_all_of_its_protocols(groups: GroupCoordinator) -> None:
+    """The record keeps the selected protocol only; the others count in the next rebalance."""
+    group = StaticGroup(groups)
+    back = group.join()
+    assert back.response.member_id != group.old_id
+    assert group.group.static_members == {"i": back.response.member_id}
+    assert [name for name, _ in group.group.members[back.response.member_id].protocols] == ["range", "sticky"]
+    assert not group.is_heartbeat_of_old_id_accepted()
+
+
+def test_a_static_member_whose_record_fits_into_no_batch_does_not_take_over(groups: GroupCoordinator) -> None:
+    group = StaticGroup(groups)
+    group.lab.log.batch_bytes_max = 1_000
+    events = len(group.group.timeline)
+    assert group.join(b"x" * 1_000).code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert group.group.static_members == {"i": group.old_id}
+    assert list(group.group.members) == [group.old_id]
+    assert len(group.group.timeline) == events
+    assert group.is_heartbeat_of_old_id_accepted()
+
+
+def test_a_static_member_whose_record_is_not_appended_does_not_take_over(groups: GroupCoordinator) -> None:
+    group = StaticGroup(groups)
+    group.lab.log.append_error = NotEnoughReplicasError("one is not enough")
+    assert group.join().code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    group.lab.log.append_error = None
+    group.lab.turn(50)
+    assert group.group.static_members == {"i": group.old_id}
+    assert group.is_heartbeat_of_old_id_accepted()
+
+
+def test_the_session_of_a_replaced_static_member_ends(groups: GroupCoordinator) -> None:
+    """Only the new id has a session timer, which runs from the JoinGroup that brought the member back."""
+    group = StaticGroup(groups)
+    group.lab.turn(8_000)
+    back = group.join()
+    group.lab.turn(8_000)
+    assert list(group.group.members) == [back.response.member_id]
+    group.lab.turn(3_000)
+    assert not group.group.members
 
 
 # ---- topics that go while nobody can write it down
