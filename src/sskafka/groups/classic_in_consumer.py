@@ -43,8 +43,8 @@ class Downgrades(Protocol):
         """Whether all of its members speak the classic protocol, and the settings allow it."""
         ...
 
-    def last_member_replaced(self, draft: Draft, now_ms: int) -> None:
-        """The last member of the newer protocol has come back with the classic one."""
+    def downgraded_after_replacement(self, draft: Draft, now_ms: int) -> Draft:
+        """Downgrade the group: its last member of the newer protocol has come back with the classic one."""
         ...
 
 
@@ -93,48 +93,33 @@ class ClassicInConsumer:
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
 
     def _joined(self, group: ConsumerGroup, joining: Joining, member_id: str, now_ms: int) -> GroupDecision:
-        name, metadata = joining.protocols[0]
-        subscription = read_subscription(metadata)
+        subscription = read_subscription(joining.protocols[0][1])
         if subscription is None:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "Malformed embedded consumer protocol.")
-        request, draft = joining.request, Draft(group)
-        before = group.static_members.get(request.group_instance_id or "", member_id)
-        is_replaced = request.group_instance_id is not None and before in group.members
-        is_change_of_protocol = is_replaced and group.members[before].classic is None
-        if before != member_id:
-            self._consumer.replace_static(draft, group.members[before], member_id, now_ms)
+        instance_id = joining.request.group_instance_id
+        old = group.members.get(group.static_members.get(instance_id or "", member_id))
+        is_change_of_protocol = instance_id is not None and old is not None and old.classic is None
+        draft = Draft(group)
+        if old is not None and old.member_id != member_id:
+            draft = self._consumer.replace_static(draft, old, member_id, now_ms)
         member = draft.group.members.get(member_id, ConsumerMember(member_id))
-        said = member._replace(
-            instance_id=request.group_instance_id,
-            rack_id=subscription.rack_id or member.rack_id,
-            client=joining.client,
-            topic_names=frozenset(subscription.topics),
-            topic_regex="",
-            rebalance_timeout_ms=joining.rebalance_timeout_ms,
-            classic=ClassicSide(request.session_timeout_ms, joining.protocols),
-        )
-        updated = self._consumer.changed(draft, member, said, now_ms)
+        said = _as_it_joins(member, joining, subscription)
+        draft = self._consumer.changed(draft, member, said, now_ms)
         is_last_change = is_change_of_protocol and self._downgrades.may_downgrade(draft.group)
         if not is_last_change:
-            self._consumer.maybe_assign(draft, now_ms)
+            draft = self._consumer.maybe_assign(draft, now_ms)
         owned = _partitions(subscription, self._topics())
         is_resubscribed = said.subscription != member.subscription
-        updated = self._consumer.reconcile(draft, updated, owned, is_resubscribed, now_ms)
+        draft = self._consumer.reconcile(draft, member_id, owned, is_resubscribed, now_ms)
+        updated = draft.group.members[member_id]
         self._told_to_join.pop((group.group_id, member_id), None)
         if is_last_change:
-            self._downgrades.last_member_replaced(draft, now_ms)
+            draft = self._downgrades.downgraded_after_replacement(draft, now_ms)
         else:
             self._timers.cancel(timer_key(CLASSIC_JOIN, group, updated))
             self._consumer.watch(group, updated)
             self._expect_sync(group, updated)
-        response = JoinGroupResponse(
-            generation_id=updated.epoch,
-            protocol_type=CONSUMER_PROTOCOL,
-            protocol_name=name,
-            leader="",
-            member_id=member_id,
-        )
-        return draft.decided(response)
+        return draft.decided(_joined_response(updated, joining))
 
     # -- SyncGroup, Heartbeat
 
@@ -161,9 +146,8 @@ class ClassicInConsumer:
         """Unlike in Apache Kafka, it also lets the target follow: members of the classic protocol may be alone."""
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
         self._consumer.watch(group, member)
-        draft = Draft(group)
-        self._consumer.topics_may_have_changed(draft, now_ms)
-        self._consumer.maybe_assign(draft, now_ms)
+        draft = self._consumer.topics_may_have_changed(Draft(group), now_ms)
+        draft = self._consumer.maybe_assign(draft, now_ms)
         code = ErrorCode.NONE
         if _must_join_again(draft.group, member):
             self._expect_join(group, member)
@@ -207,28 +191,55 @@ class ClassicInConsumer:
 
     def leave(self, group: ConsumerGroup, request: LeaveGroupRequest, version: int, now_ms: int) -> GroupDecision:
         identities = request.members if version >= 3 else [MemberIdentity(request.member_id)]
-        draft, leaving = Draft(group), list[ConsumerMember]()
-        results = [self._leave_one(group, identity, leaving) for identity in identities]
+        leaving: dict[str, ConsumerMember] = {}
+        results: list[MemberResponse] = []
+        for identity in identities:
+            code = ErrorCode.NONE
+            try:
+                member = _leaving_member(group, identity)
+                leaving[member.member_id] = member
+            except KafkaError as error:
+                code = error.code
+            results.append(MemberResponse(identity.member_id, identity.group_instance_id, code))
+        draft = Draft(group)
         if leaving:
-            self._consumer.remove(draft, leaving, EventKind.LEFT, "", now_ms)
+            draft = self._consumer.remove(draft, leaving.values(), EventKind.LEFT, "", now_ms)
         return draft.decided(leave_response(results, version))
 
-    def _leave_one(
-        self, group: ConsumerGroup, identity: MemberIdentity, leaving: list[ConsumerMember]
-    ) -> MemberResponse:
-        """Members of either protocol may leave so: administrators remove them with LeaveGroup."""
-        code, instance_id = ErrorCode.NONE, identity.group_instance_id
-        member_id = identity.member_id
-        try:
-            if instance_id is not None:
-                member_id = member_id or group.static_members.get(instance_id, UNKNOWN_MEMBER)
-                check_instance(group, instance_id, member_id)
-            member = group.member(member_id)
-            if member not in leaving:
-                leaving.append(member)
-        except KafkaError as error:
-            code = error.code
-        return MemberResponse(identity.member_id, instance_id, code)
+
+def _leaving_member(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
+    """Return the member, of either protocol: administrators remove members of both with LeaveGroup."""
+    member_id, instance_id = identity.member_id, identity.group_instance_id
+    if instance_id is not None:
+        member_id = member_id or group.static_members.get(instance_id, UNKNOWN_MEMBER)
+        check_instance(group, instance_id, member_id)
+    return group.member(member_id)
+
+
+def _as_it_joins(
+    member: ConsumerMember, joining: Joining, subscription: ConsumerProtocolSubscription
+) -> ConsumerMember:
+    """Return the member as its JoinGroup request describes it."""
+    request = joining.request
+    return member._replace(
+        instance_id=request.group_instance_id,
+        rack_id=subscription.rack_id or member.rack_id,
+        client=joining.client,
+        topic_names=frozenset(subscription.topics),
+        topic_regex="",
+        rebalance_timeout_ms=joining.rebalance_timeout_ms,
+        classic=ClassicSide(request.session_timeout_ms, joining.protocols),
+    )
+
+
+def _joined_response(member: ConsumerMember, joining: Joining) -> JoinGroupResponse:
+    return JoinGroupResponse(
+        generation_id=member.epoch,
+        protocol_type=CONSUMER_PROTOCOL,
+        protocol_name=joining.protocols[0][0],
+        leader="",
+        member_id=member.member_id,
+    )
 
 
 def _common_protocols(group: ConsumerGroup, joining: Joining) -> set[str]:

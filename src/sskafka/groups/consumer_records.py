@@ -7,7 +7,7 @@ A record without a value forgets its key.
 
 from collections.abc import Iterable
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from sskafka.groups.assignors import Partitions
 from sskafka.groups.classic_group import ClassicGroup
@@ -212,32 +212,28 @@ def _epochs_of(topics: Iterable[wire.TopicPartitions], member_epoch: int) -> dic
     return epochs
 
 
-class Draft:
-    """A consumer group as a decision leaves it, and the records that say so.
+class Draft(NamedTuple):
+    """A decision about a consumer group in the making: its records so far, and the group as they leave it.
 
-    The group itself stays as it is: the first record makes a copy, on which the decision goes on. The runtime replays
-    the same records on the group."""
+    A draft never changes; each step of a decision returns a new one. The group that the decision started from stays as
+    it is until the runtime replays the same records on it."""
 
-    __slots__ = ("_is_copy", "effects", "group", "records")
+    group: ConsumerGroup
+    records: tuple[Record, ...] = ()
+    effects: tuple[object, ...] = ()
 
-    def __init__(self, group: ConsumerGroup, is_copy: bool = False) -> None:
-        """`is_copy`: nobody else has the group."""
-        self.group = group
-        self.records: list[Record] = []
-        self.effects: list[object] = []
-        self._is_copy = is_copy
-
-    def add(self, *records: GroupRecord) -> None:
-        if not self._is_copy:
-            self.group, self._is_copy = self.group.copy(), True
+    def plus(self, *records: GroupRecord) -> "Draft":
+        """Return the draft with further records, replayed on a copy of the group."""
+        if not records:
+            return self
+        group = self.group.copy()
         for record in records:
-            self.records.append(record)
-            replay(self.group, record)
+            replay(group, record)
+        return Draft(group, self.records + records, self.effects)
 
-    def include(self, decision: GroupDecision) -> None:
-        """Add what was decided about the group that takes the place of this one."""
-        self.records += decision.records
-        self.effects += decision.effects
+    def followed_by(self, decision: GroupDecision) -> "Draft":
+        """Return the draft with a decision about the classic group that takes the place of this group."""
+        return Draft(self.group, (*self.records, *decision.records), (*self.effects, *decision.effects))
 
     def decided(self, answer: Any = PARKED) -> GroupDecision:
         return Decision(self.records, answer, self.effects)

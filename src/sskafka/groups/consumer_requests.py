@@ -14,7 +14,7 @@ While nothing can be written, a heartbeat that would change something is refused
 goes on. Heartbeats that change nothing are answered as ever.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import MappingProxyType
 from typing import Protocol
 
@@ -65,8 +65,8 @@ class ConsumerGroups(Protocol):
         """Of nothing, or of a group of another kind; raises KafkaError where that cannot become a consumer group."""
         ...
 
-    def members_left(self, draft: Draft, now_ms: int) -> bool:
-        """Members are gone by this decision; True when the group becomes one of another kind by that."""
+    def downgraded_after_leave(self, draft: Draft, now_ms: int) -> Draft | None:
+        """Return the draft with the downgrade to a classic group if the members that are left require it."""
         ...
 
 
@@ -101,14 +101,15 @@ class ConsumerRequests:
             return self._leave(heartbeat, now_ms)
         draft = self._draft_of(request)
         self.require_room(draft.group, request.member_id)
-        member = self._member_of(draft, heartbeat, now_ms)
+        draft, member = self._member_of(draft, heartbeat, now_ms)
         if member.member_id in draft.group.members:
             self.watch(draft.group, member)  # whatever becomes of what it says, it is alive
         said = heartbeat.applied_to(member)
-        updated = self.changed(draft, member, said, now_ms)
-        self.maybe_assign(draft, now_ms)
+        draft = self.changed(draft, member, said, now_ms)
+        draft = self.maybe_assign(draft, now_ms)
         is_resubscribed = said.subscription != member.subscription
-        updated = self.reconcile(draft, updated, heartbeat.reported, is_resubscribed, now_ms)
+        draft = self.reconcile(draft, member.member_id, heartbeat.reported, is_resubscribed, now_ms)
+        updated = draft.group.members[member.member_id]
         self.watch(draft.group, updated)
         must_tell = heartbeat.is_full or request.member_epoch == JOINING_EPOCH or updated.assigned != member.assigned
         return draft.decided(self._response(draft.group, updated, must_tell))
@@ -129,7 +130,7 @@ class ConsumerRequests:
             text = f"The consumer group has reached its maximum capacity of {size_max} members."
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
 
-    def _member_of(self, draft: Draft, heartbeat: Heartbeat, now_ms: int) -> ConsumerMember:
+    def _member_of(self, draft: Draft, heartbeat: Heartbeat, now_ms: int) -> tuple[Draft, ConsumerMember]:
         request = heartbeat.request
         if request.member_epoch == JOINING_EPOCH:
             return self._joining(draft, heartbeat, now_ms)
@@ -137,10 +138,10 @@ class ConsumerRequests:
             check_instance(draft.group, request.instance_id, request.member_id)
         member = draft.group.member(request.member_id)
         check_epoch(member, request.member_epoch, heartbeat.reported)
-        return member
+        return draft, member
 
-    def _joining(self, draft: Draft, heartbeat: Heartbeat, now_ms: int) -> ConsumerMember:
-        """Return who joins; a static member takes the place that waits for it."""
+    def _joining(self, draft: Draft, heartbeat: Heartbeat, now_ms: int) -> tuple[Draft, ConsumerMember]:
+        """Return the member that joins; a static member that comes back replaces its old member id."""
         self._require_writable()
         request, group = heartbeat.request, draft.group
         member_id = request.member_id or self._new_member_id()
@@ -148,111 +149,107 @@ class ConsumerRequests:
         before = group.static_members.get(instance_id) if instance_id is not None else None
         if before is not None:
             check_released(group.members[before], member_id)
-            return self.replace_static(draft, group.members[before], member_id, now_ms)
+            replaced = self.replace_static(draft, group.members[before], member_id, now_ms)
+            return replaced, replaced.group.members[member_id]
         known = group.members.get(member_id)
         if known is None:
             known = ConsumerMember(member_id, instance_id=instance_id)
             _note(group, known, heartbeat.client, EventKind.JOINED, "", now_ms)
-        return known
+        return draft, known
 
-    def replace_static(self, draft: Draft, before: ConsumerMember, member_id: str, now_ms: int) -> ConsumerMember:
-        """The instance is back under another id: it takes over what it had, and the id before is nobody's."""
+    def replace_static(self, draft: Draft, before: ConsumerMember, member_id: str, now_ms: int) -> Draft:
+        """Give the partitions and the target of a static member to its new member id, and remove the old id."""
         group_id, target = draft.group.group_id, draft.group.target_of(before)
         self.forget_timers(draft.group, before)
         member = before._replace(member_id=member_id, epoch=JOINING_EPOCH, previous_epoch=JOINING_EPOCH)
-        draft.add(
+        replaced = draft.plus(
             *records.member_tombstones(group_id, before.member_id),
             records.member_record(group_id, member),
             records.target_record(group_id, member_id, target),
             records.current_record(group_id, member),
         )
-        _note(draft.group, member, member.client, EventKind.REJOINED, "the static member is back", now_ms)
-        return member
+        _note(replaced.group, member, member.client, EventKind.REJOINED, "the static member is back", now_ms)
+        return replaced
 
     # -- what changes
 
-    def changed(self, draft: Draft, member: ConsumerMember, said: ConsumerMember, now_ms: int) -> ConsumerMember:
+    def changed(self, draft: Draft, member: ConsumerMember, said: ConsumerMember, now_ms: int) -> Draft:
         """Write down the member as it says it is, and begin an epoch where that, or the topics, make a difference."""
         group_id, is_new = draft.group.group_id, member.member_id not in draft.group.members
         is_bumped = said.topic_names != member.topic_names
         if said.topic_regex != member.topic_regex:
             is_bumped = is_bumped or not said.topic_regex or said.topic_regex in draft.group.regex_topics
         if is_new or said != member:
-            self._add(draft, records.member_record(group_id, said))
+            draft = self._plus(draft, records.member_record(group_id, said))
         if said.topic_regex != member.topic_regex:
-            self._forget_unused_patterns(draft)
+            draft = self._plus(draft, *_unused_patterns(draft.group))
         reason = "a member joined" if is_new else "the subscription of a member changed"
         is_moved = is_bumped or said.topic_regex != member.topic_regex
-        self._maybe_begin_epoch(draft, is_bumped, is_moved, reason, now_ms)
-        return draft.group.members[said.member_id]
+        return self._maybe_begin_epoch(draft, is_bumped, is_moved, reason, now_ms)
 
-    def topics_may_have_changed(self, draft: Draft, now_ms: int) -> None:
-        self._maybe_begin_epoch(draft, False, False, "", now_ms)
+    def topics_may_have_changed(self, draft: Draft, now_ms: int) -> Draft:
+        return self._maybe_begin_epoch(draft, False, False, "", now_ms)
 
-    def _maybe_begin_epoch(self, draft: Draft, is_bumped: bool, is_moved: bool, reason: str, now_ms: int) -> None:
+    def _maybe_begin_epoch(self, draft: Draft, is_bumped: bool, is_moved: bool, reason: str, now_ms: int) -> Draft:
         """Begin an epoch when `is_bumped`, or when subscribed topics, or topics of patterns, are not as they were.
 
         `is_moved`: what the members subscribe to has changed."""
         topics, memory = self._topics(), draft.group.memory
         if not is_moved and memory.seen_topics is topics:
-            return  # as nearly always: what follows looks at every member
+            return draft  # as nearly always: what follows looks at every member
         self._news.look_at(topics)
         is_concerned = is_moved or self._news.concerns(draft.group)
         if is_concerned:
             self._require_writable()
         memory.seen_topics = topics
         if not is_concerned:
-            return
-        is_resolved_anew = self._resolve_patterns(draft, now_ms)
+            return draft
+        before = draft.group.regex_topics
+        draft = self._plus(draft, *self._resolved_patterns(draft.group, now_ms))
+        is_resolved_anew = any(
+            found != before.get(name, frozenset()) for name, found in draft.group.regex_topics.items()
+        )
         metadata_hash = topics_hash(topics, draft.group.subscribed_topics)
         if not is_bumped and not is_resolved_anew and metadata_hash == draft.group.metadata_hash:
-            return
-        self._begin_epoch(draft, metadata_hash, reason or "subscribed topics changed", now_ms)
+            return draft
+        return self._begin_epoch(draft, metadata_hash, reason or "subscribed topics changed", now_ms)
 
-    def _begin_epoch(self, draft: Draft, metadata_hash: int, reason: str, now_ms: int) -> None:
+    def _begin_epoch(self, draft: Draft, metadata_hash: int, reason: str, now_ms: int) -> Draft:
         group = draft.group
         group.timeline.rebalance_started(now_ms, group.epoch + 1, reason, len(group.members))
-        self._add(draft, records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
+        return self._plus(draft, records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
 
-    def maybe_assign(self, draft: Draft, now_ms: int) -> None:
+    def maybe_assign(self, draft: Draft, now_ms: int) -> Draft:
         """Make the target of the group's epoch, unless there is one or the last one was made too short a time ago."""
         group = draft.group
         interval_ms = self._timings(group.group_id).assignment_interval_ms
         is_too_soon = group.assigned_at_ms and interval_ms and now_ms < group.assigned_at_ms + interval_ms
-        if group.target_epoch < group.epoch and not is_too_soon:
-            self._assign(draft, self._topics(), now_ms)
+        if group.target_epoch >= group.epoch or is_too_soon:
+            return draft
+        return self._plus(draft, *self._new_target(group, now_ms))
 
-    def _resolve_patterns(self, draft: Draft, now_ms: int) -> bool:
-        """Whether patterns stand for other topics than before."""
-        group_id, is_resolved_anew = draft.group.group_id, False
-        for pattern in patterns_of(draft.group):
-            found, before = self._news.matching(pattern), draft.group.regex_topics.get(pattern)
-            if before != found:
-                is_resolved_anew = is_resolved_anew or (before or frozenset()) != found
-                self._add(draft, records.regex_record(group_id, pattern, found, now_ms))
-        return is_resolved_anew
+    def _resolved_patterns(self, group: ConsumerGroup, now_ms: int) -> Iterator[GroupRecord]:
+        """Yield a record for every pattern that matches other topics than before."""
+        for pattern in patterns_of(group):
+            found = self._news.matching(pattern)
+            if group.regex_topics.get(pattern) != found:
+                yield records.regex_record(group.group_id, pattern, found, now_ms)
 
-    def _forget_unused_patterns(self, draft: Draft) -> None:
-        group = draft.group
-        used = {member.topic_regex for member in group.members.values()}
-        for pattern in [pattern for pattern in group.regex_topics if pattern not in used]:
-            self._add(draft, records.regex_tombstone(group.group_id, pattern))
-
-    def _assign(self, draft: Draft, topics: Topics, now_ms: int) -> None:
-        group = draft.group
+    def _new_target(self, group: ConsumerGroup, now_ms: int) -> Iterator[GroupRecord]:
+        """Yield the records of a target assignment for the group's epoch."""
         name = group.preferred_assignor(group.members.values(), self._settings.assignors[0])
-        target = group.new_target(name, topics)
-        for member_id, partitions in target.items():
+        for member_id, partitions in group.new_target(name, self._topics()).items():
             if group.target.get(member_id) != partitions:
-                self._add(draft, records.target_record(group.group_id, member_id, partitions))
-        self._add(draft, records.target_epoch_record(group.group_id, group.epoch, now_ms))
+                yield records.target_record(group.group_id, member_id, partitions)
+        yield records.target_epoch_record(group.group_id, group.epoch, now_ms)
 
     def reconcile(
-        self, draft: Draft, member: ConsumerMember, reported: Partitions | None, is_resubscribed: bool, now_ms: int
-    ) -> ConsumerMember:
-        group = draft.group
+        self, draft: Draft, member_id: str, reported: Partitions | None, is_resubscribed: bool, now_ms: int
+    ) -> Draft:
+        """Take the member's next step towards its target assignment."""
+        group, member = draft.group, draft.group.members[member_id]
         if not is_resubscribed and member.is_reconciled_to(group.target_epoch):
-            return member
+            return draft
         topics = self._topics()
         subscribed = frozenset(topics[name].topic_id for name in group.topics_of(member) if name in topics)
         updated = reconciled(
@@ -262,12 +259,13 @@ class ConsumerRequests:
             reported,
             is_resubscribed,
         )
-        if updated != member:
-            self._add(draft, records.current_record(group.group_id, updated))
-            self.expect_revocation(draft.group, updated)
-            if draft.group.is_stable:
-                group.timeline.rebalance_completed(now_ms, group.epoch, len(group.members))
-        return updated
+        if updated == member:
+            return draft
+        draft = self._plus(draft, records.current_record(group.group_id, updated))
+        self.expect_revocation(draft.group, updated)
+        if draft.group.is_stable:
+            group.timeline.rebalance_completed(now_ms, group.epoch, len(group.members))
+        return draft
 
     # -- leaving
 
@@ -284,29 +282,32 @@ class ConsumerRequests:
         draft = Draft(group)
         if request.member_epoch == STATIC_LEAVING_EPOCH:
             kept = member._replace(epoch=STATIC_LEAVING_EPOCH, assignment_epochs=MappingProxyType({}))
-            self._add(draft, records.current_record(group.group_id, kept.owning(kept.assigned, NOTHING)))
+            draft = self._plus(draft, records.current_record(group.group_id, kept.owning(kept.assigned, NOTHING)))
             _note(group, member, member.client, EventKind.LEFT, "a static member, expected back", now_ms)
         else:
-            self.remove(draft, [member], EventKind.LEFT, "", now_ms)
+            draft = self.remove(draft, [member], EventKind.LEFT, "", now_ms)
         response = ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
         return draft.decided(response)
 
     def remove(
         self, draft: Draft, members: Iterable[ConsumerMember], kind: EventKind, reason: str, now_ms: int
-    ) -> None:
-        """Those who stay get a new target with the next heartbeat of one of them."""
-        for member in members:
+    ) -> Draft:
+        """Remove members. Those who stay get a new target with the next heartbeat of one of them."""
+        tombstones: list[GroupRecord] = []
+        for removed_count, member in enumerate(members):
             self.forget_timers(draft.group, member)
-            _note(draft.group, member, member.client, kind, reason, now_ms)
-            for record in records.member_tombstones(draft.group.group_id, member.member_id):
-                self._add(draft, record)
-        self._forget_unused_patterns(draft)
-        if self._groups.members_left(draft, now_ms):
-            return
+            _note(draft.group, member, member.client, kind, reason, now_ms, removed_count)
+            tombstones += records.member_tombstones(draft.group.group_id, member.member_id)
+        draft = self._plus(draft, *tombstones)
+        draft = self._plus(draft, *_unused_patterns(draft.group))
+        downgraded = self._groups.downgraded_after_leave(draft, now_ms)
+        if downgraded is not None:
+            return downgraded
         metadata_hash = topics_hash(self._topics(), draft.group.subscribed_topics)
-        self._begin_epoch(draft, metadata_hash, reason or "a member left", now_ms)
+        draft = self._begin_epoch(draft, metadata_hash, reason or "a member left", now_ms)
         if not draft.group.members:
             draft.group.timeline.rebalance_completed(now_ms, draft.group.epoch, 0)
+        return draft
 
     # -- over time
 
@@ -345,9 +346,7 @@ class ConsumerRequests:
         member = None if group is None else group.members.get(member_id)
         if group is None or member is None or (epoch is not None and member.epoch != epoch):
             return Decision()
-        draft = Draft(group)
-        self.remove(draft, [member], EventKind.TIMED_OUT, reason, now_ms)
-        return draft.decided()
+        return self.remove(Draft(group), [member], EventKind.TIMED_OUT, reason, now_ms).decided()
 
     def forget_timers(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         for kind in (SESSION, REBALANCE, CLASSIC_JOIN, CLASSIC_SYNC):
@@ -355,10 +354,11 @@ class ConsumerRequests:
 
     # -- records
 
-    def _add(self, draft: Draft, record: GroupRecord) -> None:
-        """Raises KafkaError while nothing can be written: nothing has changed then."""
-        self._require_writable()
-        draft.add(record)
+    def _plus(self, draft: Draft, *added: GroupRecord) -> Draft:
+        """Return the draft with further records; raise KafkaError while nothing can be written."""
+        if added:
+            self._require_writable()
+        return draft.plus(*added)
 
     def _require_writable(self) -> None:
         if not self._is_writable():
@@ -381,10 +381,23 @@ class ConsumerRequests:
         )
 
 
+def _unused_patterns(group: ConsumerGroup) -> list[GroupRecord]:
+    """Return tombstones for the regular expressions that no member subscribes to any more."""
+    used = {member.topic_regex for member in group.members.values()}
+    return [records.regex_tombstone(group.group_id, pattern) for pattern in group.regex_topics if pattern not in used]
+
+
 def _note(
-    group: ConsumerGroup, member: ConsumerMember, client: Client, kind: EventKind, reason: str, now_ms: int
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    client: Client,
+    kind: EventKind,
+    reason: str,
+    now_ms: int,
+    removed_count: int = 0,
 ) -> None:
-    size = len(group.members)
+    """Tell the timeline of the group. `removed_count` members of the group have been removed before this one."""
+    size = len(group.members) - removed_count
     group.timeline.member(now_ms, kind, group.epoch, reason, member.member_id, client, member.instance_id, size)
 
 

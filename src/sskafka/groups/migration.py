@@ -42,21 +42,19 @@ def not_upgraded(group: ClassicGroup, problem: str) -> KafkaError:
 
 def upgraded(group: ClassicGroup, topics: Topics) -> Draft:
     """Return the consumer group in the place of `group`; raises KafkaError when a member speaks something else."""
-    draft = Draft(ConsumerGroup(group.group_id, group.memory), is_copy=True)
-    draft.records.append(log_records.group_tombstone(group.group_id))
+    draft = Draft(ConsumerGroup(group.group_id, group.memory), (log_records.group_tombstone(group.group_id),))
     if not group.members:
         return draft
     members = [_as_consumer(group, member, topics) for member in group.members.values()]
     group_id, epoch = group.group_id, group.generation
     names = frozenset().union(*(member.topic_names for member in members))
-    draft.add(
+    return draft.plus(
         *(consumer_records.member_record(group_id, member) for member in members),
         consumer_records.epoch_record(group_id, epoch, topics_hash(topics, names)),
         *(consumer_records.target_record(group_id, member.member_id, member.assigned) for member in members),
         consumer_records.target_epoch_record(group_id, epoch, NEVER_ASSIGNED_MS),
         *(consumer_records.current_record(group_id, member) for member in members),
     )
-    return draft
 
 
 def _as_consumer(group: ClassicGroup, member: ClassicMember, topics: Topics) -> ConsumerMember:

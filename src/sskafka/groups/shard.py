@@ -268,32 +268,38 @@ class GroupCoordinatorShard:
     def create_consumer(self, group_id: str) -> Draft:
         group = self.groups.get(group_id)
         if group is None:
-            return Draft(ConsumerGroup(group_id, self._memory_of(group_id)), is_copy=True)
+            return Draft(ConsumerGroup(group_id, self._memory_of(group_id)))
         assert isinstance(group, ClassicGroup)
         if group.members:
             self._check_upgrade(group)
         draft = upgraded(group, self._topics())
         self.consumer.require_room(draft.group, UNKNOWN_MEMBER)
-        for member in group.members.values():
-            draft.effects += refuse_parked(member, ErrorCode.REBALANCE_IN_PROGRESS)
-        self._rebalance.forget_group(group)
+        refused: GroupDecision = Decision(
+            effects=[
+                response
+                for member in group.members.values()
+                for response in refuse_parked(member, ErrorCode.REBALANCE_IN_PROGRESS)
+            ]
+        )
         for joined in draft.group.members.values():
             self.consumer.watch(draft.group, joined)
-        return draft
+        return draft.followed_by(refused)
 
-    def members_left(self, draft: Draft, now_ms: int) -> bool:
+    def downgraded_after_leave(self, draft: Draft, now_ms: int) -> Draft | None:
         if not self.may_downgrade(draft.group):
-            return False
-        made = self._downgrade(draft, now_ms)
-        draft.include(self._rebalance.prepare(made, "the last member of the newer protocol left", now_ms))
-        return True
+            return None
+        downgraded_draft, made = self._downgrade(draft, now_ms)
+        reason = "the last member of the newer protocol left"
+        return downgraded_draft.followed_by(self._rebalance.prepare(made, reason, now_ms))
 
-    def last_member_replaced(self, draft: Draft, now_ms: int) -> None:
-        """Without a rebalance, where everybody has what the newest target says."""
+    def downgraded_after_replacement(self, draft: Draft, now_ms: int) -> Draft:
+        """There is no rebalance if every member has what the newest target assignment says."""
         is_assigned = draft.group.target_epoch == draft.group.epoch
-        made = self._downgrade(draft, now_ms)
-        if not is_assigned:
-            draft.include(self._rebalance.prepare(made, "the last member of the newer protocol was replaced", now_ms))
+        downgraded_draft, made = self._downgrade(draft, now_ms)
+        if is_assigned:
+            return downgraded_draft
+        reason = "the last member of the newer protocol was replaced"
+        return downgraded_draft.followed_by(self._rebalance.prepare(made, reason, now_ms))
 
     def may_downgrade(self, group: ConsumerGroup) -> bool:
         """Once nobody speaks the newer protocol any more, the group is a classic one again."""
@@ -301,15 +307,14 @@ class GroupCoordinatorShard:
         is_small = 0 < len(group.members) <= self._settings.group_size_max
         return is_allowed and is_small and group.speaks_classic_only(group.members.values())
 
-    def _downgrade(self, draft: Draft, now_ms: int) -> ClassicGroup:
-        """The classic group takes its place when the records are replayed."""
+    def _downgrade(self, draft: Draft, now_ms: int) -> tuple[Draft, ClassicGroup]:
+        """The classic group takes the place of the consumer group when the records are replayed."""
         for member in draft.group.members.values():
             self.consumer.forget_timers(draft.group, member)
         made, records = downgraded(draft.group, self._topics(), now_ms)
-        draft.records += records
         for joined in made.members.values():
             self._rebalance.renew_session(made, joined)
-        return made
+        return draft.followed_by(Decision(records)), made
 
     def _check_upgrade(self, group: ClassicGroup) -> None:
         problem = ""

@@ -234,7 +234,7 @@ def test_heartbeats_that_say_nothing_new_do_not_look_at_everybody(
     bob.join()
     settle(alice, bob)
     looks: list[object] = []
-    monkeypatch.setattr(ConsumerRequests, "_resolve_patterns", lambda *given: looks.append(given))
+    monkeypatch.setattr(ConsumerRequests, "_resolved_patterns", lambda *args: looks.append(args) or [])
     settle(alice, bob)
     assert not looks
     lab.set_topics({"orders": 6})
