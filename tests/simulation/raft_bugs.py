@@ -96,6 +96,20 @@ class VotesTwice(Elections):
             super().cast_vote(candidate_id, epoch, now_ms)
 
 
+class LetsStrangersDeposeLeaders(Elections):
+    """Takes over any later epoch within reason, like Raft without leader stickiness."""
+
+    def hears_leader(self) -> bool:
+        return False
+
+
+class BelievesAnyEpoch(Elections):
+    """Takes over any later epoch while it hears no leader."""
+
+    def ignores(self, epoch: int) -> bool:
+        return epoch > self.state.epoch and self.hears_leader()
+
+
 class AcceptsStaleAnswers(RaftNode):
     def _handle_response(self, source: int, request: PeerRequest, response: PeerResponse, now_ms: int) -> None:
         self.state.peers.complete(source, request)
@@ -216,6 +230,8 @@ KNOWN_BUGS: dict[str, Bug] = {
     "snapshots hold what is not committed": Bug(SnapshotsTheUncommitted),
     "any log gets a vote": Bug(node_with(elections=VotesForAnyLog)),
     "two votes in one epoch": Bug(node_with(elections=VotesTwice)),
+    "a stranger deposes a live leader": Bug(node_with(elections=LetsStrangersDeposeLeaders)),
+    "a stranger uses up the epochs": Bug(node_with(elections=BelievesAnyEpoch)),
     "stale answers count": Bug(member_with(AcceptsStaleAnswers)),
     "those who are down count as supporters": Bug(member_with(TakesTheDownForSupporters)),
     "a report replaces the election": Bug(member_with(SkipsElectionsWhenTold)),

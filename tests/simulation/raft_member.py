@@ -36,6 +36,8 @@ from sskafka.raft.roles import Leader
 from sskafka.raft.timing import Timing
 from sskafka.raft.voters import VoterSet
 
+EPOCHS_MAX = 1_000_000
+"""No run has nearly as many elections; on the wire an epoch is an int32."""
 _STATE_BYTES = 24
 _FIXED_STATE = b"%0*d"
 
@@ -173,6 +175,7 @@ class Member:
     def persist(self, ready: Ready) -> None:
         old, new = self.disk.quorum_state, ready.quorum_state
         require(new.epoch >= old.epoch, "monotonic epoch", f"{self.node_id} stores {new} over {old}")
+        require(new.epoch < EPOCHS_MAX, "epochs last", f"{self.node_id} stores {new} over {old}")
         self.disk.quorum_state = new
 
     def _restart_log(self, snapshot_id: SnapshotId) -> None:

@@ -7,6 +7,7 @@ from random import Random
 from raft_cluster import Cluster, Weather
 from raft_invariants import InvariantError, require
 from raft_member import Member
+from raft_stranger import Stranger
 
 from sskafka.lab.votes import LabLeaderRequest, LabVoteRequest
 from sskafka.raft.node import RequestReceived
@@ -58,6 +59,7 @@ class Run:
         self.pace = _PACES[self.random.randrange(len(_PACES))]
         self.has_lab = self.random.randrange(6) == 0
         self.has_liar = self.random.randrange(3) == 0
+        self.stranger = Stranger(seed) if seed % 4 == 1 else None
         self.cluster = Cluster(seed, voters, observers, weather, self.pace.timing, member_class)
 
     def execute(self) -> Cluster:
@@ -76,6 +78,7 @@ class Run:
         self._plan_faults()
         self._plan_proposals()
         self._plan_snapshots()
+        self._plan_claims()
         cluster.run_until(self.pace.faults_ms)
         self._heal()
         self._must_work_again()
@@ -105,6 +108,17 @@ class Run:
     def _plan_snapshots(self) -> None:
         for _ in range(self.random.randrange(30)):
             self.cluster.at(self.random.randrange(self.pace.faults_ms), self._take_snapshot)
+
+    def _plan_claims(self) -> None:
+        if self.stranger is not None:
+            for at_ms in self.stranger.times(self.pace.faults_ms):
+                self.cluster.at(at_ms, self._claim)
+
+    def _claim(self) -> None:
+        """A stranger claims to be a voter."""
+        listening = [member for member in self.cluster.up_members() if member.paused_until_ms <= self.cluster.now_ms]
+        if self.stranger is not None and listening:
+            self.stranger.claim(self.cluster, listening)
 
     def _take_snapshot(self) -> None:
         member = self._some_up_member()

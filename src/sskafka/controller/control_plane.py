@@ -37,7 +37,7 @@ from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.quorum.peer_network import PeerNetwork
 from sskafka.quorum.raft_messages import WireRequest, request_from_wire, response_to_wire
 from sskafka.quorum.snapshot_writer import SnapshotWriter
-from sskafka.quorum.voter_addresses import voter_addresses, voter_set
+from sskafka.quorum.voter_addresses import voter_addresses, voter_directories, voter_set
 from sskafka.raft.election_state import ElectionState
 from sskafka.raft.log_view import SnapshotId
 from sskafka.raft.messages import Request, Response
@@ -242,7 +242,7 @@ class ControlPlane:
 
     async def answer(self, request: WireRequest) -> Message:
         """Raises KafkaError for what has no place in an answer's partition."""
-        asked = request_from_wire(request, self._cluster_id, self.node_id)
+        asked = request_from_wire(request, self._cluster_id, self.node_id, voter_directories(self._log.setup))
         if isinstance(request, FetchRequest):
             self._describer.note_directory(request)
         return response_to_wire(await self.ask_raft(asked))

@@ -17,12 +17,9 @@ from sskafka.model.values import value
 from sskafka.raft.election_state import ElectionState
 from sskafka.raft.elections import Elections
 from sskafka.raft.messages import LocalRequest, LocalResponse
-from sskafka.raft.node_state import NodeState
+from sskafka.raft.node_state import EPOCH_JUMP_MAX, NodeState
 from sskafka.raft.voters import NO_NODE
 from sskafka.servers.local.server import Answer
-
-EPOCH_MAX = 2**30
-"""Epochs are int32 on the wire: callers must not be able to exhaust them."""
 
 
 @value
@@ -61,7 +58,7 @@ class LabVoteRequest(LocalRequest):
         """Return whether the vote is granted. A rejection does not change the epoch: nobody waits for this node to
         catch up."""
         state = elections.state
-        if not state.is_voter or not self.log_is_up_to_date or self.epoch > EPOCH_MAX:
+        if not state.is_voter or not self.log_is_up_to_date or not _is_within_reason(state, self.epoch):
             return False
         if self.epoch == state.epoch:
             return elections.may_vote_for(self.candidate_id)
@@ -85,7 +82,7 @@ class LabLeaderRequest(LocalRequest):
 
     def _is_accepted(self, state: NodeState) -> bool:
         """Observers reject: in an epoch of its own, an observer would wait for an election that no voter starts."""
-        if not state.is_voter or not state.epoch <= self.leader_epoch <= EPOCH_MAX:
+        if not state.is_voter or self.leader_epoch < state.epoch or not _is_within_reason(state, self.leader_epoch):
             return False
         return self._is_last_leader(state.election) or self.leader_epoch > state.election.last_leader_epoch
 
@@ -101,6 +98,11 @@ class LabLeaderRequest(LocalRequest):
             state.become_unattached(self.leader_epoch, now_ms)
         named = replace(state.election, last_leader_id=self.leader_id, last_leader_epoch=state.epoch)
         state.remember(named)
+
+
+def _is_within_reason(state: NodeState, epoch: int) -> bool:
+    """Return whether the other voters would believe the epoch; a node in one that they do not believe is on its own."""
+    return epoch <= state.epoch + EPOCH_JUMP_MAX
 
 
 class VoteAnswers:

@@ -8,7 +8,7 @@ from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import METADATA_TOPIC, ZERO_UUID, Uuid
 from sskafka.quorum.raft_messages import fetching_replica_id
 from sskafka.raft.node import RaftNode
-from sskafka.raft.progress import NEVER, ReplicaProgress
+from sskafka.raft.progress import NEVER, OBSERVERS_MAX, ReplicaProgress
 from sskafka.runtime.clock import Clock
 from sskafka.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
@@ -35,6 +35,8 @@ class QuorumDescriber:
 
     def note_directory(self, request: FetchRequest) -> None:
         """Remember the metadata directory of a node that fetches the metadata log."""
+        if len(self._directory_ids) >= OBSERVERS_MAX:
+            self._directory_ids.clear()  # those that still fetch are noted again
         for topic in request.topics:
             for partition in topic.partitions:
                 self._directory_ids[fetching_replica_id(request)] = partition.replica_directory_id

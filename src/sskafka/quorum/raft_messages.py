@@ -1,14 +1,16 @@
 """The quorum's messages on the wire: each of the Raft core's as the Kafka RPC that carries it, and back.
 
-What the core leaves out is filled in and checked here: the cluster id, the one topic and partition there is, and whom a
-vote is asked of. A response with an error above its partition says nothing about epochs or leaders.
+What the core leaves out is filled in and checked here: the cluster id, the one topic and partition there is, whom a
+vote is asked of, and the metadata directory of a voter, where the log names it (KIP-853). A response with an error
+above its partition says nothing about epochs or leaders.
 """
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, Uuid
+from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, Uuid, uuid_text
 from sskafka.raft import messages as raft
 from sskafka.raft.log_view import Batch, OffsetAndEpoch
 from sskafka.records.batch import HEADER_BYTES, check_structure, read_header
@@ -50,7 +52,7 @@ def to_wire(request: raft.PeerRequest, cluster_id: str, to: int, directory_id: U
     """`directory_id` is that of the metadata log of this node, by which the leader describes its observers."""
     match request:
         case raft.VoteRequest():
-            return _vote_request(request, cluster_id, to)
+            return _vote_request(request, cluster_id, to, directory_id)
         case raft.BeginQuorumEpochRequest(leader_id, leader_epoch):
             begin = begin_quorum_epoch.RequestPartitionData(leader_id=leader_id, leader_epoch=leader_epoch)
             topic = begin_quorum_epoch.RequestTopicData(METADATA_TOPIC, [begin])
@@ -60,13 +62,14 @@ def to_wire(request: raft.PeerRequest, cluster_id: str, to: int, directory_id: U
         case raft.FetchRequest():
             return _fetch_request(request, cluster_id, directory_id)
         case raft.FetchSnapshotRequest():
-            return _snapshot_request(request, cluster_id)
+            return _snapshot_request(request, cluster_id, directory_id)
 
 
-def _vote_request(request: raft.VoteRequest, cluster_id: str, to: int) -> vote.VoteRequest:
+def _vote_request(request: raft.VoteRequest, cluster_id: str, to: int, directory_id: Uuid) -> vote.VoteRequest:
     partition = vote.RequestPartitionData(
         replica_epoch=request.epoch,
         replica_id=request.candidate_id,
+        replica_directory_id=directory_id,
         last_offset_epoch=request.log_end.epoch,
         last_offset=request.log_end.offset,
         pre_vote=request.pre_vote,
@@ -103,11 +106,14 @@ def _fetch_request(request: raft.FetchRequest, cluster_id: str, directory_id: Uu
     )
 
 
-def _snapshot_request(request: raft.FetchSnapshotRequest, cluster_id: str) -> fetch_snapshot.FetchSnapshotRequest:
+def _snapshot_request(
+    request: raft.FetchSnapshotRequest, cluster_id: str, directory_id: Uuid
+) -> fetch_snapshot.FetchSnapshotRequest:
     partition = fetch_snapshot.RequestPartitionSnapshot(
         current_leader_epoch=request.leader_epoch,
         snapshot_id=fetch_snapshot.SnapshotId(request.snapshot_id.offset, request.snapshot_id.epoch),
         position=request.position,
+        replica_directory_id=directory_id,
     )
     topic = fetch_snapshot.RequestTopicSnapshot(METADATA_TOPIC, [partition])
     return fetch_snapshot.FetchSnapshotRequest(cluster_id, request.replica_id, request.max_bytes, [topic])
@@ -175,16 +181,24 @@ def _snapshot_fetched(partition: fetch_snapshot.ResponsePartitionSnapshot) -> ra
 # --- what this node is asked ----------------------------------------------------------------------
 
 
-def request_from_wire(request: WireRequest, cluster_id: str, node_id: int) -> raft.PeerRequest:
-    """Raises KafkaError when the request is meant for another cluster or node, or is about anything else."""
+def request_from_wire(
+    request: WireRequest, cluster_id: str, node_id: int, directories: Mapping[int, Uuid] | None = None
+) -> raft.PeerRequest:
+    """Raises KafkaError when the request is meant for another cluster or node, or is about anything else, or when its
+    sender claims to be a voter whose metadata directory is known to be another one (`directories`)."""
     _check_cluster(request.cluster_id, cluster_id)
+    directories = directories or {}
     match request:
         case vote.VoteRequest(voter_id=voter_id, topics=topics):
             _check_voter(voter_id, node_id)
-            return _vote_asked(_only(topics))
+            asked = _only(topics)
+            _check_directory(asked.voter_directory_id, directories.get(node_id), is_optional=True)
+            _check_directory(asked.replica_directory_id, directories.get(asked.replica_id))
+            return _vote_asked(asked)
         case begin_quorum_epoch.BeginQuorumEpochRequest(voter_id=voter_id, topics=topics):
             _check_voter(voter_id, node_id)
             begun = _only(topics)
+            _check_directory(begun.voter_directory_id, directories.get(node_id), is_optional=True)
             return raft.BeginQuorumEpochRequest(begun.leader_id, begun.leader_epoch)
         case end_quorum_epoch.EndQuorumEpochRequest(topics=topics):
             ended = _only(topics)
@@ -192,9 +206,13 @@ def request_from_wire(request: WireRequest, cluster_id: str, node_id: int) -> ra
             successors = tuple(candidates or ended.preferred_successors)
             return raft.EndQuorumEpochRequest(ended.leader_id, ended.leader_epoch, successors)
         case fetch.FetchRequest():
-            return _fetch_asked(request, _only(request.topics))
+            fetched = _only(request.topics)
+            _check_directory(fetched.replica_directory_id, directories.get(fetching_replica_id(request)))
+            return _fetch_asked(request, fetched)
         case fetch_snapshot.FetchSnapshotRequest():
-            return _snapshot_asked(request, _only(request.topics))
+            part = _only(request.topics)
+            _check_directory(part.replica_directory_id, directories.get(request.replica_id))
+            return _snapshot_asked(request, part)
 
 
 def _check_cluster(asked: str | None, cluster_id: str) -> None:
@@ -206,6 +224,12 @@ def _check_cluster(asked: str | None, cluster_id: str) -> None:
 def _check_voter(voter_id: int, node_id: int) -> None:
     if voter_id not in {NOTHING, node_id}:
         raise KafkaError(ErrorCode.INVALID_VOTER_KEY, f"this is node {node_id}, not {voter_id}")
+
+
+def _check_directory(claimed: Uuid, known: Uuid | None, *, is_optional: bool = False) -> None:
+    if known is not None and claimed != known and not (is_optional and claimed == ZERO_UUID):
+        text = f"the voter's metadata directory is {uuid_text(known)}, not {uuid_text(claimed)}"
+        raise KafkaError(ErrorCode.INCONSISTENT_VOTER_SET, text)
 
 
 def _vote_asked(partition: vote.RequestPartitionData) -> raft.VoteRequest:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from sskafka.client.connection import Address
+from sskafka.model.ids import ZERO_UUID, Uuid
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_batches import QuorumSetup
 from sskafka.raft.voters import VoterSet
@@ -23,3 +24,11 @@ def voter_addresses(settings: Settings, setup: QuorumSetup) -> Mapping[int, Addr
             if voter.endpoints
         }
     return {voter.id: Address(voter.host, voter.port) for voter in settings.voters}
+
+
+def voter_directories(setup: QuorumSetup) -> Mapping[int, Uuid]:
+    """Return the metadata directories of the voters that the log names; a static quorum knows its voters by id."""
+    if setup.voters is None:
+        return {}
+    named = {voter.voter_id: voter.voter_directory_id for voter in setup.voters.voters}
+    return {voter_id: directory_id for voter_id, directory_id in named.items() if directory_id != ZERO_UUID}

@@ -1,8 +1,21 @@
 """Elections: grant votes, and count the votes of other nodes.
 
 A node grants at most one vote per epoch, to a candidate whose log is at least as up to date as its own. The vote is on
-disk before the response is sent. A pre-vote does not bind the voter. It is rejected while the voter hears from its
-leader, so that a node that returns from a network partition does not disturb the quorum.
+disk before the response is sent. A pre-vote does not bind the voter.
+
+Requests are not authenticated: whoever reaches the port can claim to be a voter. A response comes from an address that
+this node has connected to itself. So a request moves this node to a later epoch only if
+
+    no leader is heard   a leader, and a follower that its leader answers, ignore later epochs in requests. A node that
+                         returns from a network partition does not disturb the quorum either. If a new leader was
+                         really elected, the old one finds out from the responses to its own requests, or resigns.
+    it is within reason  at most `EPOCH_LEAD_MAX` above the last epoch that a response has confirmed. A node that was
+                         away for longer learns the epoch from the responses to its pre-votes or fetches.
+    it is a voter        observers find leader and epoch by fetching; no leader asks after an observer that was lifted
+                         to an epoch of its own.
+
+The end of an epoch is believed only when the leader itself says so in a response; the request then tells who is to
+campaign first. ADR 20 has the reasons.
 """
 
 from sskafka.model.errors import ErrorCode
@@ -29,6 +42,8 @@ class Elections:
 
     def vote(self, request: VoteRequest, now_ms: int) -> VoteResponse:
         error = self._vote_error(request)
+        if error is ErrorCode.NONE and self.ignores(request.epoch):
+            return VoteResponse(error, self.state.leader_hint, self.state.epoch)
         granted = error is ErrorCode.NONE and self.grants(request)
         if granted and not request.pre_vote:
             self.cast_vote(request.candidate_id, request.epoch, now_ms)
@@ -41,24 +56,29 @@ class Elections:
             return ErrorCode.INCONSISTENT_VOTER_SET
         return ErrorCode.FENCED_LEADER_EPOCH if request.epoch < self.state.epoch else ErrorCode.NONE
 
+    def ignores(self, epoch: int) -> bool:
+        """Return whether a request does not move this node to its later epoch; see the rules above."""
+        state = self.state
+        is_credible = state.is_voter and not self.hears_leader() and state.is_within_reason(epoch)
+        return epoch > state.epoch and not is_credible
+
+    def hears_leader(self) -> bool:
+        match self.state.role:
+            case Leader():
+                return True
+            case Follower(has_fetched=has_fetched):
+                return has_fetched
+            case _:
+                return False
+
     def grants(self, request: VoteRequest) -> bool:
         if not request.log_end.is_at_least(self.state.log_view.end):
             return False
         if request.epoch > self.state.epoch:
             return True
         if request.pre_vote:
-            return not self._hears_other_leader_than(request.candidate_id)
+            return not self.hears_leader()
         return self.may_vote_for(request.candidate_id)
-
-    def _hears_other_leader_than(self, candidate_id: int) -> bool:
-        """Return whether this node knows that its leader is alive. A leader that requests pre-votes leads no longer."""
-        match self.state.role:
-            case Leader():
-                return True
-            case Follower(leader_id, has_fetched=has_fetched):
-                return has_fetched and leader_id != candidate_id
-            case _:
-                return False
 
     def may_vote_for(self, candidate_id: int) -> bool:
         """Return whether the vote in the current epoch is not cast yet, or was cast for this candidate."""
@@ -85,7 +105,7 @@ class Elections:
             return ErrorCode.FENCED_LEADER_EPOCH
         if request.leader_epoch == self.state.epoch and self._knows_other_leader(request.leader_id):
             return ErrorCode.INVALID_REQUEST
-        return ErrorCode.NONE
+        return ErrorCode.UNKNOWN_LEADER_EPOCH if self.ignores(request.leader_epoch) else ErrorCode.NONE
 
     def _knows_other_leader(self, leader_id: int) -> bool:
         """Return whether this node leads or led its epoch itself, or follows another leader in it."""
@@ -102,7 +122,6 @@ class Elections:
         if error is ErrorCode.NONE:
             if request.leader_epoch > self.state.epoch:
                 self.state.become_unattached(request.leader_epoch, now_ms)
-            self.state.ended = Leadership(request.leader_id, request.leader_epoch)
             self._advance_election_deadline(request, now_ms)
         return EndQuorumEpochResponse(error, self.state.leader_hint, self.state.epoch)
 
@@ -111,17 +130,24 @@ class Elections:
             return ErrorCode.INCONSISTENT_VOTER_SET
         if request.leader_epoch < self.state.epoch:
             return ErrorCode.FENCED_LEADER_EPOCH
-        return ErrorCode.NONE
+        return ErrorCode.UNKNOWN_LEADER_EPOCH if self.ignores(request.leader_epoch) else ErrorCode.NONE
 
     def _advance_election_deadline(self, request: EndQuorumEpochRequest, now_ms: int) -> None:
         deadline_ms = self._successor_deadline(request.preferred_successors, now_ms)
         match self.state.role:
-            case Follower(leader_id) if leader_id == request.leader_id:
-                self.state.leave_leader(now_ms, deadline_ms)
+            case Follower(leader_id) as role if leader_id == request.leader_id:
+                if role.has_fetched:
+                    role.successor_deadline_ms = deadline_ms
+                else:
+                    self._leave_ended_leader(request, now_ms, deadline_ms)
             case Unattached(int(current_ms)) as role if deadline_ms is not None:
                 role.election_deadline_ms = min(current_ms, deadline_ms)
             case _:
                 pass
+
+    def _leave_ended_leader(self, request: EndQuorumEpochRequest, now_ms: int, deadline_ms: int | None) -> None:
+        self.state.ended = Leadership(request.leader_id, request.leader_epoch)
+        self.state.leave_leader(now_ms, deadline_ms)
 
     def _successor_deadline(self, successors: tuple[int, ...], now_ms: int) -> int | None:
         if self.state.node_id not in successors:

@@ -69,7 +69,7 @@ class Following:
         state = self.state
         if response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and response.leader_epoch == state.epoch:
             state.ended = Leadership(role.leader_id, state.epoch)
-            state.leave_leader(now_ms)
+            state.leave_leader(now_ms, role.successor_deadline_ms)
             state.learn(response.leader_id, response.leader_epoch, now_ms)
         else:
             state.peers.failed(role.leader_id, now_ms)

@@ -34,6 +34,12 @@ from sskafka.raft.roles import (
 from sskafka.raft.timing import RandomBelow, Timing
 from sskafka.raft.voters import NO_NODE, VoterSet
 
+EPOCH_LEAD_MAX = 1_000
+"""How far requests may lift the epoch above the last one that a response has confirmed. A voter misses fewer elections
+than that while it is not away for long, and 2^31 epochs last for weeks of such requests without any leader."""
+EPOCH_JUMP_MAX = 1_000_000
+"""How far a response may lift it: one election a second, for eleven days that this node was away."""
+
 
 class NodeState:
     __slots__ = (
@@ -54,6 +60,7 @@ class NodeState:
         "role",
         "shutting_down",
         "timing",
+        "verified_epoch",
         "voters",
     )
 
@@ -88,6 +95,7 @@ class NodeState:
         self.election = stored
         self.role: Role = Unattached(None)
         self._restart(stored, now_ms)
+        self.verified_epoch = self.epoch
 
     # --- restart ----------------------------------------------------------------------------------
 
@@ -121,6 +129,9 @@ class NodeState:
     def leader_hint(self) -> int:
         """The leader to name in responses; a node that has lost contact with its leader names none."""
         return NO_NODE if isinstance(self.role, Prospective) else self.election.leader_id
+
+    def is_within_reason(self, epoch: int) -> bool:
+        return epoch <= self.verified_epoch + EPOCH_LEAD_MAX
 
     def election_timeout(self) -> int:
         return self.timing.election_timeout(self.random_below)
@@ -192,6 +203,7 @@ class NodeState:
         deadline_ms = now_ms + self.election_timeout()
         election = self.election.in_epoch(self.epoch + 1).with_vote(self.node_id)
         self.transition(Candidate(deadline_ms, Tally({self.node_id})), election)
+        self.verified_epoch = self.epoch
 
     def become_leader(self, granting_voters: tuple[int, ...], now_ms: int) -> None:
         self.failed_elections = 0
@@ -216,8 +228,8 @@ class NodeState:
     # --- leaders and epochs reported by other nodes -----------------------------------------------
 
     def learn(self, leader_id: int, epoch: int, now_ms: int) -> None:
-        """Handle a message whose sender knows this epoch, and perhaps its leader."""
-        if epoch < self.epoch:
+        """Handle a response whose sender knows this epoch, and perhaps its leader."""
+        if not self.epoch <= epoch <= self.epoch + EPOCH_JUMP_MAX:
             return
         if epoch > self.epoch:
             if self.is_other_voter(leader_id):
@@ -226,6 +238,7 @@ class NodeState:
                 self.become_unattached(epoch, now_ms)
         elif self._is_new_leader(leader_id):
             self.become_follower(leader_id, epoch, now_ms)
+        self.verified_epoch = self.epoch
 
     def _is_new_leader(self, leader_id: int) -> bool:
         """Return whether this node has no leader in its epoch and has not tried the reported one yet."""

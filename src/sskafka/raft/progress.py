@@ -12,6 +12,8 @@ from sskafka.model.values import structure
 from sskafka.raft.voters import VoterSet
 
 OBSERVER_SESSION_MS = 300_000
+OBSERVERS_MAX = 1_000
+"""Further observers are answered, but not listed: anybody may claim any id."""
 NEVER = -1
 
 
@@ -62,6 +64,8 @@ class Progress:
     def _observer(self, replica_id: int, now_ms: int) -> ReplicaProgress:
         if replica_id not in self.observers:
             self._forget_silent_observers(now_ms)
+            if len(self.observers) >= OBSERVERS_MAX:
+                return ReplicaProgress()
         return self.observers.setdefault(replica_id, ReplicaProgress())
 
     def _forget_silent_observers(self, now_ms: int) -> None:

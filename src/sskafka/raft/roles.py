@@ -65,6 +65,8 @@ class Follower:
     has_fetched: bool = False
     """Whether this leader has answered and was not reported down since. If so, pre-votes against it are rejected."""
     download: SnapshotDownload | None = None
+    successor_deadline_ms: int | None = None
+    """When to campaign if this leader confirms that it has resigned: an EndQuorumEpoch has announced that."""
 
 
 @structure

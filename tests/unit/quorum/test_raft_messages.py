@@ -3,6 +3,7 @@
 import pytest
 
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import ZERO_UUID
 from sskafka.quorum.raft_messages import batches_in, request_from_wire, response_from_wire, response_to_wire, to_wire
 from sskafka.raft import messages as raft
 from sskafka.raft.log_view import OffsetAndEpoch
@@ -75,3 +76,15 @@ def test_a_batch_that_was_cut_to_fit_is_left_out(length: int) -> None:
     found = batches_in((BATCH * 2)[:length])
     assert len(found) == length // len(BATCH)
     assert all((batch.base_offset, batch.end_offset, batch.epoch) == (10, 13, 4) for batch in found)
+
+
+def test_a_voter_whose_directory_the_log_names_is_known_by_it() -> None:
+    own, theirs, other = bytes([1] * 16), bytes([2] * 16), bytes([3] * 16)
+    directories = {TO: own, 3: theirs}
+    for request in (raft.VoteRequest(3, 5, OffsetAndEpoch(0, 0), False), raft.FetchRequest(3, 5, 0, 0, 0, 0, 100)):
+        honest = to_wire(request, CLUSTER_ID, TO, theirs)
+        assert request_from_wire(honest, CLUSTER_ID, TO, directories) == request
+        for directory_id in (other, ZERO_UUID):
+            with pytest.raises(KafkaError, match="metadata directory"):
+                request_from_wire(to_wire(request, CLUSTER_ID, TO, directory_id), CLUSTER_ID, TO, directories)
+        assert request_from_wire(to_wire(request, CLUSTER_ID, TO), CLUSTER_ID, TO, {}) == request, "a static quorum"

@@ -1,8 +1,10 @@
+from collections.abc import Callable
+
 import pytest
 from lone_node import LoneNode, candidate, ends, fetch, follower, leader
 from memory_log import MemoryLog, batch
 
-from sskafka.lab.votes import EPOCH_MAX, LabLeaderRequest, LabLeaderResponse, LabVoteRequest, LabVoteResponse
+from sskafka.lab.votes import LabLeaderRequest, LabLeaderResponse, LabVoteRequest, LabVoteResponse
 from sskafka.model.errors import ErrorCode
 from sskafka.raft.election_state import ElectionState
 from sskafka.raft.messages import (
@@ -14,6 +16,7 @@ from sskafka.raft.messages import (
     VoteResponse,
 )
 from sskafka.raft.node import PeerDown, ResponseReceived
+from sskafka.raft.node_state import EPOCH_JUMP_MAX, EPOCH_LEAD_MAX
 from sskafka.raft.roles import Follower, Prospective
 from sskafka.raft.timing import Timing
 
@@ -79,7 +82,6 @@ def test_pre_votes_are_rejected_while_the_leader_answers() -> None:
     lone = follower()
     lone.answer(FetchResponse(ErrorCode.NONE, 2, 1, high_watermark=0))
     assert lone.ask(vote(3, 1, pre_vote=True)) == refused(1, leader_id=2)
-    assert lone.ask(vote(2, 1, pre_vote=True)) == granted(1, leader_id=2), "its leader leads no longer"
 
 
 def test_a_pre_vote_is_not_persisted_and_not_binding() -> None:
@@ -208,7 +210,7 @@ def test_a_leader_steps_down_for_a_lab_vote() -> None:
 
 def test_lab_requests_cannot_exhaust_the_epochs() -> None:
     lone = LoneNode()
-    far = EPOCH_MAX + 1
+    far = EPOCH_JUMP_MAX + 1
     assert lone.ask(LabVoteRequest(2, far, log_is_up_to_date=True)) == LabVoteResponse(granted=False)
     assert lone.ask(LabLeaderRequest(2, far)) == LabLeaderResponse(accepted=False)
     assert lone.node.epoch == 0
@@ -311,3 +313,68 @@ def test_an_observer_whose_leader_is_down_looks_for_the_next_one() -> None:
     assert lone.sent_to(2) is not None
     down(lone, 2)
     assert lone.sent_to(1) is not None
+
+
+# --- what strangers claim ---------------------------------------------------------------------------
+
+FAR = 2**31 - 1
+
+
+def heard_follower() -> LoneNode:
+    lone = follower()
+    lone.answer(FetchResponse(ErrorCode.NONE, 2, 1, high_watermark=0))
+    return lone
+
+
+@pytest.mark.parametrize("make", [heard_follower, leader], ids=["follower", "leader"])
+@pytest.mark.parametrize("epoch", [2, 3, FAR])
+@pytest.mark.parametrize("candidate_id", [2, 3])
+@pytest.mark.parametrize("pre_vote", [True, False])
+def test_requests_do_not_change_the_epoch_of_a_node_with_a_live_leader(
+    make: Callable[[], LoneNode], epoch: int, candidate_id: int, pre_vote: bool
+) -> None:
+    lone = make()
+    before, role = lone.node.election, lone.node.role
+    response = lone.ask(vote(candidate_id, epoch, (99, 99), pre_vote))
+    assert response == refused(1, leader_id=before.leader_id)
+    for request in (BeginQuorumEpochRequest(candidate_id, epoch), EndQuorumEpochRequest(candidate_id, epoch, (1,))):
+        assert lone.ask(request).error is ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert (lone.node.election, lone.node.role) == (before, role)
+    assert lone.ready.quorum_state is None
+
+
+def test_a_follower_leaves_its_leader_when_the_leader_itself_confirms_the_end() -> None:
+    lone = heard_follower()
+    lone.ask(EndQuorumEpochRequest(2, 1, (1, 3)))
+    assert isinstance(lone.node.role, Follower), "anybody can claim that"
+    lone.node.receive(ResponseReceived(2, lone.node.following.next_request(), resigned_answer()), lone.now_ms)
+    assert isinstance(lone.node.role, Prospective), "the first successor campaigns at once"
+
+
+def resigned_answer() -> FetchResponse:
+    return FetchResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, 1)
+
+
+def test_without_a_leader_requests_lift_the_epoch_within_reason_only() -> None:
+    lone = LoneNode()
+    assert lone.ask(vote(2, EPOCH_LEAD_MAX + 1, (9, 9))) == refused(0)
+    assert lone.ask(BeginQuorumEpochRequest(2, FAR)).error is ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert lone.ask(EndQuorumEpochRequest(2, FAR, (1,))).error is ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert lone.node.epoch == 0
+    assert lone.ask(vote(2, EPOCH_LEAD_MAX, (9, 9))) == granted(EPOCH_LEAD_MAX)
+    assert lone.ask(vote(3, EPOCH_LEAD_MAX + 1, (9, 9))) == refused(EPOCH_LEAD_MAX), "no response has confirmed it"
+
+
+def test_a_response_confirms_an_epoch_that_requests_then_build_on() -> None:
+    lone = LoneNode()
+    lone.at(1000)
+    lone.answer(VoteResponse(ErrorCode.FENCED_LEADER_EPOCH, -1, 5000))
+    assert lone.node.epoch == 5000, "this node was away for long"
+    assert lone.ask(vote(2, 5001, (9, 9))) == granted(5001)
+
+
+def test_not_even_a_response_lifts_the_epoch_beyond_reason() -> None:
+    lone = LoneNode()
+    lone.at(1000)
+    lone.answer(VoteResponse(ErrorCode.FENCED_LEADER_EPOCH, -1, EPOCH_JUMP_MAX + 1))
+    assert lone.node.epoch == 0
