@@ -14,7 +14,7 @@ from transaction_copier import GROUP, RECORDS_IN_TRANSACTION
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConsumerConfig
-from sskafka.client.consumer import Consumer
+from sskafka.client.consumer import ConsumerEngine
 from sskafka.client.fetched import ConsumedRecord
 from sskafka.client.groups import committed_offsets
 from sskafka.client.transactional_producer import TransactionalProducer
@@ -32,7 +32,7 @@ async def main(bootstrap: str, source: str, target: str, transactional_id: str) 
     ):
         await producer.begin()
         await producer.abort_transaction()
-        async with Consumer(cluster, ConsumerConfig(isolation_level="read_committed")) as consumer:
+        async with ConsumerEngine(cluster, ConsumerConfig(isolation_level="read_committed")) as consumer:
             consumer.assign(await positions(cluster, source, int(transactional_id.rpartition("-")[2])))
             while True:
                 records = (await consumer.poll(300))[:]

@@ -10,11 +10,12 @@ from broker_process import StartBroker
 from sskafka.client.admin import Admin, CreatedTopic, NewTopic
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig, ConsumerConfig, ProducerConfig
-from sskafka.client.configs import ConfigSource, Resource, alter_configs, describe_configs
-from sskafka.client.consumer import Consumer
+from sskafka.client.configs import Resource, alter_configs, describe_configs
+from sskafka.client.consumer import ConsumerEngine
 from sskafka.client.errors import NoOffsetForPartitionError
 from sskafka.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, list_offsets
-from sskafka.client.producer import Producer
+from sskafka.client.producer import ProducerEngine
+from sskafka.model.config_description import ConfigSource
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 
@@ -35,7 +36,7 @@ async def create(cluster: Cluster, topic: str, partitions: int = 1) -> None:
 
 
 async def produce(cluster: Cluster, topic: str, *values: bytes, config: ProducerConfig | None = None) -> list[int]:
-    async with Producer(cluster, config) as producer:
+    async with ProducerEngine(cluster, config) as producer:
         sent = [
             await producer.send(topic, value, partition=0, timestamp=1000 + place) for place, value in enumerate(values)
         ]
@@ -43,7 +44,7 @@ async def produce(cluster: Cluster, topic: str, *values: bytes, config: Producer
         return [future.result().offset for future in sent]
 
 
-async def consume(consumer: Consumer, count: int) -> list[bytes | None]:
+async def consume(consumer: ConsumerEngine, count: int) -> list[bytes | None]:
     values: list[bytes | None] = []
     while len(values) < count:
         values += [record.value for record in await consumer.poll(5000)]
@@ -102,7 +103,7 @@ def test_there_and_back(bootstrap: str, topic: str, acks: str, codec: str) -> No
         config = ProducerConfig(acks=acks, compression_type=codec, batch_size=2000, linger_ms=0)
         offsets = await produce(cluster, topic, *values, config=config)
         assert offsets == ([-1] * 500 if acks == "0" else list(range(500)))
-        async with Consumer(cluster) as consumer:
+        async with ConsumerEngine(cluster) as consumer:
             consumer.assign({TopicPartition(topic, 0): 0})
             assert await consume(consumer, 500) == values
 
@@ -121,12 +122,12 @@ def test_offsets_and_seeking(bootstrap: str, topic: str) -> None:
         assert [offset.offset for offset in found] == [0, 10, 9, 4, -1]
         assert found[3].timestamp == 1004
         assert await Admin(cluster).delete_records({partition: 3}) == {partition: 3}
-        async with Consumer(cluster, ConsumerConfig(auto_offset_reset="earliest")) as consumer:
+        async with ConsumerEngine(cluster, ConsumerConfig(auto_offset_reset="earliest")) as consumer:
             consumer.assign({partition: 0})
             assert (await consume(consumer, 7))[0] == b"3"
             await consumer.seek_to_timestamp(1008)
             assert await consume(consumer, 2) == [b"8", b"9"]
-        async with Consumer(cluster) as consumer:
+        async with ConsumerEngine(cluster) as consumer:
             consumer.assign({partition: 0})
             with pytest.raises(NoOffsetForPartitionError):
                 await consumer.poll()
@@ -142,7 +143,10 @@ def test_a_restart_is_survived_without_loss_or_duplicates(start_broker: StartBro
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, "t")
         partition = TopicPartition("t", 0)
-        async with Producer(cluster, ProducerConfig(linger_ms=0)) as producer, Consumer(cluster) as consumer:
+        async with (
+            ProducerEngine(cluster, ProducerConfig(linger_ms=0)) as producer,
+            ConsumerEngine(cluster) as consumer,
+        ):
             consumer.assign({partition: 0})
             before = [await producer.send("t", b"%d" % number) for number in range(100)]
             await before[0]

@@ -10,7 +10,7 @@ from wire_connection import Connection
 from sskafka.client import transactions
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig, ConsumerConfig, ProducerConfig
-from sskafka.client.consumer import Consumer
+from sskafka.client.consumer import ConsumerEngine
 from sskafka.client.errors import ConfigError
 from sskafka.client.transactional_producer import TransactionalProducer
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -39,7 +39,7 @@ def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def committed(cluster: Cluster, topic: str, count: int) -> list[bytes | None]:
-    async with Consumer(cluster, ConsumerConfig(isolation_level="read_committed")) as consumer:
+    async with ConsumerEngine(cluster, ConsumerConfig(isolation_level="read_committed")) as consumer:
         consumer.assign({TopicPartition(topic, 0): 0})
         values: list[bytes | None] = []
         while len(values) < count:

@@ -15,7 +15,7 @@ from sskafka.metadata.alter_partition import alter_partition
 from sskafka.metadata.brokers.heartbeats import broker_heartbeat
 from sskafka.metadata.brokers.lifecycle import fence_brokers, register_broker, supported_features
 from sskafka.metadata.brokers.sessions import BrokerSessions
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.elect_leaders import elect_leaders
 from sskafka.metadata.features import new_cluster_levels
@@ -104,7 +104,7 @@ class Model:
     def partition(self, number: int) -> PartitionImage:
         return self.image.topics_by_name["t"].partitions[number]
 
-    def apply(self, decision: Decision[object]) -> None:
+    def apply(self, decision: ControllerResult[object]) -> None:
         self.write(decision.records)
 
     def write(self, records: object) -> None:

@@ -39,7 +39,7 @@ from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.records.batch import iter_headers
-from sskafka.replication.errors import NotEnoughReplicasError, NotLeaderError, UnknownPartitionError
+from sskafka.replication.errors import NotEnoughReplicasError, NotLeaderOrFollowerError, UnknownTopicOrPartitionError
 from sskafka.runtime.delayed_operation import OffsetWaiters
 from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.error_mapping import error_code_of
@@ -177,7 +177,7 @@ class Replica:
 
     def append(self, batch: Any, acks: int, now_ms: int, *, from_client: bool = True) -> AppendInfo:
         if not self.is_leader:
-            raise NotLeaderError("somebody else leads")
+            raise NotLeaderOrFollowerError("somebody else leads")
         if not self.has_enough_in_sync():
             raise NotEnoughReplicasError("too few replicas are in sync")
         info = self.log.append_as_leader(batch, self.leadership.leader_epoch, now_ms, from_client=from_client)
@@ -237,7 +237,7 @@ class Replicas:
         found = self.maybe_find(topic, index)
         if found is None:
             state = self.image.partition(_name_of(topic), index)
-            raise UnknownPartitionError(f"{topic!r}") if state is None else NotLeaderError("not here")
+            raise UnknownTopicOrPartitionError(f"{topic!r}") if state is None else NotLeaderOrFollowerError("not here")
         return found
 
     def maybe_find(self, topic: str | bytes, index: int) -> Replica | None:

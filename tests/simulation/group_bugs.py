@@ -6,9 +6,9 @@ import pytest
 
 from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.classic_rebalance import ClassicRebalance
-from sskafka.groups.group import Committer
+from sskafka.groups.group import OffsetCommitter
 from sskafka.groups.shard import GroupCoordinatorShard
-from sskafka.model.coordination import Decision
+from sskafka.model.coordination import CoordinatorResult
 
 Bug = Callable[[pytest.MonkeyPatch], None]
 
@@ -16,7 +16,7 @@ Bug = Callable[[pytest.MonkeyPatch], None]
 def commits_are_not_checked(patch: pytest.MonkeyPatch) -> None:
     """An old owner's late commit takes the group back."""
 
-    def anything_goes(group: ClassicGroup, committer: Committer, partitions: object) -> None: ...
+    def anything_goes(group: ClassicGroup, committer: OffsetCommitter, partitions: object) -> None: ...
 
     patch.setattr(ClassicGroup, "check_commit", anything_goes)
 
@@ -27,7 +27,7 @@ def generations_are_not_checked(patch: pytest.MonkeyPatch) -> None:
 
 def silent_members_stay(patch: pytest.MonkeyPatch) -> None:
     """Ghosts: partitions whose owner died are read by nobody."""
-    patch.setattr(ClassicRebalance, "_expire_member", lambda *_: Decision())
+    patch.setattr(ClassicRebalance, "_expire_member", lambda *_: CoordinatorResult())
 
 
 def a_lost_sync_is_waited_for(patch: pytest.MonkeyPatch) -> None:
@@ -45,12 +45,12 @@ def parked_syncs_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_new_coordinator_watches_nobody(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(GroupCoordinatorShard, "start", lambda *_: Decision())
+    patch.setattr(GroupCoordinatorShard, "start", lambda *_: CoordinatorResult())
 
 
-def _unless_completing(expire: Callable[..., Decision]) -> Callable[..., Decision]:
-    def patched(rebalance: ClassicRebalance, group: ClassicGroup, *rest: object) -> Decision:
-        return Decision() if group.state == "CompletingRebalance" else expire(rebalance, group, *rest)
+def _unless_completing(expire: Callable[..., CoordinatorResult]) -> Callable[..., CoordinatorResult]:
+    def patched(rebalance: ClassicRebalance, group: ClassicGroup, *rest: object) -> CoordinatorResult:
+        return CoordinatorResult() if group.state == "CompletingRebalance" else expire(rebalance, group, *rest)
 
     return patched
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from group_lab import Asked, GroupLab
 
-from sskafka.groups.group import Committer
+from sskafka.groups.group import OffsetCommitter
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.leave_group import MemberIdentity
 
@@ -154,7 +154,10 @@ class SimulatedMember:
         return asked
 
     def _commit(self, partition: int) -> None:
-        offset, committer = self.positions[partition], Committer(self.member_id, self.instance_id, self.generation)
+        offset, committer = (
+            self.positions[partition],
+            OffsetCommitter(self.member_id, self.instance_id, self.generation),
+        )
 
         def send() -> Asked:
             asked = Asked()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sskafka.raft.election_state import ElectionState
-from sskafka.raft.log_view import LOG_BEGINNING, Batch, OffsetAndEpoch, SnapshotId, log_contains
+from sskafka.raft.log_view import LOG_BEGINNING, OffsetAndEpoch, RaftBatch, SnapshotId, log_contains
 
 
 @dataclass(slots=True)
@@ -13,7 +13,7 @@ class LogContent:
     """A log from the end of a snapshot (or offset 0) on."""
 
     start: SnapshotId = LOG_BEGINNING
-    batches: list[Batch] = field(default_factory=list)
+    batches: list[RaftBatch] = field(default_factory=list)
 
     def copy(self) -> "LogContent":
         return LogContent(self.start, list(self.batches))
@@ -32,17 +32,17 @@ class LogContent:
             return OffsetAndEpoch(self.batches[after - 1].end_offset, self.batches[after - 1].epoch)
         return self.start if self.start.epoch <= epoch else None
 
-    def holds(self, batch: Batch) -> bool:
+    def holds(self, batch: RaftBatch) -> bool:
         """Whether the batch is in the log or in the snapshot that it starts at."""
         if batch.end_offset <= self.start.offset:
             return True
         index = self.index_of(batch.base_offset)
         return index < len(self.batches) and self.batches[index] == batch
 
-    def between(self, start_offset: int, end_offset: int) -> list[Batch]:
+    def between(self, start_offset: int, end_offset: int) -> list[RaftBatch]:
         return self.batches[self.index_of(start_offset) : self.index_of(end_offset)]
 
-    def append(self, batches: tuple[Batch, ...]) -> None:
+    def append(self, batches: tuple[RaftBatch, ...]) -> None:
         assert batches[0].base_offset == self.end.offset, f"a gap in the log: {batches[0]} after {self.end}"
         self.batches.extend(batches)
 
@@ -120,7 +120,7 @@ class SimulatedDisk:
         for name, argument in changes:
             getattr(self.durable, name)(argument)
 
-    def read(self, start_offset: int, max_bytes: int) -> tuple[Batch, ...]:
+    def read(self, start_offset: int, max_bytes: int) -> tuple[RaftBatch, ...]:
         first = self.live.index_of(start_offset)
         taken, size = [], 0
         for batch in self.live.batches[first:]:
@@ -175,5 +175,5 @@ class SimulatedDisk:
             self.durable.restart(snapshot_id)
 
 
-def batch_at(base_offset: int, epoch: int, record_count: int, data: bytes) -> Batch:
-    return Batch(base_offset, base_offset + record_count, epoch, data)
+def batch_at(base_offset: int, epoch: int, record_count: int, data: bytes) -> RaftBatch:
+    return RaftBatch(base_offset, base_offset + record_count, epoch, data)

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from raft_disk import LogContent
 
-from sskafka.raft.log_view import Batch
+from sskafka.raft.log_view import RaftBatch
 
 
 class InvariantError(AssertionError):
@@ -24,7 +24,7 @@ def require(holds: bool, name: str, detail: str) -> None:
         raise InvariantError(name, detail)
 
 
-def next_state(state: int, batch: Batch) -> int:
+def next_state(state: int, batch: RaftBatch) -> int:
     """The state machine of the simulation: a checksum of everything applied, in order."""
     return crc32(b"%d %b" % (batch.epoch, batch.data), state)
 
@@ -35,11 +35,11 @@ class History:
         self.leaders: dict[int, int] = {}
         self.votes: dict[tuple[int, int], int] = {}
         self.told_epochs: dict[int, int] = {}
-        self.batches: dict[tuple[int, int], Batch] = {}
-        self.committed: list[Batch] = []
+        self.batches: dict[tuple[int, int], RaftBatch] = {}
+        self.committed: list[RaftBatch] = []
         self.committed_in: dict[int, int] = {}
         self.states: dict[int, int] = {0: 0}
-        self.acknowledged: list[Batch] = []
+        self.acknowledged: list[RaftBatch] = []
 
     # --- elections ------------------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ class History:
 
     # --- the log ----------------------------------------------------------------------------------
 
-    def appended(self, batch: Batch) -> None:
+    def appended(self, batch: RaftBatch) -> None:
         other = self.batches.setdefault((batch.base_offset, batch.epoch), batch)
         require(other == batch, "an offset in an epoch names one batch", f"{other} and {batch}")
 
@@ -74,7 +74,7 @@ class History:
         require(holds, "leader completeness", f"{node_id} leads epoch {epoch} without {last}")
 
     def high_watermark_moved(
-        self, node_id: int, epoch: int, batches: Iterable[Batch], durable: list[LogContent]
+        self, node_id: int, epoch: int, batches: Iterable[RaftBatch], durable: list[LogContent]
     ) -> None:
         """Batches that a node now takes for committed: all agree on them, and a majority has them on disk."""
         for batch in batches:
@@ -86,7 +86,7 @@ class History:
                 self.committed_in[batch.base_offset] = epoch
                 self._commit(batch, durable)
 
-    def _commit(self, batch: Batch, durable: list[LogContent]) -> None:
+    def _commit(self, batch: RaftBatch, durable: list[LogContent]) -> None:
         end_offset = self.committed[-1].end_offset if self.committed else 0
         require(batch.base_offset == end_offset, "committed records have no gaps", f"{batch} after {end_offset}")
         self.committed.append(batch)
@@ -99,7 +99,7 @@ class History:
         holders = sum(log.holds(self.committed[-1]) for log in durable)
         require(holders >= self.majority, "a majority has what is committed", f"{holders} have {self.committed[-1]}")
 
-    def acknowledge(self, batch: Batch) -> None:
+    def acknowledge(self, batch: RaftBatch) -> None:
         index = bisect_left(self.committed, batch.base_offset, key=lambda known: known.base_offset)
         survives = index < len(self.committed) and self.committed[index] == batch
         require(survives, "acknowledged records survive", f"{batch} was acknowledged and is not committed")

@@ -9,7 +9,7 @@ from raft_disk import LogContent, SimulatedDisk, batch_at
 from raft_invariants import History, next_state, require
 
 from sskafka.lab.votes import LabVoteRequest, LabVoteResponse
-from sskafka.raft.log_view import Batch, SnapshotId
+from sskafka.raft.log_view import RaftBatch, SnapshotId
 from sskafka.raft.messages import (
     FetchRequest,
     FetchResponse,
@@ -87,7 +87,7 @@ class Member:
         self.high_watermark = 0
         self.leading_epoch = -1
         self.heard_ms: dict[int, int] = {}
-        self.proposals: list[Batch] = []
+        self.proposals: list[RaftBatch] = []
         self.shutdown_deadline_ms = None
 
     # --- life and death -----------------------------------------------------------------------------
@@ -190,7 +190,7 @@ class Member:
             self.world.history.appended(batch)
         self.disk.change("append", batches)
 
-    def _encode(self, append: LeaderAppend) -> Batch:
+    def _encode(self, append: LeaderAppend) -> RaftBatch:
         is_change = isinstance(append.records, LeaderChange)
         data = b"leader %d" % append.records.leader_id if is_change else bytes(append.records)
         return batch_at(append.base_offset, append.epoch, append.record_count, data)

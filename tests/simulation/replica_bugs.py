@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from sskafka.model.ids import EpochEnd
 from sskafka.partition.in_sync_replicas import InSyncReplicas, IsrChange
 from sskafka.partition.leader_state import LeaderState
-from sskafka.partition.truncation import EpochEnd
 from sskafka.replication import fetcher, partition
 from sskafka.replication.isr_changes import IsrChanges
 from sskafka.replication.partition import FollowerPosition, Partition, PartitionRead

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from transaction_parts import Coordinator
 
-from sskafka.model.coordination import Decision
+from sskafka.model.coordination import CoordinatorResult
 from sskafka.storage.producers.state import ProducerState
 from sskafka.storage.transactions.verification import Verifications
 from sskafka.transactions import end_txn, shard
 from sskafka.transactions.end_txn import EndTxn
-from sskafka.transactions.metadata import TransactionMetadata, Verdict
+from sskafka.transactions.metadata import TransactionMetadata, TransactionResult
 from sskafka.transactions.shard import SendMarkers, TransactionCoordinatorShard
 
 Bug = Callable[[pytest.MonkeyPatch], None]
@@ -30,7 +30,9 @@ def markers_are_not_resumed(patch: pytest.MonkeyPatch) -> None:
 def markers_go_out_before_the_outcome_is_committed(patch: pytest.MonkeyPatch) -> None:
     take = Coordinator.take
 
-    def early(coordinator: Coordinator, shard: TransactionCoordinatorShard, decision: Decision, *rest: Any) -> None:
+    def early(
+        coordinator: Coordinator, shard: TransactionCoordinatorShard, decision: CoordinatorResult, *rest: Any
+    ) -> None:
         markers = [effect for effect in decision.effects if isinstance(effect, SendMarkers)]
         take(coordinator, shard, decision, *rest)
         for effect in markers:
@@ -47,7 +49,9 @@ def ends_keep_the_epoch(patch: pytest.MonkeyPatch) -> None:
 def the_end_of_an_old_epoch_is_accepted(patch: pytest.MonkeyPatch) -> None:
     decide = end_txn.decide
 
-    def anybody(known: TransactionMetadata | None, asked: EndTxn, spare_id: int | None, now_ms: int) -> Verdict:
+    def anybody(
+        known: TransactionMetadata | None, asked: EndTxn, spare_id: int | None, now_ms: int
+    ) -> TransactionResult:
         if known is not None:
             asked = asked._replace(producer=known.identity)
         return decide(known, asked, spare_id, now_ms)

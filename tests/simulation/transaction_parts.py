@@ -9,16 +9,15 @@ from logs import NOW_MS, batch, marker, reopen
 from simulated_disk import SimulatedDisk
 from virtual_time import VirtualTime
 
-from sskafka.model.coordination import PARKED, Decision, Respond, StateRecord
+from sskafka.model.coordination import PARKED, CoordinatorResult, Respond, StateRecord
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.storage.errors import (
     InvalidProducerEpochError,
     InvalidTransactionStateError,
     OutOfOrderSequenceError,
     TransactionCoordinatorFencedError,
 )
-from sskafka.transactions.metadata import ProducerIdentity
 from sskafka.transactions.shard import SendMarkers, TransactionCoordinatorShard, TransactionLimits
 
 LIMITS = TransactionLimits(timeout_max_ms=60_000, expiration_ms=10**9, sweep_interval_ms=200, expiry_interval_ms=10**9)
@@ -101,11 +100,13 @@ class Coordinator:
         self.crashes += 1
         self._load()
 
-    def ask(self, operation: Callable[[TransactionCoordinatorShard, int], Decision[Any, Any]], reply: Reply) -> None:
+    def ask(
+        self, operation: Callable[[TransactionCoordinatorShard, int], CoordinatorResult[Any, Any]], reply: Reply
+    ) -> None:
         self.take(self.shard, operation(self.shard, self._time.now_ms()), reply)
 
     def take(
-        self, shard: TransactionCoordinatorShard, decision: Decision[Any, Any], reply: Reply | None = None
+        self, shard: TransactionCoordinatorShard, decision: CoordinatorResult[Any, Any], reply: Reply | None = None
     ) -> None:
         if shard is not self.shard:
             return
@@ -190,7 +191,7 @@ class Leader:
         self.name = name
         coordinator.partitions[name] = self
 
-    def produce(self, transactional_id: str, producer: ProducerIdentity, sequence: int, value: bytes, adds: bool,
+    def produce(self, transactional_id: str, producer: ProducerIdAndEpoch, sequence: int, value: bytes, adds: bool,
                 reply: Reply) -> None:  # fmt: skip
         producers = self.log.producers
         if producers.has_open_transaction(*producer) or not producers.verifies_transactions:
@@ -208,15 +209,15 @@ class Leader:
 
         self._network.send(lambda answer: self._verify(transactional_id, producer, adds, answer), verified)
 
-    def _verify(self, transactional_id: str, producer: ProducerIdentity, adds: bool, answer: Reply) -> None:
-        def verify(shard: TransactionCoordinatorShard, now_ms: int) -> Decision[Any, Any]:
+    def _verify(self, transactional_id: str, producer: ProducerIdAndEpoch, adds: bool, answer: Reply) -> None:
+        def verify(shard: TransactionCoordinatorShard, now_ms: int) -> CoordinatorResult[Any, Any]:
             if adds:
                 return shard.add_partitions(transactional_id, producer, [self.name], 2, now_ms)
-            return Decision(answer=shard.verify(transactional_id, producer, [self.name])[self.name])
+            return CoordinatorResult(answer=shard.verify(transactional_id, producer, [self.name])[self.name])
 
         self._coordinator.ask(verify, lambda heard: answer(getattr(heard, "error", heard)))
 
-    def _append(self, producer: ProducerIdentity, sequence: int, value: bytes) -> ErrorCode:
+    def _append(self, producer: ProducerIdAndEpoch, sequence: int, value: bytes) -> ErrorCode:
         written = batch(
             value,
             producer_id=producer.producer_id,
@@ -250,7 +251,7 @@ class Timers:
         self._time = time
         self._coordinator = coordinator
 
-    def schedule(self, key: Hashable, delay_ms: int, due: Callable[[int], Decision[Any, None]]) -> None:
+    def schedule(self, key: Hashable, delay_ms: int, due: Callable[[int], CoordinatorResult[Any, None]]) -> None:
         shard = getattr(due, "__self__", None)
 
         def fire() -> None:

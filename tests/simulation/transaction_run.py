@@ -17,9 +17,9 @@ from logs import decided_end
 from transaction_parts import Coordinator, Leader, Network
 from virtual_time import VirtualTime
 
-from sskafka.model.coordination import Decision
+from sskafka.model.coordination import CoordinatorResult
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.records.batch import BatchHeader, iter_headers
 from sskafka.records.control import ControlType, EndTransactionMarker
 from sskafka.records.record import decode_records
@@ -27,7 +27,6 @@ from sskafka.storage.log import Log
 from sskafka.storage.transactions.marker import read_marker
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.init_producer_id import InitProducerId
-from sskafka.transactions.metadata import ProducerIdentity
 from sskafka.transactions.shard import TransactionCoordinatorShard
 
 PARTITIONS = [TopicPartition("orders", index) for index in range(3)]
@@ -122,7 +121,7 @@ class Producer:
         self._id = transactional_id
         self._name = name
         self._version = version
-        self._identity = ProducerIdentity(-1, -1)
+        self._identity = ProducerIdAndEpoch(-1, -1)
         self._sequences: Counter[TopicPartition] = Counter()
         self._number = 0
         self._step = 0
@@ -150,12 +149,12 @@ class Producer:
 
         attempt()
 
-    def _initialize(self, last: ProducerIdentity | None) -> None:
+    def _initialize(self, last: ProducerIdAndEpoch | None) -> None:
         run = self._run
-        asked = InitProducerId(self._id, TIMEOUT_MS, last or ProducerIdentity(-1, -1))
+        asked = InitProducerId(self._id, TIMEOUT_MS, last or ProducerIdAndEpoch(-1, -1))
 
         def operation(reply: Any) -> None:
-            def decide(shard: TransactionCoordinatorShard, now_ms: int) -> Decision[Any, Any]:
+            def decide(shard: TransactionCoordinatorShard, now_ms: int) -> CoordinatorResult[Any, Any]:
                 return shard.init_producer_id(asked, run.coordinator.new_producer_id(), now_ms)
 
             run.coordinator.ask(decide, reply)
@@ -177,7 +176,7 @@ class Producer:
         heir = Producer(self._run, self._id, f"{self._name}+", self._version)
         self._run.time.call_later(self._run.random.uniform(0, 2), heir.start)
 
-    def _adopt(self, identity: ProducerIdentity) -> None:
+    def _adopt(self, identity: ProducerIdAndEpoch) -> None:
         if identity != self._identity:
             self._identity = identity
             self._sequences.clear()
@@ -255,7 +254,7 @@ class Producer:
         transaction, asked = self._transaction, EndTxn(self._identity, commit, self._version)
 
         def operation(reply: Any) -> None:
-            def decide(shard: TransactionCoordinatorShard, now_ms: int) -> Decision[Any, Any]:
+            def decide(shard: TransactionCoordinatorShard, now_ms: int) -> CoordinatorResult[Any, Any]:
                 return shard.end_txn(self._id, asked, self._run.coordinator.new_producer_id(), now_ms)
 
             self._run.coordinator.ask(decide, reply)

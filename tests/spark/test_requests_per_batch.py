@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from spark_fixtures import Produce
 
-from sskafka.client.connection import Connection
+from sskafka.client.connection import BrokerConnection
 from sskafka.client.coordinators import CoordinatorType
 from sskafka.client.transactions import describe, initialize
 from sskafka.pipelines.connector import sink
@@ -46,13 +46,13 @@ class Requests:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._sent: list[str] = []
-        send = Connection._send
+        send = BrokerConnection._send
 
-        def counted(connection: Connection, message: Any, version: int) -> Any:
+        def counted(connection: BrokerConnection, message: Any, version: int) -> Any:
             self._sent.append(type(message).__name__.removesuffix("Request"))
             return send(connection, message, version)
 
-        monkeypatch.setattr(Connection, "_send", counted)
+        monkeypatch.setattr(BrokerConnection, "_send", counted)
 
     def taken(self) -> Counter[str]:
         taken, self._sent[:] = Counter(self._sent), []

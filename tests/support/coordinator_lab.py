@@ -8,10 +8,11 @@ from virtual_time import VirtualTime
 
 from sskafka.coordination.context import CoordinatorContext, CoordinatorEnvironment, ShardParameters
 from sskafka.coordination.loading import LoadCounters, LoadingTurns
-from sskafka.model.coordination import Completion, Decision, StateRecord, TransactionalProducer
+from sskafka.model.coordination import Completion, CoordinatorResult, StateRecord
 from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import ProducerIdAndEpoch
 from sskafka.records.batch import assign_offset, read_header
-from sskafka.replication.errors import NotLeaderError
+from sskafka.replication.errors import NotLeaderOrFollowerError
 from sskafka.runtime.delayed_operation import OffsetWaiters
 from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.storage.file_slice import FileSlice
@@ -51,7 +52,7 @@ class MemoryLog:
 
     def append(self, batch: bytearray, now_ms: int) -> int:
         if not self.is_leader:
-            raise NotLeaderError("somebody else leads")
+            raise NotLeaderOrFollowerError("somebody else leads")
         if self.append_error is not None:
             raise self.append_error
         assign_offset(batch, 0, self.log_end_offset, self.leader_epoch)
@@ -106,9 +107,11 @@ class Sums:
         self.parked: list[Completion] = []
         self.is_started = False
 
-    def add(self, key: str, number: int, producer: TransactionalProducer | None = None) -> Decision[StateRecord, int]:
+    def add(
+        self, key: str, number: int, producer: ProducerIdAndEpoch | None = None
+    ) -> CoordinatorResult[StateRecord, int]:
         total = self.sums.get(key, 0) + number
-        return Decision([StateRecord(key.encode(), b"%d" % total)], total, producer=producer)
+        return CoordinatorResult([StateRecord(key.encode(), b"%d" % total)], total, producer=producer)
 
     def encode(self, record: StateRecord) -> StateRecord:
         return record
@@ -116,7 +119,7 @@ class Sums:
     def decode(self, record: StateRecord) -> StateRecord:
         return record
 
-    def replay(self, record: StateRecord, producer: TransactionalProducer | None) -> None:
+    def replay(self, record: StateRecord, producer: ProducerIdAndEpoch | None) -> None:
         if record.key == b"poison":
             raise ValueError("cannot be replayed")
         if producer is not None:
@@ -124,14 +127,14 @@ class Sums:
         else:
             self.sums[record.key.decode()] = int(record.value or b"0")
 
-    def replay_end_of_transaction(self, producer: TransactionalProducer, is_committed: bool) -> None:
+    def replay_end_of_transaction(self, producer: ProducerIdAndEpoch, is_committed: bool) -> None:
         for record in self.pending.pop(producer.producer_id, []):
             if is_committed:
                 self.replay(record, None)
 
-    def start(self, now_ms: int) -> Decision[StateRecord, None]:
+    def start(self, now_ms: int) -> CoordinatorResult[StateRecord, None]:
         self.is_started = True
-        return Decision()
+        return CoordinatorResult()
 
     def stop(self) -> list[Completion]:
         return self.parked
@@ -163,7 +166,7 @@ class CoordinatorLab:
     def turn(self, duration_ms: float = 1) -> None:
         self.time.run_for(duration_ms)
 
-    def add(self, key: str, number: int, producer: TransactionalProducer | None = None) -> Asked:
+    def add(self, key: str, number: int, producer: ProducerIdAndEpoch | None = None) -> Asked:
         asked = Asked()
         self.context.write(lambda shard, _: shard.add(key, number, producer), asked)
         return asked

@@ -14,14 +14,14 @@ from virtual_time import VirtualTime
 from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.classic_requests import Joining
 from sskafka.groups.consumer_group import Topic
-from sskafka.groups.group import Committer
+from sskafka.groups.group import OffsetCommitter
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.members import Client
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
 from sskafka.groups.shard import GroupCoordinatorShard
-from sskafka.model.coordination import PARKED, Completion, Decision, StateRecord, TransactionalProducer
+from sskafka.model.coordination import PARKED, Completion, CoordinatorResult, StateRecord
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.wire.messages.heartbeat import HeartbeatRequest
 from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from sskafka.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -32,7 +32,7 @@ SESSION_MS = 10_000
 REBALANCE_MS = 30_000
 JOIN_VERSION = 9
 
-Logged = tuple[StateRecord, TransactionalProducer | None] | tuple[TransactionalProducer, bool]
+Logged = tuple[StateRecord, ProducerIdAndEpoch | None] | tuple[ProducerIdAndEpoch, bool]
 
 
 class Asked:
@@ -68,12 +68,12 @@ class Asked:
 class LabTimers:
     """Timers of one shard; none goes off once it was stopped."""
 
-    def __init__(self, time: VirtualTime, take: Callable[[Decision], None]) -> None:
+    def __init__(self, time: VirtualTime, take: Callable[[CoordinatorResult], None]) -> None:
         self._time = time
         self._take = take
         self.pending: dict[Hashable, object] = {}
 
-    def schedule(self, key: Hashable, delay_ms: int, due: Callable[[int], Decision]) -> None:
+    def schedule(self, key: Hashable, delay_ms: int, due: Callable[[int], CoordinatorResult]) -> None:
         token = self.pending[key] = object()
 
         def fire() -> None:
@@ -111,7 +111,7 @@ class GroupLab:
 
     # -- what the runtime does
 
-    def take(self, decision: Decision[Any, Any], asked: Completion | None = None) -> None:
+    def take(self, decision: CoordinatorResult[Any, Any], asked: Completion | None = None) -> None:
         encoded = [self.shard.encode(record) for record in decision.records]
         if decision.if_too_large is not None and sum(len(item.value or b"") for item in encoded) > self.batch_bytes_max:
             decision = decision.if_too_large(self.time.now_ms())
@@ -123,7 +123,7 @@ class GroupLab:
         for completion, response in decision.effects:
             completion.answer(response)
 
-    def ask(self, operation: Callable[[Completion], Decision]) -> Asked:
+    def ask(self, operation: Callable[[Completion], CoordinatorResult]) -> Asked:
         asked = Asked()
         try:
             decision = operation(asked)
@@ -133,7 +133,7 @@ class GroupLab:
             self.take(decision, asked)
         return asked
 
-    def end_transaction(self, producer: TransactionalProducer, is_committed: bool) -> None:
+    def end_transaction(self, producer: ProducerIdAndEpoch, is_committed: bool) -> None:
         self.log.append((producer, is_committed))
         self.shard.replay_end_of_transaction(producer, is_committed)
 
@@ -221,19 +221,19 @@ class GroupLab:
     def commit(
         self,
         offset: int,
-        committer: Committer = Committer(),  # noqa: B008  a constant
+        committer: OffsetCommitter = OffsetCommitter(),  # noqa: B008  a constant
         *,
         partition: int = 0,
         topic: str = "t",
         metadata: str | None = "",
         retention_ms: int = -1,
-        producer: TransactionalProducer | None = None,
+        producer: ProducerIdAndEpoch | None = None,
         group_id: str = GROUP,
     ) -> ErrorCode:
         commit = OffsetCommit(TopicPartition(topic, partition), offset, 3, metadata)
         committer = committer._replace(is_transactional=producer is not None)
 
-        def operation(completion: Completion) -> Decision:
+        def operation(completion: Completion) -> CoordinatorResult:
             now_ms = self.time.now_ms()
             decision = self.shard.commit_offsets(group_id, committer, [commit], retention_ms, now_ms)
             return replace(decision, producer=producer)

@@ -11,7 +11,7 @@ from sskafka.records.record import decode_records
 from sskafka.storage.disk import Disk
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.recovery.opening import open_log
 
 NOW_MS = 1_700_000_000_000
@@ -23,7 +23,7 @@ def reopen(disk: Disk, config: LogConfig | None = None, directory: str = DIRECTO
     """As after a start of the broker; unclean unless the options say otherwise."""
     options.setdefault("now_ms", NOW_MS)
     root = directory.rpartition("/")[0]
-    return open_log(LogDirectory(disk, root), directory, TP, config or LogConfig(), **options)
+    return open_log(LogDirHealth(disk, root), directory, TP, config or LogConfig(), **options)
 
 
 def batch(*values: bytes, timestamp: int = NOW_MS, key: bytes | None = b"k", **fields: Any) -> bytearray:

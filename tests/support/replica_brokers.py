@@ -16,7 +16,7 @@ from sskafka.metadata.image import ClusterImage
 from sskafka.model.ids import Uuid
 from sskafka.model.settings import Settings
 from sskafka.replication.cluster_links import ClusterLinks, ControllerChannel, ReplicaTransport
-from sskafka.replication.errors import UnknownPartitionError, UnknownTopicIdError
+from sskafka.replication.errors import UnknownTopicIdError, UnknownTopicOrPartitionError
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.timer_wheel import TimerWheel
@@ -160,7 +160,7 @@ class ReplicaBroker:
         """None while the metadata has not told this broker of it."""
         try:
             return self.replicas.find(topic_id, index)
-        except (UnknownTopicIdError, UnknownPartitionError):
+        except (UnknownTopicIdError, UnknownTopicOrPartitionError):
             return None
 
     def checkpoint(self) -> None:

@@ -15,7 +15,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator
 
 from sskafka.broker.sockets import NodeSockets
-from sskafka.model.listeners import Listener as ListenerAddress
+from sskafka.model.listeners import Endpoint
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.listener import Listener
@@ -23,7 +23,7 @@ from sskafka.servers.kafka.sockets import bind
 
 _log = logging.getLogger(__name__)
 
-Bound = dict[ListenerAddress, socket.socket]
+Bound = dict[Endpoint, socket.socket]
 
 
 class KafkaListeners:
@@ -35,7 +35,7 @@ class KafkaListeners:
         self._at_start = settings.listeners
         self._wanted = settings.listeners
         self._reserved: Bound = {}
-        self._open: dict[str, tuple[ListenerAddress, Listener]] = {}
+        self._open: dict[str, tuple[Endpoint, Listener]] = {}
         self._is_started = False
         self._change: asyncio.Task[None] | None = None
 
@@ -60,7 +60,7 @@ class KafkaListeners:
             bound.close()
         self._reserved.clear()
 
-    def change_to(self, listeners: tuple[ListenerAddress, ...]) -> None:
+    def change_to(self, listeners: tuple[Endpoint, ...]) -> None:
         """Close and open listeners until there are these, by their names."""
         self._wanted = listeners
         if self._is_started and (self._change is None or self._change.done()):
@@ -71,14 +71,14 @@ class KafkaListeners:
         while self._change is not None and not self._change.done():
             await self._change
 
-    def reserve(self, listeners: Iterable[ListenerAddress]) -> list[ListenerAddress]:
+    def reserve(self, listeners: Iterable[Endpoint]) -> list[Endpoint]:
         """Bind the ports of listeners that are not open, and return those; raises OSError and keeps none if one fails.
 
         A port of a listener that the change closes is free only then."""
         listeners = list(listeners)
         names = {listener.name for listener in listeners}
         closing = {(at.host, at.port) for name, (at, _) in self._open.items() if name not in names}
-        reserved: list[ListenerAddress] = []
+        reserved: list[Endpoint] = []
         for listener in self._new_of(listeners):
             if listener in self._reserved or (listener.host, listener.port) in closing:
                 continue
@@ -90,13 +90,13 @@ class KafkaListeners:
             reserved.append(listener)
         return reserved
 
-    def release(self, reserved: Iterable[ListenerAddress]) -> None:
+    def release(self, reserved: Iterable[Endpoint]) -> None:
         for listener in reserved:
             bound = self._reserved.pop(listener, None)
             if bound is not None:
                 bound.close()
 
-    def advertised(self, settings: Settings) -> list[ListenerAddress]:
+    def advertised(self, settings: Settings) -> list[Endpoint]:
         """What the broker registers with: of those that the metadata added, the ones whose ports could be had."""
         try:
             names = {listener.name for listener in settings.advertised_listeners}
@@ -106,7 +106,7 @@ class KafkaListeners:
             added = []
         return self._sockets.advertised_with(self._bound_of(added))
 
-    def _bound_of(self, listeners: Iterable[ListenerAddress]) -> Iterator[tuple[ListenerAddress, socket.socket]]:
+    def _bound_of(self, listeners: Iterable[Endpoint]) -> Iterator[tuple[Endpoint, socket.socket]]:
         for listener in listeners:
             try:
                 self.reserve([*self._wanted, listener])
@@ -115,7 +115,7 @@ class KafkaListeners:
                 continue
             yield listener, self._reserved[listener]
 
-    def _new_of(self, listeners: Iterable[ListenerAddress]) -> list[ListenerAddress]:
+    def _new_of(self, listeners: Iterable[Endpoint]) -> list[Endpoint]:
         known = set(self._open) if self._is_started else {listener.name for listener in self._at_start}
         return [listener for listener in listeners if listener.name not in known]
 
@@ -131,7 +131,7 @@ class KafkaListeners:
             for address in self._new_of(wanted):
                 await self._maybe_open(address)
 
-    async def _maybe_open(self, address: ListenerAddress) -> None:
+    async def _maybe_open(self, address: Endpoint) -> None:
         try:
             bound = self._reserved.pop(address) if address in self._reserved else bind(address)
             await self._serve(address, bound)
@@ -140,7 +140,7 @@ class KafkaListeners:
         else:
             _log.info("listener %s is open at %s:%d", address.name, address.host or "*", address.port)
 
-    async def _serve(self, address: ListenerAddress, bound: socket.socket) -> None:
+    async def _serve(self, address: Endpoint, bound: socket.socket) -> None:
         listener = self._make(address.name)
         try:
             await listener.start(bound, self._backlog)

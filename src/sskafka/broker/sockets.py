@@ -4,7 +4,7 @@ import socket
 from collections.abc import Iterable, Mapping
 
 from sskafka.client.connection import Address
-from sskafka.model.listeners import Listener, parse_address
+from sskafka.model.listeners import Endpoint, parse_address
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.sockets import bind, bind_server
@@ -19,7 +19,7 @@ class NodeSockets:
         self._settings = settings
         self._inherited = dict(inherited)
         self._bound: dict[str, socket.socket] = {}
-        self.advertised: list[Listener] = []
+        self.advertised: list[Endpoint] = []
         self.server_addresses: dict[str, str] = {}
         """host:port of the other servers, by their setting."""
 
@@ -49,7 +49,7 @@ class NodeSockets:
                 raise SettingError(setting, text, "a node that is only a controller has no records")
             if address is not None:
                 self._bound[setting] = bound = self._inherited.pop(setting, None) or bind_server(setting, *address)
-                self.server_addresses[setting] = self._server_address(Listener(setting, *address), bound)
+                self.server_addresses[setting] = self._server_address(Endpoint(setting, *address), bound)
 
     def close(self) -> None:
         for bound in self._bound.values():
@@ -67,17 +67,17 @@ class NodeSockets:
         host = "localhost" if kafka.host in _EVERY_INTERFACE else kafka.host
         return Address(host, _port(self._bound[kafka.name]))
 
-    def advertised_with(self, added: Iterable[tuple[Listener, socket.socket]]) -> list[Listener]:
+    def advertised_with(self, added: Iterable[tuple[Endpoint, socket.socket]]) -> list[Endpoint]:
         """What others are told of: the listeners of the start and those that were added to them since."""
         return [*self.advertised, *(self._reachable(listener, bound) for listener, bound in added)]
 
-    def _reachable(self, listener: Listener, bound: socket.socket) -> Listener:
+    def _reachable(self, listener: Endpoint, bound: socket.socket) -> Endpoint:
         host = listener.host
         if host in _EVERY_INTERFACE:
             host = self._settings.host_name or "localhost"
         return listener._replace(host=host, port=listener.port or _port(bound))
 
-    def _server_address(self, listener: Listener, bound: socket.socket) -> str:
+    def _server_address(self, listener: Endpoint, bound: socket.socket) -> str:
         return str(Address(self._reachable(listener, bound).host, _port(bound)))
 
 

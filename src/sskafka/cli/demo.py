@@ -35,7 +35,7 @@ from sskafka.cli.output import talk
 from sskafka.client.async_consumer import AsyncConsumer
 from sskafka.client.cluster import Cluster
 from sskafka.client.errors import UnknownTopicError
-from sskafka.client.producer import Producer
+from sskafka.client.producer import ProducerEngine
 
 if TYPE_CHECKING:
     from sskafka.pipelines.files.model import Pipeline
@@ -172,7 +172,7 @@ class Demo:
 
         topic = topics_of(pipeline)["clicks"]
         clicks = click_stream(SEED, USERS, datetime.now(UTC).replace(microsecond=0))
-        async with Cluster(bootstrap) as cluster, Producer(cluster) as producer:
+        async with Cluster(bootstrap) as cluster, ProducerEngine(cluster) as producer:
             due = 0.0
             while True:
                 due += self._rate * TICK_S

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sskafka.client.admin import Admin
 from sskafka.client.cluster import Cluster
-from sskafka.client.configs import ConfigSource, Resource, describe_configs
+from sskafka.client.configs import Resource, describe_configs
 from sskafka.client.errors import UnsupportedApiError
 from sskafka.client.metadata import PartitionView, TopicView
 from sskafka.client.partition_moves import Reassignment, list_reassignments
@@ -22,6 +22,7 @@ from sskafka.metadata.records import (
     RegisterBrokerRecord,
     TopicRecord,
 )
+from sskafka.model.config_description import ConfigSource
 from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.model.listeners import PLAINTEXT, SECURITY_PROTOCOLS

@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from sskafka.client.cluster import Cluster
-from sskafka.client.connection import Connection
+from sskafka.client.connection import BrokerConnection
 from sskafka.client.errors import broker_error, raise_for
 from sskafka.client.metadata import TopicView
 from sskafka.client.offsets import by_topic
@@ -82,7 +82,7 @@ class Admin:
             validate_only=validate_only,
         )
 
-        async def attempt(connection: Connection) -> dict[str, Outcome[CreatedTopic]]:
+        async def attempt(connection: BrokerConnection) -> dict[str, Outcome[CreatedTopic]]:
             response = await connection.request(request, CreateTopicsResponse)
             return {
                 topic.name: _failure(topic.error_code, topic.error_message)
@@ -96,7 +96,7 @@ class Admin:
         names = list(names)
         timeout_ms = self._cluster.config.request_timeout_ms
 
-        async def attempt(connection: Connection) -> dict[str, KafkaError | None]:
+        async def attempt(connection: BrokerConnection) -> dict[str, KafkaError | None]:
             version = connection.version_for(DeleteTopicsRequest)
             by_state = [DeleteTopicState(name=name) for name in names] if version >= 6 else []
             request = DeleteTopicsRequest(topics=by_state, topic_names=names, timeout_ms=timeout_ms)
@@ -117,7 +117,7 @@ class Admin:
             validate_only=validate_only,
         )
 
-        async def attempt(connection: Connection) -> dict[str, KafkaError | None]:
+        async def attempt(connection: BrokerConnection) -> dict[str, KafkaError | None]:
             response = await connection.request(request, CreatePartitionsResponse)
             return {topic.name: _failure(topic.error_code, topic.error_message) for topic in response.results}
 
@@ -194,7 +194,7 @@ class Admin:
 
         return (await self._cluster.retrying(attempt)).results
 
-    async def _at_controller(self, attempt: Callable[[Connection], Awaitable[dict[str, T]]]) -> dict[str, T]:
+    async def _at_controller(self, attempt: Callable[[BrokerConnection], Awaitable[dict[str, T]]]) -> dict[str, T]:
         """Run `attempt` at the controller; refresh the metadata and retry if the broker is no longer the controller."""
 
         async def once() -> dict[str, T]:

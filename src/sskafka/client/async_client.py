@@ -8,7 +8,7 @@ from typing import Self, TypeAlias
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig, configured, properties_from
-from sskafka.client.metadata import ClusterView
+from sskafka.client.metadata import MetadataSnapshot
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 
@@ -36,11 +36,11 @@ class AsyncClient:
     async def close(self) -> None:
         await self._cluster.close()
 
-    async def fetch_cluster_metadata(self) -> ClusterView:
+    async def fetch_cluster_metadata(self) -> MetadataSnapshot:
         """Fetch the brokers, topics, partition leaders and in-sync replicas from any broker."""
         return await self._cluster.retrying(lambda: self._cluster.refresh(None))
 
-    def set_cluster_metadata(self, metadata: ClusterView) -> None:
+    def set_cluster_metadata(self, metadata: MetadataSnapshot) -> None:
         """Use metadata that another client fetched, until it expires or a response shows that it is stale."""
         self._cluster.adopt(metadata)
 

@@ -1,4 +1,4 @@
-"""Consumer for programs with an event loop: the caller subscribes to partitions; offsets are not committed.
+"""ConsumerEngine for programs with an event loop: the caller subscribes to partitions; offsets are not committed.
 
     async with AsyncConsumer("localhost:9092") as consumer:
         await consumer.subscribe("orders", 0, leader_only=False)
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from sskafka.client.async_client import DEFAULT_BOOTSTRAP, AsyncClient, Property, client_properties
 from sskafka.client.config import ConsumerConfig, configured
-from sskafka.client.consumer import Consumer
+from sskafka.client.consumer import ConsumerEngine
 from sskafka.client.fetched import ConsumedRecord
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
 from sskafka.model.ids import TopicPartition
@@ -25,7 +25,7 @@ class AsyncConsumer(AsyncClient):
     def __init__(self, bootstrap_servers: str | None = DEFAULT_BOOTSTRAP, **properties: Property) -> None:
         merged = client_properties({"auto.offset.reset": "earliest"}, properties)
         super().__init__(bootstrap_servers, merged)
-        self._consumer = Consumer(self._cluster, configured(ConsumerConfig, merged))
+        self._consumer = ConsumerEngine(self._cluster, configured(ConsumerConfig, merged))
 
     async def close(self) -> None:
         await self._consumer.close()

@@ -1,4 +1,4 @@
-"""Producer for programs with an event loop: `send` returns when the brokers have acknowledged the record.
+"""ProducerEngine for programs with an event loop: `send` returns when the brokers have acknowledged the record.
 
     async with AsyncProducer("localhost:9092") as producer:
         delivery = await producer.send("orders", "customer-7", b"3 apples")
@@ -14,7 +14,7 @@ from typing import Self
 from sskafka.client.accumulator import Delivery
 from sskafka.client.async_client import DEFAULT_BOOTSTRAP, AsyncClient, Property, Text, as_bytes, client_properties
 from sskafka.client.config import ProducerConfig, configured
-from sskafka.client.producer import Producer
+from sskafka.client.producer import ProducerEngine
 from sskafka.records.record import Headers
 
 
@@ -22,7 +22,7 @@ class AsyncProducer(AsyncClient):
     def __init__(self, bootstrap_servers: str | None = DEFAULT_BOOTSTRAP, **properties: Property) -> None:
         merged = client_properties({}, properties)
         super().__init__(bootstrap_servers, merged)
-        self._producer = Producer(self._cluster, configured(ProducerConfig, merged))
+        self._producer = ProducerEngine(self._cluster, configured(ProducerConfig, merged))
 
     async def __aenter__(self) -> Self:
         self._producer.start()

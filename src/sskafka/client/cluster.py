@@ -11,7 +11,7 @@ from typing import Self, TypeAlias, TypeVar
 
 from sskafka.client.backoff import Backoff, Randomness
 from sskafka.client.config import ConnectionConfig
-from sskafka.client.connection import Address, Connection, ConnectionOptions, connect
+from sskafka.client.connection import Address, BrokerConnection, ConnectionOptions, connect
 from sskafka.client.errors import (
     BrokerUnavailableError,
     ConfigError,
@@ -22,14 +22,14 @@ from sskafka.client.errors import (
     broker_error,
     is_retriable,
 )
-from sskafka.client.metadata import BrokerView, ClusterView, PartitionView, TopicView, merged, view_of
+from sskafka.client.metadata import BrokerView, MetadataSnapshot, PartitionView, TopicView, merged, view_of
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition, topic_name_problem
 from sskafka.runtime.clock import Clock, SystemClock
 from sskafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 T = TypeVar("T")
-Connector: TypeAlias = Callable[[Address, ConnectionOptions], Awaitable[Connection]]
+Connector: TypeAlias = Callable[[Address, ConnectionOptions], Awaitable[BrokerConnection]]
 
 DEFAULT_PORT = 9092
 FAILOVER_ATTEMPTS = 8
@@ -79,9 +79,9 @@ class Cluster:
         self._options = ConnectionOptions(
             self.config.client_id, self.config.socket_connection_setup_timeout_ms, self.config.request_timeout_ms
         )
-        self._view = ClusterView()
+        self._view = MetadataSnapshot()
         self._fetched_at: dict[str, float] = {}
-        self._connections: dict[Address, Connection] = {}
+        self._connections: dict[Address, BrokerConnection] = {}
         self._connecting: dict[Address, asyncio.Lock] = {}
         self._failed_at: dict[Address, float] = {}
         self.coordinators: dict[tuple[int, str], int] = {}
@@ -103,11 +103,11 @@ class Cluster:
     # Metadata
 
     @property
-    def view(self) -> ClusterView:
+    def view(self) -> MetadataSnapshot:
         """The metadata as of the last refresh; may be stale."""
         return self._view
 
-    async def refresh(self, topics: Iterable[str] | None = (), *, create: bool = False) -> ClusterView:
+    async def refresh(self, topics: Iterable[str] | None = (), *, create: bool = False) -> MetadataSnapshot:
         """Fetch metadata of `topics` (None: all topics) from any broker; `create` lets the broker auto-create them."""
         names = None if topics is None else set(topics)
         request = MetadataRequest(
@@ -136,7 +136,7 @@ class Cluster:
             raise broker_error(found.error_code, topic_name_problem(name) or f"topic {name!r} cannot be used now")
         return found
 
-    def adopt(self, view: ClusterView) -> None:
+    def adopt(self, view: MetadataSnapshot) -> None:
         """Use metadata that was fetched elsewhere, as if it had been fetched now."""
         self._view = view
         self._fetched_at = dict.fromkeys(view.topics, self.clock.monotonic_ms())
@@ -179,13 +179,13 @@ class Cluster:
 
     # Connections
 
-    async def connection_to(self, node_id: int) -> Connection:
+    async def connection_to(self, node_id: int) -> BrokerConnection:
         broker = self._view.brokers.get(node_id)
         if broker is None:
             raise BrokerUnavailableError(f"the cluster has no broker {node_id} now")
         return await self._connection(broker.address)
 
-    async def any_connection(self) -> Connection:
+    async def any_connection(self) -> BrokerConnection:
         """Return an open connection if there is one; otherwise connect to the first broker that accepts.
 
         Brokers and bootstrap addresses are tried in the order of their last failure, most recent last, because a broker
@@ -211,7 +211,7 @@ class Cluster:
         failed_at = self._failed_at.get(broker.address) if broker is not None else None
         return failed_at is not None and self.clock.monotonic_ms() - failed_at < FAILED_BROKER_AVOIDED_MS
 
-    async def controller_connection(self) -> Connection:
+    async def controller_connection(self) -> BrokerConnection:
         """Return a connection to the broker that the metadata names as controller, for changes to the cluster."""
         if self._view.controller_id not in self._view.brokers:
             await self.refresh()
@@ -219,7 +219,7 @@ class Cluster:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "the cluster has no controller now")
         return await self.connection_to(self._view.controller_id)
 
-    async def _connection(self, address: Address) -> Connection:
+    async def _connection(self, address: Address) -> BrokerConnection:
         async with self._connecting.setdefault(address, asyncio.Lock()):
             connection = self._connections.get(address)
             if connection is None or not connection.is_open:
@@ -227,7 +227,7 @@ class Cluster:
                 self._connections[address] = connection
             return connection
 
-    async def _connect(self, address: Address) -> Connection:
+    async def _connect(self, address: Address) -> BrokerConnection:
         try:
             connection = await self._connector(address, self._options)
         except BrokerUnavailableError:
@@ -236,7 +236,7 @@ class Cluster:
         connection.on_lost = self._lost
         return connection
 
-    def _lost(self, connection: Connection) -> None:
+    def _lost(self, connection: BrokerConnection) -> None:
         self._failed_at[connection.address] = self.clock.monotonic_ms()
 
     async def brokers(self) -> Sequence[BrokerView]:

@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from sskafka.client.cluster import Cluster
-from sskafka.client.connection import Connection
+from sskafka.client.connection import BrokerConnection
 from sskafka.client.errors import broker_error
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.describe_configs import (
@@ -24,36 +24,26 @@ from sskafka.wire.messages.incremental_alter_configs import (
 _SET, _DELETE = 0, 1
 
 
-class ResourceType(IntEnum):
+class ConfigResourceType(IntEnum):
     TOPIC = 2
     BROKER = 4
 
 
-class ConfigSource(IntEnum):
-    """Origin of a config value; the numbers are the protocol's."""
-
-    DYNAMIC_TOPIC_CONFIG = 1
-    DYNAMIC_BROKER_CONFIG = 2
-    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
-    STATIC_BROKER_CONFIG = 4
-    DEFAULT_CONFIG = 5
-
-
 class Resource(NamedTuple):
-    type: ResourceType
+    type: ConfigResourceType
     name: str
 
     @classmethod
     def topic(cls, name: str) -> "Resource":
-        return cls(ResourceType.TOPIC, name)
+        return cls(ConfigResourceType.TOPIC, name)
 
     @classmethod
     def broker(cls, node_id: int | None) -> "Resource":
         """The config resource of one broker, or, with None, the cluster-wide default of all brokers."""
-        return cls(ResourceType.BROKER, "" if node_id is None else str(node_id))
+        return cls(ConfigResourceType.BROKER, "" if node_id is None else str(node_id))
 
 
-class ConfigEntry(NamedTuple):
+class DescribedConfig(NamedTuple):
     name: str
     value: str | None
     source: int
@@ -64,7 +54,7 @@ class ConfigEntry(NamedTuple):
 
 async def describe_configs(
     cluster: Cluster, resource: Resource, names: Iterable[str] | None = None, *, documentation: bool = False
-) -> list[ConfigEntry]:
+) -> list[DescribedConfig]:
     """Return the configs of `resource` (all, or those in `names`); raise KafkaError if it cannot be described."""
     wanted = None if names is None else list(names)
 
@@ -118,18 +108,18 @@ async def _alter(
     return None
 
 
-async def _connection_for(cluster: Cluster, resource: Resource) -> Connection:
+async def _connection_for(cluster: Cluster, resource: Resource) -> BrokerConnection:
     """Return a connection to the broker itself for broker configs, since only it knows its static configuration.
 
     Any broker can answer for other resources."""
-    if resource.type is ResourceType.BROKER and resource.name:
+    if resource.type is ConfigResourceType.BROKER and resource.name:
         await cluster.refresh()
         return await cluster.connection_to(int(resource.name))
     return await cluster.any_connection()
 
 
-def _entry(config: DescribeConfigsResourceResult) -> ConfigEntry:
-    return ConfigEntry(
+def _entry(config: DescribeConfigsResourceResult) -> DescribedConfig:
+    return DescribedConfig(
         config.name,
         config.value,
         config.config_source,

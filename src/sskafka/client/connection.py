@@ -61,14 +61,16 @@ class ConnectionOptions:
         return min(longest, self.connect_timeout_ms << min(failures, 16))
 
 
-async def connect(address: Address, options: ConnectionOptions | None = None, *, failures: int = 0) -> "Connection":
+async def connect(
+    address: Address, options: ConnectionOptions | None = None, *, failures: int = 0
+) -> "BrokerConnection":
     """Connect to `address` and negotiate API versions; raise BrokerUnavailableError, with the reason, on failure.
 
     `failures` is the number of failed attempts before this one; it lengthens the timeout."""
     options = options or ConnectionOptions()
     timeout_ms = options.connect_timeout_after(failures)
     loop = asyncio.get_running_loop()
-    connection = Connection(address, options)
+    connection = BrokerConnection(address, options)
     try:
         async with asyncio.timeout(timeout_ms / 1000):
             await loop.create_connection(lambda: connection, address.host, address.port)
@@ -107,7 +109,7 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-class Connection(asyncio.BufferedProtocol):
+class BrokerConnection(asyncio.BufferedProtocol):
     def __init__(self, address: Address, options: ConnectionOptions) -> None:
         self.address = address
         self._options = options
@@ -122,7 +124,7 @@ class Connection(asyncio.BufferedProtocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._closed = asyncio.Event()
-        self.on_lost: Callable[[Connection], None] | None = None
+        self.on_lost: Callable[[BrokerConnection], None] | None = None
 
     # API
 

@@ -1,4 +1,4 @@
-"""Consumer of assigned partitions: no group and no commits; the caller keeps the positions.
+"""ConsumerEngine of assigned partitions: no group and no commits; the caller keeps the positions.
 
     async with Cluster("localhost:9092") as cluster, Consumer(cluster) as consumer:
         consumer.assign({TopicPartition("orders", 0): 0})
@@ -20,7 +20,7 @@ from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConsumerConfig
 from sskafka.client.errors import LogTruncatedError, NoOffsetForPartitionError, broker_error, is_retriable
 from sskafka.client.fetch_sources import FetchSources
-from sskafka.client.fetched import ConsumedRecord, FetchedPartition
+from sskafka.client.fetched import CompletedFetch, ConsumedRecord
 from sskafka.client.fetcher import NO_EPOCH, NO_REPLICA, FetchAnswer, Position, fetch
 from sskafka.client.offsets import EARLIEST, LATEST, NO_OFFSET, list_offsets
 from sskafka.client.record_buffer import RecordBuffer
@@ -37,7 +37,7 @@ class _Fetch(NamedTuple):
     task: asyncio.Task[list[FetchAnswer]]
 
 
-class Consumer:
+class ConsumerEngine:
     def __init__(
         self, cluster: Cluster, config: ConsumerConfig | None = None, *, randomness: Randomness | None = None
     ) -> None:
@@ -235,10 +235,10 @@ class Consumer:
             aborted = ((aborted.first_offset, aborted.producer_id) for aborted in data.aborted_transactions or ())
             check = self.config.check_crcs
             self._buffer.put(
-                FetchedPartition(answer.partition, data.records, position.offset, aborted=aborted, check_crcs=check)
+                CompletedFetch(answer.partition, data.records, position.offset, aborted=aborted, check_crcs=check)
             )
 
-    def _advance_position(self, fetched: FetchedPartition) -> None:
+    def _advance_position(self, fetched: CompletedFetch) -> None:
         position = self._positions[fetched.partition]
         position.offset = fetched.next_offset
         if fetched.last_epoch != NO_EPOCH:

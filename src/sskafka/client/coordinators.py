@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from sskafka.client.cluster import Cluster
-from sskafka.client.connection import Connection
+from sskafka.client.connection import BrokerConnection
 from sskafka.client.errors import raise_for
 from sskafka.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -15,7 +15,7 @@ class CoordinatorType(IntEnum):
     TRANSACTION = 1
 
 
-async def coordinator_connection(cluster: Cluster, kind: CoordinatorType, key: str) -> Connection:
+async def coordinator_connection(cluster: Cluster, kind: CoordinatorType, key: str) -> BrokerConnection:
     """Return a connection to the coordinator of `key`; raise a retriable error while there is none."""
     return await cluster.connection_to(await coordinator_of(cluster, kind, key))
 

@@ -59,7 +59,7 @@ class AbortedTransactions:
                 self._open.discard(header.producer_id)
 
 
-class FetchedPartition:
+class CompletedFetch:
     """One partition of a fetch response, iterated once from front to back.
 
     `next_offset` is the offset of the next fetch: after everything read so far, including filtered records.

@@ -8,7 +8,7 @@ from struct import Struct
 from typing import NamedTuple, TypeVar
 
 from sskafka.client.cluster import Cluster
-from sskafka.client.connection import Connection
+from sskafka.client.connection import BrokerConnection
 from sskafka.client.coordinators import CoordinatorType, coordinator_of
 from sskafka.client.errors import UnsupportedApiError, broker_error, raise_for
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -96,7 +96,7 @@ async def list_groups(cluster: Cluster) -> list[ListedGroup]:
 async def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
     """Describe a group; raise KafkaError GROUP_ID_NOT_FOUND if it does not exist."""
 
-    async def attempt(connection: Connection, coordinator: int) -> GroupDescription:
+    async def attempt(connection: BrokerConnection, coordinator: int) -> GroupDescription:
         try:
             described = await _describe_consumer(connection, group_id, coordinator)
         except UnsupportedApiError:
@@ -106,7 +106,7 @@ async def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
     return await _at_coordinator(cluster, group_id, attempt)
 
 
-async def _describe_consumer(connection: Connection, group_id: str, coordinator: int) -> GroupDescription | None:
+async def _describe_consumer(connection: BrokerConnection, group_id: str, coordinator: int) -> GroupDescription | None:
     request = consumer_wire.ConsumerGroupDescribeRequest([group_id])
     response = await connection.request(request, consumer_wire.ConsumerGroupDescribeResponse)
     group = response.groups[0]
@@ -132,7 +132,7 @@ async def _describe_consumer(connection: Connection, group_id: str, coordinator:
     )
 
 
-async def _describe_classic(connection: Connection, group_id: str, coordinator: int) -> GroupDescription:
+async def _describe_classic(connection: BrokerConnection, group_id: str, coordinator: int) -> GroupDescription:
     request = classic_wire.DescribeGroupsRequest([group_id])
     response = await connection.request(request, classic_wire.DescribeGroupsResponse)
     group = response.groups[0]
@@ -167,7 +167,7 @@ def _assigned(assignment: bytes) -> tuple[TopicPartition, ...]:
 async def committed_offsets(cluster: Cluster, group_id: str) -> dict[TopicPartition, Committed]:
     """Return all committed offsets of the group."""
 
-    async def attempt(connection: Connection, _: int) -> dict[TopicPartition, Committed]:
+    async def attempt(connection: BrokerConnection, _: int) -> dict[TopicPartition, Committed]:
         version = connection.version_for(OffsetFetchRequest, at_most=_NAMES_UNTIL)
         request = OffsetFetchRequest(group_id=group_id, topics=None)
         response = await connection.request(request, OffsetFetchResponse, version=version)
@@ -196,7 +196,7 @@ async def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[Topic
         part = topics.setdefault(topic, OffsetCommitRequestTopic(name=topic))
         part.partitions.append(OffsetCommitRequestPartition(index, offset, committed_metadata=""))
 
-    async def attempt(connection: Connection, _: int) -> None:
+    async def attempt(connection: BrokerConnection, _: int) -> None:
         version = connection.version_for(OffsetCommitRequest, at_most=_COMMIT_BY_NAME_UNTIL)
         request = OffsetCommitRequest(group_id=group_id, topics=list(topics.values()))
         response = await connection.request(request, OffsetCommitResponse, version=version)
@@ -208,7 +208,7 @@ async def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[Topic
 
 
 async def delete_group(cluster: Cluster, group_id: str) -> None:
-    async def attempt(connection: Connection, _: int) -> None:
+    async def attempt(connection: BrokerConnection, _: int) -> None:
         response = await connection.request(DeleteGroupsRequest([group_id]), DeleteGroupsResponse)
         code = response.results[0].error_code
         if code == ErrorCode.NON_EMPTY_GROUP:
@@ -219,7 +219,7 @@ async def delete_group(cluster: Cluster, group_id: str) -> None:
 
 
 async def group_timeline(cluster: Cluster, group_id: str) -> list[TimelineEvent]:
-    async def attempt(connection: Connection, _: int) -> list[TimelineEvent]:
+    async def attempt(connection: BrokerConnection, _: int) -> list[TimelineEvent]:
         request = DescribeGroupTimelineRequest(group_id)
         response = await connection.request(request, DescribeGroupTimelineResponse)
         if response.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
@@ -248,7 +248,9 @@ async def fetched_positions(cluster: Cluster, topics: Iterable[str] | None = Non
     return [newest[key] for key in sorted(newest)]
 
 
-async def _at_coordinator(cluster: Cluster, group_id: str, attempt: Callable[[Connection, int], Awaitable[T]]) -> T:
+async def _at_coordinator(
+    cluster: Cluster, group_id: str, attempt: Callable[[BrokerConnection, int], Awaitable[T]]
+) -> T:
     """Run `attempt` at the group's coordinator; retry while the coordinator is loading or has moved."""
 
     async def once() -> T:

@@ -42,7 +42,7 @@ class TopicView:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterView:
+class MetadataSnapshot:
     cluster_id: str | None = None
     controller_id: int = NO_LEADER
     brokers: Mapping[int, BrokerView] = field(default_factory=dict)
@@ -56,8 +56,8 @@ class ClusterView:
         return next((topic.name for topic in self.topics.values() if topic.topic_id == topic_id), None)
 
 
-def view_of(response: MetadataResponse) -> ClusterView:
-    return ClusterView(
+def view_of(response: MetadataResponse) -> MetadataSnapshot:
+    return MetadataSnapshot(
         cluster_id=response.cluster_id,
         controller_id=response.controller_id,
         brokers={
@@ -68,7 +68,7 @@ def view_of(response: MetadataResponse) -> ClusterView:
     )
 
 
-def merged(old: ClusterView, new: ClusterView, requested: set[str] | None) -> ClusterView:
+def merged(old: MetadataSnapshot, new: MetadataSnapshot, requested: set[str] | None) -> MetadataSnapshot:
     """Return `new`, with topics that were not requested taken from `old`; `requested` is None for all topics."""
     topics = {} if requested is None else {name: topic for name, topic in old.topics.items() if name not in requested}
     for name, topic in new.topics.items():

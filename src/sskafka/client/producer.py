@@ -49,7 +49,7 @@ _SEQUENCE_LOST = {
 }
 
 
-class Producer:
+class ProducerEngine:
     def __init__(
         self, cluster: Cluster, config: ProducerConfig | None = None, *, randomness: Randomness | None = None
     ) -> None:

@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from sskafka.client.fetched import ConsumedRecord, FetchedPartition
+from sskafka.client.fetched import CompletedFetch, ConsumedRecord
 from sskafka.model.ids import TopicPartition
 
 
 class _Buffered(NamedTuple):
-    fetched: FetchedPartition
+    fetched: CompletedFetch
     records: Iterator[ConsumedRecord]
 
 
 class RecordBuffer:
     """Calls `on_advance` for a partition whenever records of it were returned or filtered records were skipped."""
 
-    def __init__(self, on_advance: Callable[[FetchedPartition], None]) -> None:
+    def __init__(self, on_advance: Callable[[CompletedFetch], None]) -> None:
         self._on_advance = on_advance
         self._buffered: dict[TopicPartition, _Buffered] = {}  # in the order of their turns
 
@@ -29,7 +29,7 @@ class RecordBuffer:
     def __contains__(self, partition: TopicPartition) -> bool:
         return partition in self._buffered
 
-    def put(self, fetched: FetchedPartition) -> None:
+    def put(self, fetched: CompletedFetch) -> None:
         assert fetched.partition not in self._buffered, "a partition is fetched when its records are used up"
         self._buffered[fetched.partition] = _Buffered(fetched, iter(fetched))
 

@@ -21,7 +21,7 @@ from sskafka.client.async_consumer import POLL_RECORDS, START, AsyncConsumer
 from sskafka.client.async_producer import AsyncProducer
 from sskafka.client.fetched import ConsumedRecord
 from sskafka.client.loop_thread import ThreadedClient
-from sskafka.client.metadata import ClusterView
+from sskafka.client.metadata import MetadataSnapshot
 from sskafka.model.ids import TopicPartition
 from sskafka.records.record import Headers
 
@@ -29,11 +29,11 @@ A = TypeVar("A", bound=AsyncClient)
 
 
 class SyncClient(ThreadedClient[A]):
-    def fetch_cluster_metadata(self) -> ClusterView:
+    def fetch_cluster_metadata(self) -> MetadataSnapshot:
         """Fetch the brokers, topics, partition leaders and in-sync replicas from any broker."""
         return self._thread.run(self._client.fetch_cluster_metadata())
 
-    def set_cluster_metadata(self, metadata: ClusterView) -> None:
+    def set_cluster_metadata(self, metadata: MetadataSnapshot) -> None:
         """Use metadata that another client fetched, until it expires or a response shows that it is stale."""
         self._thread.call(self._client.set_cluster_metadata, metadata)
 

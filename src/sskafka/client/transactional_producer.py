@@ -18,7 +18,7 @@ from sskafka.client.backoff import Randomness
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ProducerConfig
 from sskafka.client.errors import ConfigError
-from sskafka.client.producer import Producer
+from sskafka.client.producer import ProducerEngine
 from sskafka.client.transactions import Transaction
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
@@ -27,7 +27,7 @@ from sskafka.wire.messages.produce import ProduceRequest, TopicProduceData
 DEFAULT_TIMEOUT_MS = 60_000
 
 
-class TransactionalProducer(Producer):
+class TransactionalProducer(ProducerEngine):
     def __init__(
         self,
         cluster: Cluster,

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.record_codec import encode_record
@@ -32,7 +32,7 @@ from sskafka.storage.errors import StorageError
 _log = logging.getLogger(__name__)
 
 R = TypeVar("R")
-Decide = Callable[[ClusterImage], Decision[R]]
+Decide = Callable[[ClusterImage], ControllerResult[R]]
 
 
 class Proposals(Protocol):
@@ -141,7 +141,7 @@ class ActiveController:
         if records:
             answer: asyncio.Future[None] = self._loop.create_future()
             answer.add_done_callback(asyncio.Future.exception)  # nobody waits for it
-            self._waiting.append(_Waiting(lambda _: Decision(records, None), answer))
+            self._waiting.append(_Waiting(lambda _: ControllerResult(records, None), answer))
             self._run_round()
             if answer.done():
                 answer.result()  # refused at once

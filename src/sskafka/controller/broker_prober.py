@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from sskafka.client.connection import Address, Connection, ConnectionOptions, connect
+from sskafka.client.connection import Address, BrokerConnection, ConnectionOptions, connect
 from sskafka.client.errors import ClientError, ConnectionRefusedByBrokerError
 from sskafka.controller.broker_watch import Found
 from sskafka.metadata.brokers.presence import ProbeResult
@@ -58,7 +58,7 @@ class SocketProber:
         connection.abort("it was only to be seen whether somebody answers")
         return False
 
-    async def _identify(self, connection: Connection, broker: BrokerRegistration) -> Found:
+    async def _identify(self, connection: BrokerConnection, broker: BrokerRegistration) -> Found:
         held = _Held(connection)
         result = ProbeResult.UNSURE
         try:
@@ -77,7 +77,7 @@ class SocketProber:
 
 
 class _Held:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: BrokerConnection) -> None:
         self._connection = connection
         self._ended = asyncio.Event()
         connection.on_lost = lambda _: self._ended.set()

@@ -22,7 +22,7 @@ from sskafka.controller.duties import ControllerDuties
 from sskafka.controller.link import ControllerLink
 from sskafka.metadata.brokers.presence import BrokerPresence
 from sskafka.metadata.brokers.sessions import BrokerSessions
-from sskafka.metadata.decision import Decision, RandomBytes
+from sskafka.metadata.controller_result import ControllerResult, RandomBytes
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import AbortTransactionRecord, MetadataRecord
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -42,7 +42,7 @@ from sskafka.raft.election_state import ElectionState
 from sskafka.raft.log_view import SnapshotId
 from sskafka.raft.messages import Request, Response
 from sskafka.raft.node import RaftNode
-from sskafka.raft.ready import Leadership
+from sskafka.raft.ready import LeaderAndEpoch
 from sskafka.raft.roles import Leader
 from sskafka.raft.timing import Timing
 from sskafka.raft.voters import NO_NODE
@@ -70,6 +70,14 @@ def quorum_timing(settings: Settings) -> Timing:
         fetch_snapshot_max_bytes=settings["controller.quorum.fetch.snapshot.max.bytes"],
         first_election_delay_ms=settings["controller.quorum.first.election.delay.ms"],
     )
+
+
+def quorum_connection_options(settings: Settings) -> ConnectionOptions:
+    """Return the options of connections to voters. A connection is never tried for longer than a request may take."""
+    timeout_ms = settings["controller.quorum.request.timeout.ms"]
+    setup_ms = min(timeout_ms, settings["socket.connection.setup.timeout.ms"])
+    setup_max_ms = min(timeout_ms, settings["socket.connection.setup.timeout.max.ms"])
+    return ConnectionOptions(f"node-{settings['node.id']}", setup_ms, timeout_ms, setup_max_ms)
 
 
 class QuorumObserver(Protocol):
@@ -123,10 +131,7 @@ class ControlPlane:
         self.committed = CommittedMetadata(self._log)
         self.voters = voter_set(settings, self._log.setup)
         self.addresses = voter_addresses(settings, self._log.setup)
-        timeout_ms = settings["controller.quorum.request.timeout.ms"]
-        setup_ms = min(timeout_ms, settings["socket.connection.setup.timeout.ms"])
-        setup_max_ms = min(timeout_ms, settings["socket.connection.setup.timeout.max.ms"])
-        self._options = ConnectionOptions(f"node-{self.node_id}", setup_ms, timeout_ms, setup_max_ms)
+        self._options = quorum_connection_options(settings)
         self.directory_id = _metadata_directory_id(disk, settings)
         self._peers = PeerNetwork(
             cluster_id, self.addresses, self._options, self._told_of_other_cluster, self.directory_id
@@ -137,15 +142,7 @@ class ControlPlane:
         sessions = BrokerSessions(settings["broker.session.timeout.ms"], presence)
         is_alone = self.voters.is_only(self.node_id)
         self._decisions = Decisions(settings, cluster_id, clock, random_bytes, sessions, is_alone=is_alone)
-        self.controller = ActiveController(
-            self._driver,
-            self.committed,
-            clock,
-            self._loop,
-            self._first_records,
-            linger_ms=settings["controller.quorum.append.linger.ms"],
-        )
-        self.controller.on_activation = self._activated
+        self.controller = self._new_controller()
         self._duties = ControllerDuties(self.controller, self.committed, self._decisions, sessions, settings, clock)
         listener_name = settings["inter.broker.listener.name"]
         prober = prober or SocketProber(cluster_id, listener_name, self.addresses, self._options)
@@ -153,7 +150,7 @@ class ControlPlane:
         self._snapshots = SnapshotWriter(self._log, self.committed, settings, clock, on_failure)
         listeners = (*settings.controller_listeners, *settings.listeners)
         self._describer = QuorumDescriber(self._driver.node, clock, self.addresses, listeners[0].name)
-        self._leadership = Leadership(NO_NODE, 0)
+        self._leadership = LeaderAndEpoch(NO_NODE, 0)
         self._leader_changed = asyncio.Event()
         self._links: list[ControllerLink] = []
         self.on_leader_change: Callable[[], None] | None = None
@@ -175,6 +172,14 @@ class ControlPlane:
         return QuorumDriver(
             node, self._log, self._network, self._clock, self._loop.call_later, background, self, self._on_failure
         )
+
+    def _new_controller(self) -> ActiveController:
+        linger_ms = self._settings["controller.quorum.append.linger.ms"]
+        controller = ActiveController(
+            self._driver, self.committed, self._clock, self._loop, self._first_records, linger_ms=linger_ms
+        )
+        controller.on_activation = self._activated
+        return controller
 
     def _read_election(self) -> ElectionState:
         election = self._log.read_election()
@@ -220,7 +225,7 @@ class ControlPlane:
     async def decide(self, request: Message) -> Any:
         """The answer of this node's own controller; NotControllerError unless it is the active one."""
         if isinstance(request, DescribeQuorumRequest):
-            return await self.controller.submit(lambda _: Decision((), self._describer.describe(request)))
+            return await self.controller.submit(lambda _: ControllerResult((), self._describer.describe(request)))
         return await self.controller.submit(self._decisions.for_request(request))
 
     @property
@@ -273,7 +278,7 @@ class ControlPlane:
         if isinstance(role, Leader) and high_watermark > role.epoch_start_offset and not self.controller.is_active:
             self._loop.call_soon(self._maybe_lead, self._driver.node.epoch)
 
-    def leadership_changed(self, leadership: Leadership) -> None:
+    def leadership_changed(self, leadership: LeaderAndEpoch) -> None:
         leader = "nobody" if leadership.leader_id == NO_NODE else f"node {leadership.leader_id}"
         _log.info("quorum: %s leads epoch %d", leader, leadership.epoch)
         self._leadership = leadership

@@ -20,7 +20,7 @@ from sskafka.metadata.brokers.sessions import BrokerSessions
 from sskafka.metadata.client_quotas import alter_client_quotas
 from sskafka.metadata.config_changes import alter_configs, incremental_alter_configs
 from sskafka.metadata.controller_registration import register_controller
-from sskafka.metadata.decision import Decision, RandomBytes
+from sskafka.metadata.controller_result import ControllerResult, RandomBytes
 from sskafka.metadata.elect_leaders import elect_leaders
 from sskafka.metadata.feature_updates import update_features
 from sskafka.metadata.image import ClusterImage
@@ -39,7 +39,7 @@ from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest,
 from sskafka.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 from sskafka.wire.schema import Message
 
-Decide = Callable[[ClusterImage], Decision[Any]]
+Decide = Callable[[ClusterImage], ControllerResult[Any]]
 
 
 class Decisions:
@@ -59,7 +59,7 @@ class Decisions:
         self._cluster_id = cluster_id
         self._clock = clock
         self._sessions = sessions
-        self._by_key: dict[int, Callable[[ClusterImage, Any], Decision[Any]]] = {
+        self._by_key: dict[int, Callable[[ClusterImage, Any], ControllerResult[Any]]] = {
             ApiKey.CREATE_TOPICS: lambda image, request: create_topics(image, request, settings, random),
             ApiKey.DELETE_TOPICS: lambda image, request: delete_topics(image, request, settings),
             ApiKey.CREATE_PARTITIONS: lambda image, request: create_partitions(image, request, random),
@@ -89,11 +89,11 @@ class Decisions:
         decide = self._by_key[key]
         return lambda image: decide(image, request)
 
-    def fence_expired(self, image: ClusterImage) -> Decision[None]:
+    def fence_expired(self, image: ClusterImage) -> ControllerResult[None]:
         """Brokers that were silent for too long lose their leaderships."""
         return fence_brokers(image, self._sessions.expired(image, self._now_ms()), self._settings)
 
-    def rebalance_leaders(self, image: ClusterImage) -> Decision[bool]:
+    def rebalance_leaders(self, image: ClusterImage) -> ControllerResult[bool]:
         """Leadership goes back to the preferred replicas; True when there is more to do."""
         return plan_leader_rebalance(image, self._settings)
 
@@ -102,7 +102,7 @@ class Decisions:
 
     def _register(
         self, image: ClusterImage, request: BrokerRegistrationRequest
-    ) -> Decision[BrokerRegistrationResponse]:
+    ) -> ControllerResult[BrokerRegistrationResponse]:
         now_ms = self._now_ms()
         if self._is_only_broker(image, request.broker_id):
             decision = start_single_broker(image, request, self._cluster_id, self._settings)
@@ -119,9 +119,11 @@ class Decisions:
         """The broker in the process of the only controller: an earlier life of it is over, and nobody else can lead."""
         return self._is_alone and broker_id == self._settings["node.id"] and set(image.brokers) <= {broker_id}
 
-    def _heartbeat(self, image: ClusterImage, request: Any) -> Decision[Any]:
+    def _heartbeat(self, image: ClusterImage, request: Any) -> ControllerResult[Any]:
         return broker_heartbeat(image, request, self._sessions, self._settings, self._now_ms())
 
-    def _unregister(self, image: ClusterImage, request: UnregisterBrokerRequest) -> Decision[UnregisterBrokerResponse]:
+    def _unregister(
+        self, image: ClusterImage, request: UnregisterBrokerRequest
+    ) -> ControllerResult[UnregisterBrokerResponse]:
         self._sessions.end(request.broker_id)
         return unregister_broker(image, request, self._settings)

@@ -9,7 +9,7 @@ from sskafka.controller.active_controller import ActiveController
 from sskafka.controller.decisions import Decisions
 from sskafka.metadata.brokers.presence import TAKEOVER_GRACE_MS
 from sskafka.metadata.brokers.sessions import BrokerSessions
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import NoOpRecord
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -112,21 +112,21 @@ class ControllerDuties:
         if not interval_ms:
             return
         if self._committed.image.next_offset == seen_offset:
-            self._submit(lambda _: Decision([NoOpRecord()], None))
+            self._submit(lambda _: ControllerResult([NoOpRecord()], None))
         next_offset = self._committed.image.next_offset
         self._timers["idle"] = self._loop.call_later(interval_ms / 1000, self._append_when_idle, next_offset)
 
     # ---- decisions that nobody waits for
 
     def _submit(
-        self, decide: Callable[[ClusterImage], Decision[Any]], done: Callable[[Any], None] | None = None
+        self, decide: Callable[[ClusterImage], ControllerResult[Any]], done: Callable[[Any], None] | None = None
     ) -> None:
         task = self._loop.create_task(self._decide(decide, done))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _decide(
-        self, decide: Callable[[ClusterImage], Decision[Any]], done: Callable[[Any], None] | None
+        self, decide: Callable[[ClusterImage], ControllerResult[Any]], done: Callable[[Any], None] | None
     ) -> None:
         try:
             response = await self._controller.submit(decide)

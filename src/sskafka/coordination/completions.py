@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from sskafka.model.coordination import PARKED, Completion, Decision, Respond
+from sskafka.model.coordination import PARKED, Completion, CoordinatorResult, Respond
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.replication.errors import NotEnoughReplicasError
 from sskafka.runtime.delayed_operation import DelayedOperation
@@ -41,7 +41,7 @@ class _Nobody:
 NOBODY = _Nobody()
 
 
-def effects_of(decision: Decision[Any, Any], completion: Completion) -> Sequence[object]:
+def effects_of(decision: CoordinatorResult[Any, Any], completion: Completion) -> Sequence[object]:
     """Return what follows once the decision is committed, the answer first."""
     if decision.answer is PARKED:
         return decision.effects

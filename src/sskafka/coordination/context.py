@@ -36,16 +36,9 @@ from sskafka.coordination.loading import READ_BYTES, CoordinatorLoader, LoadCoun
 from sskafka.coordination.log import CoordinatorLog, Gathered, batch_of, fits, parts_of, size_of
 from sskafka.coordination.timers import CoordinatorTimers, Due
 from sskafka.coordination.unreadable_records import UnreadableRecords
-from sskafka.model.coordination import (
-    Completion,
-    CoordinatorShard,
-    Decision,
-    Respond,
-    StateRecord,
-    Timers,
-    TransactionalProducer,
-)
+from sskafka.model.coordination import Completion, CoordinatorResult, CoordinatorShard, Respond, StateRecord, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import ProducerIdAndEpoch
 from sskafka.records.batch import CorruptBatchError
 from sskafka.records.compression import Compression
 from sskafka.records.control import ControlType, EndTransactionMarker, control_key
@@ -58,7 +51,7 @@ from sskafka.storage.errors import StorageError
 _log = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=CoordinatorShard[Any])
-Operation = Callable[[S, int], Decision[Any, Any]]
+Operation = Callable[[S, int], CoordinatorResult[Any, Any]]
 """Decides on a shard, given the wall-clock time."""
 Perform = Callable[[object], None]
 """Carries out an effect of a decision."""
@@ -152,7 +145,7 @@ class CoordinatorContext(Generic[S]):
 
     def read(self, question: Callable[[S, int], Any], completion: Completion) -> None:
         """As `write`, for what changes nothing."""
-        self.write(lambda shard, now_ms: Decision(answer=question(shard, now_ms)), completion)
+        self.write(lambda shard, now_ms: CoordinatorResult(answer=question(shard, now_ms)), completion)
 
     def write_eventually(self, operation: Operation[S]) -> None:
         """As `write`, but once the log is loaded and can be written to, and before anything else that comes then."""
@@ -182,7 +175,7 @@ class CoordinatorContext(Generic[S]):
         self._work_off()
 
     def end_transaction(
-        self, producer: TransactionalProducer, coordinator_epoch: int, is_committed: bool, completion: Completion
+        self, producer: ProducerIdAndEpoch, coordinator_epoch: int, is_committed: bool, completion: Completion
     ) -> None:
         """Write the marker that ends a transaction; answered with None."""
         if self._is_refused(completion):
@@ -209,7 +202,7 @@ class CoordinatorContext(Generic[S]):
         completion.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NOT_COORDINATOR)
         return True
 
-    def _take(self, decision: Decision[Any, Any], completion: Completion = NOBODY) -> None:
+    def _take(self, decision: CoordinatorResult[Any, Any], completion: Completion = NOBODY) -> None:
         effects = effects_of(decision, completion)
         encoded = [self.shard.encode(record) for record in decision.records]
         if decision.is_divisible:
@@ -223,7 +216,7 @@ class CoordinatorContext(Generic[S]):
         else:
             self._take_part(decision.records, encoded, effects)
 
-    def _take_too_large(self, decision: Decision[Any, Any], completion: Completion) -> None:
+    def _take_too_large(self, decision: CoordinatorResult[Any, Any], completion: Completion) -> None:
         if decision.if_too_large is None:
             refuse(effects_of(decision, completion), ErrorCode.UNKNOWN_SERVER_ERROR)
         else:
@@ -265,7 +258,7 @@ class CoordinatorContext(Generic[S]):
         self.flush()
         return self.state is CoordinatorState.ACTIVE
 
-    def _replay(self, records: Sequence[Any], producer: TransactionalProducer | None) -> None:
+    def _replay(self, records: Sequence[Any], producer: ProducerIdAndEpoch | None) -> None:
         try:
             for record in records:
                 self.shard.replay(record, producer)
@@ -289,7 +282,7 @@ class CoordinatorContext(Generic[S]):
         self,
         encoded: list[StateRecord],
         effects: Sequence[object],
-        producer: TransactionalProducer,
+        producer: ProducerIdAndEpoch,
         is_marker: bool = False,
     ) -> bool:
         """Append a batch of a producer's own; False when the log refuses it, of which the requester is told."""
@@ -303,9 +296,7 @@ class CoordinatorContext(Generic[S]):
             return False
         return True
 
-    def _append(
-        self, encoded: list[StateRecord], producer: TransactionalProducer | None, is_marker: bool = False
-    ) -> None:
+    def _append(self, encoded: list[StateRecord], producer: ProducerIdAndEpoch | None, is_marker: bool = False) -> None:
         now_ms = self._environment.clock.now_ms()
         compression = Compression.NONE if is_marker else self._environment.compression
         self._end_offset = self.log.append(batch_of(encoded, now_ms, compression, producer, is_marker), now_ms)

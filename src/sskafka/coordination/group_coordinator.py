@@ -15,9 +15,9 @@ from sskafka.coordination.runtime import CoordinatorRuntime
 from sskafka.groups.classic_requests import Joining
 from sskafka.groups.consumer_group import Topic, Topics
 from sskafka.groups.consumer_heartbeat import Heartbeat
-from sskafka.groups.group import Committer, Group, GroupEvent
+from sskafka.groups.group import Group, GroupEvent, OffsetCommitter
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
-from sskafka.groups.log_records import GroupDecision
+from sskafka.groups.log_records import GroupResult
 from sskafka.groups.members import Client
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
 from sskafka.groups.shard import GroupCoordinatorShard
@@ -26,9 +26,9 @@ from sskafka.metadata.delta import ConfigResource, MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import RESOURCE_GROUP
-from sskafka.model.coordination import Completion, Decision, TransactionalProducer
+from sskafka.model.coordination import Completion, CoordinatorResult
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import TopicPartition, uuid_text
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition, uuid_text
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.wire.messages.heartbeat import HeartbeatRequest
@@ -177,7 +177,7 @@ class GroupCoordinator:
     def commit_offsets(
         self,
         group_id: str,
-        committer: Committer,
+        committer: OffsetCommitter,
         commits: list[OffsetCommit],
         retention_ms: int,
         completion: Completion,
@@ -192,27 +192,27 @@ class GroupCoordinator:
     def commit_offsets_in_transaction(
         self,
         group_id: str,
-        committer: Committer,
+        committer: OffsetCommitter,
         commits: list[OffsetCommit],
-        producer: TransactionalProducer,
+        producer: ProducerIdAndEpoch,
         completion: Completion,
     ) -> None:
         """As `commit_offsets`; they count once the marker of the producer's transaction says so."""
 
-        def operation(shard: GroupCoordinatorShard, now_ms: int) -> GroupDecision:
+        def operation(shard: GroupCoordinatorShard, now_ms: int) -> GroupResult:
             partitions = (commit.partition for commit in commits)
             shard.offset_requests.check_committer(
                 group_id, committer._replace(is_transactional=True), partitions, now_ms
             )
             records, outcomes = shard.offset_requests.commit(group_id, commits, -1, now_ms)
-            return Decision(records, outcomes, producer=producer if records else None)
+            return CoordinatorResult(records, outcomes, producer=producer if records else None)
 
         self._write(group_id, operation, completion)
 
     def end_transaction(
         self,
         partition: int,
-        producer: TransactionalProducer,
+        producer: ProducerIdAndEpoch,
         coordinator_epoch: int,
         is_committed: bool,
         completion: Completion,
@@ -244,12 +244,12 @@ class GroupCoordinator:
             completion.refuse(ErrorCode.INVALID_GROUP_ID)
             return
 
-        def operation(shard: GroupCoordinatorShard, now_ms: int) -> GroupDecision:
+        def operation(shard: GroupCoordinatorShard, now_ms: int) -> GroupResult:
             group = shard.find(group_id)
             if not group.is_empty and group.protocol_type != CONSUMER_PROTOCOL:
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
             records, outcomes = shard.offset_requests.delete(group, partitions)
-            return Decision(records, outcomes)
+            return CoordinatorResult(records, outcomes)
 
         self._write(group_id, operation, completion)
 

@@ -15,8 +15,9 @@ from typing import Any
 from sskafka.coordination.log import CoordinatorLog
 from sskafka.coordination.unreadable_records import UnreadableRecords
 from sskafka.model.buffers import Buffer
-from sskafka.model.coordination import CoordinatorShard, StateRecord, TransactionalProducer
+from sskafka.model.coordination import CoordinatorShard, StateRecord
 from sskafka.model.counters import Sample
+from sskafka.model.ids import ProducerIdAndEpoch
 from sskafka.records.batch import (
     HEADER_BYTES,
     BatchHeader,
@@ -157,8 +158,8 @@ def replay_batch(
         unreadable.skip(offset, max(1, header.next_offset - offset), error)
 
 
-def _producer_of(header: BatchHeader) -> TransactionalProducer | None:
-    return TransactionalProducer(header.producer_id, header.producer_epoch) if header.is_transactional else None
+def _producer_of(header: BatchHeader) -> ProducerIdAndEpoch | None:
+    return ProducerIdAndEpoch(header.producer_id, header.producer_epoch) if header.is_transactional else None
 
 
 def _replay_marker(shard: CoordinatorShard[Any], data: Buffer, header: BatchHeader, position: int) -> None:
@@ -168,7 +169,7 @@ def _replay_marker(shard: CoordinatorShard[Any], data: Buffer, header: BatchHead
 
 
 def _replay_record(
-    shard: CoordinatorShard[Any], record: Record, producer: TransactionalProducer | None, unreadable: UnreadableRecords
+    shard: CoordinatorShard[Any], record: Record, producer: ProducerIdAndEpoch | None, unreadable: UnreadableRecords
 ) -> None:
     if record.key is None:
         return

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from sskafka.model.coordination import StateRecord, TransactionalProducer
+from sskafka.model.coordination import StateRecord
+from sskafka.model.ids import ProducerIdAndEpoch
 from sskafka.records.batch import HEADER_BYTES, NO_PRODUCER_ID
 from sskafka.records.builder import NO_PRODUCER_EPOCH, NewRecord, build_batch
 from sskafka.records.compression import Compression
@@ -119,7 +120,7 @@ def batch_of(
     encoded: Sequence[StateRecord],
     now_ms: int,
     compression: Compression,
-    producer: TransactionalProducer | None,
+    producer: ProducerIdAndEpoch | None,
     is_marker: bool,
 ) -> bytearray:
     return build_batch(

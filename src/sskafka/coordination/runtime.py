@@ -21,9 +21,10 @@ from sskafka.coordination.internal_topics import partition_of
 from sskafka.coordination.log import PartitionLog
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.model.coordination import Completion, CoordinatorShard, TransactionalProducer
+from sskafka.model.coordination import Completion, CoordinatorShard
 from sskafka.model.counters import Sample
 from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import ProducerIdAndEpoch
 from sskafka.replication.errors import ReplicationError
 from sskafka.replication.replica_manager import ReplicaManager
 
@@ -70,7 +71,7 @@ class CoordinatorRuntime(Generic[S]):
     def end_transaction(
         self,
         partition: int,
-        producer: TransactionalProducer,
+        producer: ProducerIdAndEpoch,
         coordinator_epoch: int,
         is_committed: bool,
         completion: Completion,

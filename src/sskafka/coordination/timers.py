@@ -8,11 +8,11 @@ waits until it can.
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from sskafka.model.coordination import Decision
+from sskafka.model.coordination import CoordinatorResult
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.timer_wheel import Timer, TimerWheel
 
-Due = Callable[[int], Decision[Any, None]]
+Due = Callable[[int], CoordinatorResult[Any, None]]
 
 RETRY_MS = 500
 

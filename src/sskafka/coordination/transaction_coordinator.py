@@ -19,7 +19,7 @@ from sskafka.metadata.features import TRANSACTION_VERSION
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.counters import Sample
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.transactions.end_txn import EndTxn
@@ -27,10 +27,9 @@ from sskafka.transactions.init_producer_id import InitProducerId
 from sskafka.transactions.metadata import (
     BUMPING_VERSION,
     FINAL_ERRORS,
-    ProducerIdentity,
     TransactionMetadata,
+    TransactionResult,
     TransactionState,
-    Verdict,
 )
 from sskafka.transactions.shard import SendMarkers, TransactionCoordinatorShard, TransactionLimits, TransactionOutcome
 
@@ -141,7 +140,7 @@ class TransactionCoordinator:
 
     # -- requests of producers
 
-    async def init_producer_id(self, asked: InitProducerId) -> Verdict:
+    async def init_producer_id(self, asked: InitProducerId) -> TransactionResult:
         return await self._with_spare_id(
             asked.transactional_id,
             lambda spare_id: lambda shard, now_ms: shard.init_producer_id(asked, spare_id, now_ms),
@@ -150,16 +149,16 @@ class TransactionCoordinator:
     async def add_partitions(
         self,
         transactional_id: str,
-        producer: ProducerIdentity,
+        producer: ProducerIdAndEpoch,
         partitions: Collection[TopicPartition],
         client_version: int,
-    ) -> Verdict:
+    ) -> TransactionResult:
         return await self._write(
             transactional_id,
             lambda shard, now_ms: shard.add_partitions(transactional_id, producer, partitions, client_version, now_ms),
         )
 
-    async def end_txn(self, transactional_id: str, asked: EndTxn) -> Verdict:
+    async def end_txn(self, transactional_id: str, asked: EndTxn) -> TransactionResult:
         return await self._with_spare_id(
             transactional_id,
             lambda spare_id: lambda shard, now_ms: shard.end_txn(transactional_id, asked, spare_id, now_ms),
@@ -167,17 +166,19 @@ class TransactionCoordinator:
 
     async def _with_spare_id(
         self, transactional_id: str, operation: Callable[[int | None], Operation[TransactionCoordinatorShard]]
-    ) -> Verdict:
+    ) -> TransactionResult:
         """New producer ids are seldom needed and come from the controller: first without, then with one."""
         verdict = await self._write(transactional_id, operation(None))
         while verdict.needs_producer_id:
             verdict = await self._write(transactional_id, operation(await self._next_producer_id()))
         return verdict
 
-    async def _write(self, transactional_id: str, operation: Operation[TransactionCoordinatorShard]) -> Verdict:
+    async def _write(
+        self, transactional_id: str, operation: Operation[TransactionCoordinatorShard]
+    ) -> TransactionResult:
         completion = FutureCompletion()
         self._runtime.write(transactional_id, operation, completion)
-        verdict: Verdict = await completion.future
+        verdict: TransactionResult = await completion.future
         return verdict
 
     # -- requests of the leaders of partitions
@@ -185,7 +186,7 @@ class TransactionCoordinator:
     def answer_leader(
         self,
         transactional_id: str,
-        producer: ProducerIdentity,
+        producer: ProducerIdAndEpoch,
         partitions: Collection[TopicPartition],
         adds: bool,
         verified: Verified,
@@ -208,7 +209,7 @@ class TransactionCoordinator:
     def _verify(
         self,
         transactional_id: str,
-        producer: ProducerIdentity,
+        producer: ProducerIdAndEpoch,
         partitions: Collection[TopicPartition],
         verified: Verified,
     ) -> None:
@@ -276,7 +277,7 @@ class _ForLeader:
         self._verified = verified
 
     def answer(self, response: Any) -> None:
-        if isinstance(response, Verdict):
+        if isinstance(response, TransactionResult):
             response = dict.fromkeys(self._partitions, response.error)
         self._verified(response)
 

@@ -19,9 +19,9 @@ from typing import NamedTuple, Protocol
 from sskafka.coordination.broker_links import BrokerLinks
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.coordination import Completion, TransactionalProducer
+from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.control import ControlType, EndTransactionMarker, control_key
 from sskafka.replication.partition import ACKS_ALL, Partition
@@ -48,7 +48,7 @@ Written = Callable[[ErrorCode], None]
 
 
 class Marker(NamedTuple):
-    producer: TransactionalProducer
+    producer: ProducerIdAndEpoch
     is_commit: bool
     coordinator_epoch: int
     transaction_version: int
@@ -70,7 +70,7 @@ class GroupTransactions(Protocol):
     def end_transaction(
         self,
         partition: int,
-        producer: TransactionalProducer,
+        producer: ProducerIdAndEpoch,
         coordinator_epoch: int,
         is_committed: bool,
         completion: Completion,
@@ -135,7 +135,7 @@ class _Told:
         self._written(error)
 
 
-class Delivery:
+class PendingMarkers:
     """One transaction's markers on their way. `is_wanted`: this broker still coordinates the transaction."""
 
     __slots__ = ("completed", "is_wanted", "marker", "markers", "waiting")
@@ -149,7 +149,7 @@ class Delivery:
         self.completed = completed
         self.waiting = set(transaction.partitions)
         self.marker = Marker(
-            TransactionalProducer(*transaction.identity),
+            transaction.identity,
             markers.is_commit,
             markers.coordinator_epoch,
             transaction.client_version,
@@ -175,7 +175,7 @@ class MarkerSender:
         self._links = links
         self._timers = timers
         self._queues: dict[int, _Queue] = {}
-        self._under_way: dict[str, Delivery] = {}
+        self._under_way: dict[str, PendingMarkers] = {}
 
     @property
     def under_way_count(self) -> int:
@@ -191,24 +191,24 @@ class MarkerSender:
         known = self._under_way.get(transactional_id)
         if known is not None and known.markers == markers:
             return
-        delivery = self._under_way[transactional_id] = Delivery(markers, is_wanted, completed)
+        delivery = self._under_way[transactional_id] = PendingMarkers(markers, is_wanted, completed)
         if delivery.waiting:
             self._route(delivery, sorted(delivery.waiting))
         else:
             self._complete(delivery)
 
-    def _is_wanted(self, delivery: Delivery) -> bool:
+    def _is_wanted(self, delivery: PendingMarkers) -> bool:
         is_newest = self._under_way.get(delivery.transactional_id) is delivery
         if is_newest and delivery.is_wanted():
             return True
         self._give_up(delivery)
         return False
 
-    def _give_up(self, delivery: Delivery) -> None:
+    def _give_up(self, delivery: PendingMarkers) -> None:
         if self._under_way.get(delivery.transactional_id) is delivery:
             del self._under_way[delivery.transactional_id]
 
-    def _route(self, delivery: Delivery, partitions: Iterable[TopicPartition]) -> None:
+    def _route(self, delivery: PendingMarkers, partitions: Iterable[TopicPartition]) -> None:
         if not self._is_wanted(delivery):
             return
         image, unled = self._image(), []
@@ -231,10 +231,10 @@ class MarkerSender:
             queue = self._queues[broker_id] = _Queue(broker_id, self._links, self.partition_answered, self._is_wanted)
         return queue
 
-    def _write_here(self, delivery: Delivery, target: TopicPartition) -> None:
+    def _write_here(self, delivery: PendingMarkers, target: TopicPartition) -> None:
         self._writer.write(delivery.marker, target, lambda error: self.partition_answered(delivery, target, error))
 
-    def partition_answered(self, delivery: Delivery, target: TopicPartition, error: ErrorCode) -> None:
+    def partition_answered(self, delivery: PendingMarkers, target: TopicPartition, error: ErrorCode) -> None:
         match error:
             case ErrorCode.NONE:
                 self._done(delivery, target)
@@ -248,36 +248,36 @@ class MarkerSender:
             case _:
                 self._retry_later(delivery, [target])
 
-    def _retry_later(self, delivery: Delivery, targets: list[TopicPartition]) -> None:
+    def _retry_later(self, delivery: PendingMarkers, targets: list[TopicPartition]) -> None:
         self._timers.schedule(RETRY_MS, lambda: self._route(delivery, targets))
 
-    def _done(self, delivery: Delivery, target: TopicPartition) -> None:
+    def _done(self, delivery: PendingMarkers, target: TopicPartition) -> None:
         delivery.waiting.discard(target)
         if not delivery.waiting and self._is_wanted(delivery):
             self._complete(delivery)
 
-    def _complete(self, delivery: Delivery) -> None:
+    def _complete(self, delivery: PendingMarkers) -> None:
         self._give_up(delivery)
         delivery.completed(delivery.markers)
 
 
-Answered = Callable[[Delivery, TopicPartition, ErrorCode], None]
+Answered = Callable[[PendingMarkers, TopicPartition, ErrorCode], None]
 
 
 class _Queue:
     """Markers for one other broker: one request under way, the rest gathers behind it."""
 
     def __init__(
-        self, broker_id: int, links: BrokerLinks, answered: Answered, is_wanted: Callable[[Delivery], bool]
+        self, broker_id: int, links: BrokerLinks, answered: Answered, is_wanted: Callable[[PendingMarkers], bool]
     ) -> None:
         self._broker_id = broker_id
         self._links = links
         self._answered = answered
         self._is_wanted = is_wanted
-        self._gathered: dict[Delivery, list[TopicPartition]] = {}
+        self._gathered: dict[PendingMarkers, list[TopicPartition]] = {}
         self._is_busy = False
 
-    def add(self, delivery: Delivery, target: TopicPartition) -> None:
+    def add(self, delivery: PendingMarkers, target: TopicPartition) -> None:
         self._gathered.setdefault(delivery, []).append(target)
         if not self._is_busy:
             self._is_busy = True
@@ -295,7 +295,7 @@ class _Queue:
         link.ask(request, WriteTxnMarkersResponse, lambda outcome: self._received(sent, outcome))
 
     def _received(
-        self, sent: dict[Delivery, list[TopicPartition]], outcome: WriteTxnMarkersResponse | Exception
+        self, sent: dict[PendingMarkers, list[TopicPartition]], outcome: WriteTxnMarkersResponse | Exception
     ) -> None:
         errors = {} if isinstance(outcome, Exception) else _errors(outcome)
         for delivery, targets in sent.items():
@@ -306,7 +306,7 @@ class _Queue:
         self._send()
 
 
-def _marker(delivery: Delivery, targets: list[TopicPartition]) -> WritableTxnMarker:
+def _marker(delivery: PendingMarkers, targets: list[TopicPartition]) -> WritableTxnMarker:
     topics: dict[str, WritableTxnMarkerTopic] = {}
     for topic, index in targets:
         topics.setdefault(topic, WritableTxnMarkerTopic(topic)).partition_indexes.append(index)

@@ -13,8 +13,7 @@ from sskafka.coordination.internal_topics import TRANSACTION_STATE, partition_of
 from sskafka.coordination.transaction_coordinator import TransactionCoordinator
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
-from sskafka.transactions.metadata import ProducerIdentity
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -30,7 +29,7 @@ Verified = Callable[[Outcome], None]
 
 class Question(NamedTuple):
     transactional_id: str
-    producer: ProducerIdentity
+    producer: ProducerIdAndEpoch
     partitions: Collection[TopicPartition]
     adds: bool
     verified: Verified

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Self
 
 from sskafka.client.accumulator import Delivery
 from sskafka.client.cluster import Cluster
-from sskafka.client.consumer import Consumer
+from sskafka.client.consumer import ConsumerEngine
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
-from sskafka.client.producer import Producer
+from sskafka.client.producer import ProducerEngine
 from sskafka.evaluation.latencies import Latencies
 from sskafka.model.ids import TopicPartition
 
@@ -101,7 +101,7 @@ class Meter:
 
 
 class ProducerLoad:
-    def __init__(self, spec: LoadSpec, producer: Producer) -> None:
+    def __init__(self, spec: LoadSpec, producer: ProducerEngine) -> None:
         self._spec = spec
         self._producer = producer
         self._value = b"." * spec.record_size
@@ -147,7 +147,7 @@ class ProducerLoad:
 
 
 class ConsumerLoad:
-    def __init__(self, spec: LoadSpec, cluster: Cluster, consumer: Consumer) -> None:
+    def __init__(self, spec: LoadSpec, cluster: Cluster, consumer: ConsumerEngine) -> None:
         self._spec = spec
         self._cluster = cluster
         self._consumer = consumer

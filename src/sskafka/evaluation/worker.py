@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig, ConsumerConfig, ProducerConfig, configured
-from sskafka.client.consumer import Consumer
-from sskafka.client.producer import Producer
+from sskafka.client.consumer import ConsumerEngine
+from sskafka.client.producer import ProducerEngine
 from sskafka.evaluation.batch_load import BatchConsumerLoad, BatchProducerLoad
 from sskafka.evaluation.load import ConsumerLoad, LoadSpec, ProducerLoad, Report
 
@@ -46,11 +46,11 @@ async def open_load(spec: LoadSpec, stack: AsyncExitStack) -> Load:
         case "produce", True:
             return BatchProducerLoad(spec, cluster, writing)
         case "produce", False:
-            return ProducerLoad(spec, await stack.enter_async_context(Producer(cluster, writing)))
+            return ProducerLoad(spec, await stack.enter_async_context(ProducerEngine(cluster, writing)))
         case "consume", True:
             return BatchConsumerLoad(spec, cluster, reading)
         case _:
-            return ConsumerLoad(spec, cluster, await stack.enter_async_context(Consumer(cluster, reading)))
+            return ConsumerLoad(spec, cluster, await stack.enter_async_context(ConsumerEngine(cluster, reading)))
 
 
 def write_line(values: dict[str, Any]) -> None:

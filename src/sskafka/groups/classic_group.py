@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from sskafka.groups.group import CLASSIC, UNKNOWN_MEMBER, Committer, GroupMemory, Timeline
+from sskafka.groups.group import CLASSIC, UNKNOWN_MEMBER, GroupMemory, OffsetCommitter, Timeline
 from sskafka.groups.members import ClassicMember, Client, Protocols
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, subscribed_topics
@@ -100,7 +100,7 @@ class ClassicGroup:
     def is_empty(self) -> bool:
         return self.state is State.EMPTY
 
-    def check_commit(self, committer: Committer, partitions: Iterable[tuple[Uuid | None, int]]) -> None:
+    def check_commit(self, committer: OffsetCommitter, partitions: Iterable[tuple[Uuid | None, int]]) -> None:
         is_alone = committer.generation < 0 and committer.member_id == UNKNOWN_MEMBER and committer.instance_id is None
         if committer.generation < 0 and self.state is State.EMPTY:
             return  # an administrator, or a consumer that picks its partitions itself

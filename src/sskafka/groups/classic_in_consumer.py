@@ -20,10 +20,10 @@ from sskafka.groups.consumer_records import Draft, by_topic
 from sskafka.groups.consumer_requests import CLASSIC_JOIN, CLASSIC_SYNC, ConsumerRequests, timer_key
 from sskafka.groups.group import UNKNOWN_MEMBER, EventKind
 from sskafka.groups.group_settings import GroupSettings
-from sskafka.groups.log_records import GroupDecision
+from sskafka.groups.log_records import GroupResult
 from sskafka.groups.members import ClassicSide, ConsumerMember, MemberState
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, read_subscription
-from sskafka.model.coordination import Decision, Timers
+from sskafka.model.coordination import CoordinatorResult, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.codec import encode
 from sskafka.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -69,7 +69,7 @@ class ClassicInConsumer:
 
     # -- JoinGroup
 
-    def join(self, group: ConsumerGroup, joining: Joining, new_uuid: str, now_ms: int) -> GroupDecision:
+    def join(self, group: ConsumerGroup, joining: Joining, new_uuid: str, now_ms: int) -> GroupResult:
         request = joining.request
         check_session_timeout(request, self._settings)
         self._check_policy(group)
@@ -79,7 +79,7 @@ class ClassicInConsumer:
             text = f"Member {member_id}'s protocols are not supported."
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
         if joining.must_know_its_id:
-            return Decision(answer=join_refusal(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+            return CoordinatorResult(answer=join_refusal(ErrorCode.MEMBER_ID_REQUIRED, member_id))
         if request.group_instance_id is not None and request.member_id != UNKNOWN_MEMBER:
             check_instance(group, request.group_instance_id, request.member_id)
         return self._joined(group, joining, member_id, now_ms)
@@ -92,7 +92,7 @@ class ClassicInConsumer:
             )
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
 
-    def _joined(self, group: ConsumerGroup, joining: Joining, member_id: str, now_ms: int) -> GroupDecision:
+    def _joined(self, group: ConsumerGroup, joining: Joining, member_id: str, now_ms: int) -> GroupResult:
         subscription = read_subscription(joining.protocols[0][1])
         if subscription is None:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "Malformed embedded consumer protocol.")
@@ -123,7 +123,7 @@ class ClassicInConsumer:
 
     # -- SyncGroup, Heartbeat
 
-    def sync(self, group: ConsumerGroup, request: SyncGroupRequest) -> GroupDecision:
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequest) -> GroupResult:
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
         _check_protocol(member, request)
         if group.target_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
@@ -140,9 +140,9 @@ class ClassicInConsumer:
             protocol_name=request.protocol_name,
             assignment=classic_assignment(member, self._topics()),
         )
-        return Decision(answer=response)
+        return CoordinatorResult(answer=response)
 
-    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest, now_ms: int) -> GroupDecision:
+    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest, now_ms: int) -> GroupResult:
         """Unlike in Apache Kafka, it also lets the target follow: members of the classic protocol may be alone."""
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
         self._consumer.watch(group, member)
@@ -189,7 +189,7 @@ class ClassicInConsumer:
 
     # -- LeaveGroup
 
-    def leave(self, group: ConsumerGroup, request: LeaveGroupRequest, version: int, now_ms: int) -> GroupDecision:
+    def leave(self, group: ConsumerGroup, request: LeaveGroupRequest, version: int, now_ms: int) -> GroupResult:
         identities = request.members if version >= 3 else [MemberIdentity(request.member_id)]
         leaving: dict[str, ConsumerMember] = {}
         results: list[MemberResponse] = []

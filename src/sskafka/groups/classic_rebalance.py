@@ -22,9 +22,9 @@ from collections.abc import Iterable, Mapping
 from sskafka.groups.classic_group import ClassicGroup, State, StaticReplacement
 from sskafka.groups.group import EventKind, Group, GroupEvent
 from sskafka.groups.group_settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
-from sskafka.groups.log_records import GroupDecision, group_record
+from sskafka.groups.log_records import GroupResult, group_record
 from sskafka.groups.members import ClassicMember
-from sskafka.model.coordination import Decision, Respond, Timers
+from sskafka.model.coordination import CoordinatorResult, Respond, Timers
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from sskafka.wire.messages.sync_group import SyncGroupResponse
@@ -38,16 +38,16 @@ class ClassicRebalance:
 
     # -- from members joining to a new generation
 
-    def prepare_or_complete(self, group: ClassicGroup, reason: str, now_ms: int) -> GroupDecision:
+    def prepare_or_complete(self, group: ClassicGroup, reason: str, now_ms: int) -> GroupResult:
         """Something has changed: begin a rebalance, or see whether the one under way can go on."""
         if group.state is State.PREPARING:
             return self.maybe_complete_join(group, now_ms)
         return self.prepare(group, reason, now_ms)
 
-    def prepare(self, group: ClassicGroup, reason: str, now_ms: int) -> GroupDecision:
-        decision: GroupDecision = Decision()
+    def prepare(self, group: ClassicGroup, reason: str, now_ms: int) -> GroupResult:
+        decision: GroupResult = CoordinatorResult()
         if group.state is State.COMPLETING:
-            decision = Decision(effects=self._refuse_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS))
+            decision = CoordinatorResult(effects=self._refuse_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS))
         self._timers.cancel(_sync_key(group))
         is_first = group.state is State.EMPTY
         group.transition_to(State.PREPARING, now_ms)
@@ -59,53 +59,53 @@ class ClassicRebalance:
         self._wait_for_first_members(group, delay_ms, max(0, group.rebalance_timeout_ms - delay_ms))
         return decision
 
-    def maybe_complete_join(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
+    def maybe_complete_join(self, group: ClassicGroup, now_ms: int) -> GroupResult:
         """The first rebalance of a group waits for its time, even if everybody known has come."""
         if group.state is State.PREPARING and group.have_all_joined and group.previous_state is not State.EMPTY:
             return self._complete_join(group, now_ms)
-        return Decision()
+        return CoordinatorResult()
 
     def _wait_for_first_members(self, group: ClassicGroup, delay_ms: int, left_ms: int) -> None:
         """As long as members keep coming, and the time for a rebalance is not over, wait for more."""
 
-        def due(now_ms: int) -> GroupDecision:
+        def due(now_ms: int) -> GroupResult:
             if not self._is_current(group) or group.state is not State.PREPARING:
-                return Decision()
+                return CoordinatorResult()
             if not group.was_joined_lately or left_ms <= 0:
                 return self._complete_join(group, now_ms)
             group.was_joined_lately = False
             next_ms = min(self._settings.initial_rebalance_delay_ms, left_ms)
             self._wait_for_first_members(group, next_ms, max(0, left_ms - delay_ms))
-            return Decision()
+            return CoordinatorResult()
 
         self._timers.schedule(_join_key(group), delay_ms, due)
 
-    def _complete_or_wait(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
+    def _complete_or_wait(self, group: ClassicGroup, now_ms: int) -> GroupResult:
         if group.have_all_joined:
             return self._complete_join(group, now_ms)
         self._wait_for_missing(group)
-        return Decision()
+        return CoordinatorResult()
 
     def _wait_for_missing(self, group: ClassicGroup) -> None:
-        def due(now_ms: int) -> GroupDecision:
+        def due(now_ms: int) -> GroupResult:
             is_waiting = self._is_current(group) and group.state is State.PREPARING
-            return self._complete_join(group, now_ms) if is_waiting else Decision()
+            return self._complete_join(group, now_ms) if is_waiting else CoordinatorResult()
 
         self._timers.schedule(_join_key(group), group.rebalance_timeout_ms, due)
 
-    def _complete_join(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
+    def _complete_join(self, group: ClassicGroup, now_ms: int) -> GroupResult:
         self._timers.cancel(_join_key(group))
         self._drop_missing(group, now_ms)
         if not group.members:
             return self._become_empty(group, now_ms)
         if not group.elect_joined_leader():
             self._wait_for_missing(group)  # static members alone, none of which has come back yet
-            return Decision()
+            return CoordinatorResult()
         group.begin_generation(now_ms)
         joined = [member for member in group.members.values() if member.awaiting_join is not None]
         effects = [response for member in joined for response in self._answer_joined(group, member)]
         self._wait_for_syncs(group)
-        return Decision(effects=effects)
+        return CoordinatorResult(effects=effects)
 
     def _drop_missing(self, group: ClassicGroup, now_ms: int) -> None:
         """Static members are expected back: only their session timeout ends their membership."""
@@ -116,10 +116,10 @@ class ClassicRebalance:
                     group, member, EventKind.TIMED_OUT, "did not join again within the rebalance timeout", now_ms
                 )
 
-    def _become_empty(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
+    def _become_empty(self, group: ClassicGroup, now_ms: int) -> GroupResult:
         value = group.emptied_value(now_ms)
         group.timeline.rebalance_completed(now_ms, value.generation, 0)
-        return Decision([group_record(group.group_id, value)])
+        return CoordinatorResult([group_record(group.group_id, value)])
 
     def _answer_joined(self, group: ClassicGroup, member: ClassicMember) -> list[Respond]:
         effects = answer_join(member, joined_response(group, member))
@@ -133,13 +133,13 @@ class ClassicRebalance:
     def _wait_for_syncs(self, group: ClassicGroup) -> None:
         generation = group.generation
 
-        def due(now_ms: int) -> GroupDecision:
+        def due(now_ms: int) -> GroupResult:
             is_waiting = self._is_current(group) and group.generation == generation and group.pending_sync
-            return self._drop_unsynced(group, now_ms) if is_waiting else Decision()
+            return self._drop_unsynced(group, now_ms) if is_waiting else CoordinatorResult()
 
         self._timers.schedule(_sync_key(group), group.rebalance_timeout_ms, due)
 
-    def _drop_unsynced(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
+    def _drop_unsynced(self, group: ClassicGroup, now_ms: int) -> GroupResult:
         for member_id in list(group.pending_sync):
             member = group.members[member_id]
             self._forget(group, member)
@@ -152,7 +152,7 @@ class ClassicRebalance:
         if not group.pending_sync:
             self._timers.cancel(_sync_key(group))
 
-    def complete_sync(self, group: ClassicGroup, assignments: Mapping[str, bytes], now_ms: int) -> GroupDecision:
+    def complete_sync(self, group: ClassicGroup, assignments: Mapping[str, bytes], now_ms: int) -> GroupResult:
         """The leader has assigned. The group is stable, and has the assignments, once the record is replayed."""
         record = group_record(group.group_id, group.assigned_value(assignments, now_ms))
         group.timeline.rebalance_completed(now_ms, group.generation, len(group.members))
@@ -162,12 +162,12 @@ class ClassicRebalance:
             effects += answer_sync(member, synced_response(group, assignments.get(member.member_id, b"")))
             self.renew_session(group, member)
 
-        def if_too_large(now_ms: int) -> GroupDecision:
+        def if_too_large(now_ms: int) -> GroupResult:
             failed = SyncGroupResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
-            refused: GroupDecision = Decision(effects=[Respond(effect.completion, failed) for effect in effects])
+            refused: GroupResult = CoordinatorResult(effects=[Respond(effect.completion, failed) for effect in effects])
             return refused + self.prepare(group, "the assignment is too large to be kept", now_ms)
 
-        return Decision([record], effects=effects, if_too_large=if_too_large)
+        return CoordinatorResult([record], effects=effects, if_too_large=if_too_large)
 
     def _refuse_syncs(self, group: ClassicGroup, error: ErrorCode) -> list[Respond]:
         effects: list[Respond] = []
@@ -190,10 +190,10 @@ class ClassicRebalance:
         """Nobody goes by this id any more."""
         self._timers.cancel(_session_key(group, member_id))
 
-    def _expire_member(self, group: ClassicGroup, member: ClassicMember, now_ms: int) -> GroupDecision:
+    def _expire_member(self, group: ClassicGroup, member: ClassicMember, now_ms: int) -> GroupResult:
         is_there = self._is_current(group) and group.members.get(member.member_id) is member
         if not is_there or (member.is_waiting and not member.is_new):
-            return Decision()
+            return CoordinatorResult()
         reason = f"was not heard of for {member.session_timeout_ms} ms (session timeout)"
         removed = self.remove(group, member, EventKind.TIMED_OUT, reason, now_ms)
         return removed + self.after_removal(group, f"{member.client.client_id} {reason}", now_ms)
@@ -201,9 +201,9 @@ class ClassicRebalance:
     def expect_pending(self, group: ClassicGroup, member_id: str, session_timeout_ms: int) -> None:
         """An id was given out: its member must come back with it."""
 
-        def due(now_ms: int) -> GroupDecision:
+        def due(now_ms: int) -> GroupResult:
             if not self._is_current(group) or member_id not in group.pending_members:
-                return Decision()
+                return CoordinatorResult()
             group.pending_members.discard(member_id)
             return self.maybe_complete_join(group, now_ms)
 
@@ -226,15 +226,15 @@ class ClassicRebalance:
 
     def remove(
         self, group: ClassicGroup, member: ClassicMember, kind: EventKind, reason: str, now_ms: int
-    ) -> GroupDecision:
+    ) -> GroupResult:
         """Whatever the member waits for is answered: it must not hang on what goes on without it."""
         effects = answer_join(member, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
         effects += answer_sync(member, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
         self._forget(group, member)
         note_member(group, member, kind, reason, now_ms)
-        return Decision(effects=effects)
+        return CoordinatorResult(effects=effects)
 
-    def after_removal(self, group: ClassicGroup, reason: str, now_ms: int) -> GroupDecision:
+    def after_removal(self, group: ClassicGroup, reason: str, now_ms: int) -> GroupResult:
         if group.state in {State.STABLE, State.COMPLETING}:
             return self.prepare(group, reason, now_ms)
         return self.maybe_complete_join(group, now_ms)
@@ -252,7 +252,7 @@ class ClassicRebalance:
 
     # -- a new coordinator
 
-    def resume(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
+    def resume(self, group: ClassicGroup, now_ms: int) -> GroupResult:
         """The group comes from the log: its members have a session timeout to find this coordinator."""
         for member in group.members.values():
             self.renew_session(group, member)
@@ -261,7 +261,7 @@ class ClassicRebalance:
         )
         if len(group.members) > self._settings.group_size_max:
             return self.prepare(group, "the group has more members than group.max.size", now_ms)
-        return Decision()
+        return CoordinatorResult()
 
     def _is_current(self, group: ClassicGroup) -> bool:
         return self._groups.get(group.group_id) is group

@@ -21,9 +21,9 @@ from sskafka.groups.classic_rebalance import (
 )
 from sskafka.groups.group import UNKNOWN_MEMBER, EventKind
 from sskafka.groups.group_settings import GroupSettings
-from sskafka.groups.log_records import GroupDecision, group_record
+from sskafka.groups.log_records import GroupResult, group_record
 from sskafka.groups.members import ClassicMember, Client, Protocols
-from sskafka.model.coordination import Completion, Decision, Respond
+from sskafka.model.coordination import Completion, CoordinatorResult, Respond
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -61,8 +61,8 @@ class Joining(NamedTuple):
         timeout_ms = self.request.rebalance_timeout_ms
         return timeout_ms if timeout_ms >= 0 else self.request.session_timeout_ms
 
-    def refused(self, error: ErrorCode) -> GroupDecision:
-        return Decision(answer=join_refusal(error, self.request.member_id))
+    def refused(self, error: ErrorCode) -> GroupResult:
+        return CoordinatorResult(answer=join_refusal(error, self.request.member_id))
 
     @property
     def must_know_its_id(self) -> bool:
@@ -112,7 +112,7 @@ class ClassicRequests:
 
     # -- JoinGroup
 
-    def join(self, joining: Joining, now_ms: int) -> GroupDecision:
+    def join(self, joining: Joining, now_ms: int) -> GroupResult:
         """Whoever is refused hears the member id that it said itself."""
         try:
             check_session_timeout(joining.request, self._settings)
@@ -129,7 +129,7 @@ class ClassicRequests:
             group = self._create(request.group_id, now_ms)
         return group
 
-    def join_group(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupDecision:
+    def join_group(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupResult:
         request = joining.request
         if not group.accepts(request.member_id, self._settings.group_size_max):
             return self._turn_away(group, joining, now_ms)
@@ -139,9 +139,9 @@ class ClassicRequests:
             return self._join_new(group, joining, now_ms)
         return self._join_known(group, joining, now_ms)
 
-    def _turn_away(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupDecision:
+    def _turn_away(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupResult:
         """The group is full. One of too many members, as a lowered limit leaves them, is no longer waited for."""
-        decision: GroupDecision = Decision(answer=join_refusal(ErrorCode.GROUP_MAX_SIZE_REACHED))
+        decision: GroupResult = CoordinatorResult(answer=join_refusal(ErrorCode.GROUP_MAX_SIZE_REACHED))
         member = group.members.get(joining.request.member_id)
         if member is not None:
             reason = "the group is full"
@@ -149,17 +149,17 @@ class ClassicRequests:
             decision += self._rebalance.after_removal(group, reason, now_ms)
         return decision
 
-    def _join_new(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupDecision:
+    def _join_new(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupResult:
         instance_id = joining.request.group_instance_id
         member_id = joining.new_member_id(self._new_uuid())
         if instance_id is not None and instance_id in group.static_members:
             return self._replace_static(group, joining, member_id, now_ms)
         if instance_id is None and joining.version >= MEMBER_ID_REQUIRED_FROM:
             self._rebalance.expect_pending(group, member_id, joining.request.session_timeout_ms)
-            return Decision(answer=join_refusal(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+            return CoordinatorResult(answer=join_refusal(ErrorCode.MEMBER_ID_REQUIRED, member_id))
         return self._add(group, joining, member_id, now_ms)
 
-    def _join_known(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupDecision:
+    def _join_known(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupResult:
         member_id = joining.request.member_id
         if member_id in group.pending_members and joining.request.group_instance_id is None:
             return self._add(group, joining, member_id, now_ms)
@@ -170,14 +170,14 @@ class ClassicRequests:
         is_settled = group.state is State.STABLE and not group.is_leader(member_id)
         if is_unchanged and (is_repeated or is_settled):
             self._rebalance.renew_session(group, member)
-            return Decision(answer=joined_response(group, member))
+            return CoordinatorResult(answer=joined_response(group, member))
         effects = self._update(group, member, joining)
         note_member(group, member, EventKind.REJOINED, joining.reason, now_ms)
         reason = f"{member.client.client_id} joined again: {joining.reason}"
-        decision: GroupDecision = Decision(effects=effects)
+        decision: GroupResult = CoordinatorResult(effects=effects)
         return decision + self._rebalance.prepare_or_complete(group, reason, now_ms)
 
-    def _add(self, group: ClassicGroup, joining: Joining, member_id: str, now_ms: int) -> GroupDecision:
+    def _add(self, group: ClassicGroup, joining: Joining, member_id: str, now_ms: int) -> GroupResult:
         member = joining.member(member_id)
         member.is_new = True
         member.awaiting_join = joining.completion
@@ -200,7 +200,7 @@ class ClassicRequests:
         self._rebalance.renew_session(group, member)
         return effects
 
-    def _replace_static(self, group: ClassicGroup, joining: Joining, new_id: str, now_ms: int) -> GroupDecision:
+    def _replace_static(self, group: ClassicGroup, joining: Joining, new_id: str, now_ms: int) -> GroupResult:
         """A static member is back under a new id. It was restarted, or runs twice: the old id is fenced either way.
 
         In a stable group whose protocol stays the same, the member takes over when the record of that is replayed.
@@ -212,14 +212,14 @@ class ClassicRequests:
         members = group.members_after(replacement)
         if group.state is State.STABLE and select_protocol(members) == group.protocol_name:
             return _replaced_in_generation(group, replacement, members, joining.version)
-        refused: GroupDecision = Decision(effects=refuse_parked(old, ErrorCode.FENCED_INSTANCE_ID))
+        refused: GroupResult = CoordinatorResult(effects=refuse_parked(old, ErrorCode.FENCED_INSTANCE_ID))
         member.awaiting_join = joining.completion
         group.replace_static_member(replacement)
         self._rebalance.static_member_replaced(group, replacement)
         reason = f"static member {member.instance_id} is back: {joining.reason}"
         return refused + self._rebalance.prepare_or_complete(group, reason, now_ms)
 
-    def abandon_join(self, group_id: str, completion: Completion, now_ms: int) -> GroupDecision:
+    def abandon_join(self, group_id: str, completion: Completion, now_ms: int) -> GroupResult:
         """A new member whose connection was lost never learned its id: nobody will come back for its place.
 
         Others are left to their sessions, which they may renew over another connection."""
@@ -227,14 +227,14 @@ class ClassicRequests:
         waiting = group.members.values() if group is not None else ()
         member = next((member for member in waiting if member.awaiting_join is completion), None)
         if group is None or member is None or not member.is_new:
-            return Decision()
+            return CoordinatorResult()
         reason = "its connection was lost while it waited to join"
         removed = self._rebalance.remove(group, member, EventKind.LEFT, reason, now_ms)
         return removed + self._rebalance.after_removal(group, f"{member.client.client_id}: {reason}", now_ms)
 
     # -- SyncGroup
 
-    def sync(self, request: SyncGroupRequest, completion: Completion, now_ms: int) -> GroupDecision:
+    def sync(self, request: SyncGroupRequest, completion: Completion, now_ms: int) -> GroupResult:
         group = self._known_group(request.group_id)
         group.check_member(request.member_id, request.group_instance_id)
         group.check_generation(request.generation_id)
@@ -249,15 +249,15 @@ class ClassicRequests:
             case State.STABLE:
                 self._rebalance.synced(group, member)
                 self._rebalance.renew_session(group, member)
-                return Decision(answer=synced_response(group, member.assignment))
+                return CoordinatorResult(answer=synced_response(group, member.assignment))
             case _:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
 
     def _sync_generation(
         self, group: ClassicGroup, member: ClassicMember, request: SyncGroupRequest, completion: Completion, now_ms: int
-    ) -> GroupDecision:
+    ) -> GroupResult:
         repeated = answer_sync(member, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
-        decision: GroupDecision = Decision(effects=repeated)
+        decision: GroupResult = CoordinatorResult(effects=repeated)
         member.awaiting_sync = completion
         self._rebalance.synced(group, member)
         if group.is_leader(member.member_id):
@@ -267,7 +267,7 @@ class ClassicRequests:
 
     # -- Heartbeat
 
-    def heartbeat(self, request: HeartbeatRequest) -> GroupDecision:
+    def heartbeat(self, request: HeartbeatRequest) -> GroupResult:
         group = self._known_group(request.group_id)
         group.check_member(request.member_id, request.group_instance_id)
         group.check_generation(request.generation_id)
@@ -275,7 +275,7 @@ class ClassicRequests:
         self._rebalance.renew_session(group, member)
         is_rebalancing = group.state is State.PREPARING
         code = ErrorCode.REBALANCE_IN_PROGRESS if is_rebalancing else ErrorCode.NONE
-        return Decision(answer=HeartbeatResponse(error_code=code))
+        return CoordinatorResult(answer=HeartbeatResponse(error_code=code))
 
     def renew_session_of(self, group: ClassicGroup, member_id: str) -> None:
         """Committing offsets is a sign of life too."""
@@ -285,10 +285,10 @@ class ClassicRequests:
 
     # -- LeaveGroup
 
-    def leave(self, request: LeaveGroupRequest, version: int, now_ms: int) -> GroupDecision:
+    def leave(self, request: LeaveGroupRequest, version: int, now_ms: int) -> GroupResult:
         identities = request.members if version >= 3 else [MemberIdentity(request.member_id)]
         group = self._find(request.group_id)
-        decision: GroupDecision = Decision()
+        decision: GroupResult = CoordinatorResult()
         results: list[MemberResponse] = []
         for identity in identities:
             code = ErrorCode.NONE
@@ -301,9 +301,9 @@ class ClassicRequests:
         if group is not None and left:
             reason = f"{left[0].member_id or left[0].group_instance_id} left: {_reason_of(left[0])}"
             decision += self._rebalance.after_removal(group, reason, now_ms)
-        return decision + Decision(answer=leave_response(results, version))
+        return decision + CoordinatorResult(answer=leave_response(results, version))
 
-    def _end_membership(self, group: ClassicGroup | None, identity: MemberIdentity, now_ms: int) -> GroupDecision:
+    def _end_membership(self, group: ClassicGroup | None, identity: MemberIdentity, now_ms: int) -> GroupResult:
         if group is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         member_id, instance_id = identity.member_id, identity.group_instance_id
@@ -311,7 +311,7 @@ class ClassicRequests:
             member_id = group.static_members.get(instance_id, UNKNOWN_MEMBER)  # an administrator knows no more
         if member_id in group.pending_members:
             self._rebalance.forget_pending(group, member_id)
-            return Decision()
+            return CoordinatorResult()
         group.check_member(member_id, instance_id)
         return self._rebalance.remove(group, group.members[member_id], EventKind.LEFT, _reason_of(identity), now_ms)
 
@@ -324,7 +324,7 @@ class ClassicRequests:
 
 def _replaced_in_generation(
     group: ClassicGroup, replacement: StaticReplacement, members: Collection[ClassicMember], version: int
-) -> GroupDecision:
+) -> GroupResult:
     """Let a static member go on with the assignment that it had, without a rebalance.
 
     An old client that is told that it leads the group would compute a new assignment, so it is told the old leader."""
@@ -341,7 +341,7 @@ def _replaced_in_generation(
         response.skip_assignment = True
         response.members = joined_members(members, group.protocol_name)
     record = group_record(group.group_id, group.replaced_value(replacement), replacement=replacement)
-    return Decision([record], response)
+    return CoordinatorResult([record], response)
 
 
 def leave_response(results: list[MemberResponse], version: int) -> LeaveGroupResponse:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from sskafka.groups.assignors import ASSIGNORS, NOTHING, Assignment, Partitions, Subscriber
-from sskafka.groups.group import CONSUMER, UNKNOWN_MEMBER, Committer, GroupMemory, Timeline
+from sskafka.groups.group import CONSUMER, UNKNOWN_MEMBER, GroupMemory, OffsetCommitter, Timeline
 from sskafka.groups.members import ConsumerMember
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
@@ -95,7 +95,7 @@ class ConsumerGroup:
     def is_empty(self) -> bool:
         return not self.members
 
-    def check_commit(self, committer: Committer, partitions: Iterable[tuple[Uuid | None, int]]) -> None:
+    def check_commit(self, committer: OffsetCommitter, partitions: Iterable[tuple[Uuid | None, int]]) -> None:
         if committer.generation < 0 and not self.members:
             return
         if committer.is_transactional and committer.is_unnamed:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol
 from sskafka.groups.assignors import Partitions
 from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.consumer_group import ConsumerGroup
-from sskafka.groups.log_records import GroupDecision, GroupRecord, Record
+from sskafka.groups.log_records import GroupRecord, GroupResult, Record
 from sskafka.groups.members import ClassicSide, Client, ConsumerMember, MemberState
-from sskafka.model.coordination import PARKED, Decision
+from sskafka.model.coordination import PARKED, CoordinatorResult
 from sskafka.model.ids import Uuid
 from sskafka.wire.messages import group_records as wire
 
@@ -231,12 +231,12 @@ class Draft(NamedTuple):
             replay(group, record)
         return Draft(group, self.records + records, self.effects)
 
-    def followed_by(self, decision: GroupDecision) -> "Draft":
+    def followed_by(self, decision: GroupResult) -> "Draft":
         """Return the draft with a decision about the classic group that takes the place of this group."""
         return Draft(self.group, (*self.records, *decision.records), (*self.effects, *decision.effects))
 
-    def decided(self, answer: Any = PARKED) -> GroupDecision:
-        return Decision(self.records, answer, self.effects)
+    def decided(self, answer: Any = PARKED) -> GroupResult:
+        return CoordinatorResult(self.records, answer, self.effects)
 
 
 class OfTopic(Protocol):

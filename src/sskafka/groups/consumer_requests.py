@@ -25,7 +25,7 @@ from sskafka.groups.consumer_heartbeat import Heartbeat, check_epoch, check_inst
 from sskafka.groups.consumer_records import Draft
 from sskafka.groups.group import EventKind
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
-from sskafka.groups.log_records import GroupDecision, GroupRecord
+from sskafka.groups.log_records import GroupRecord, GroupResult
 from sskafka.groups.members import (
     JOINING_EPOCH,
     LEAVING_EPOCH,
@@ -34,9 +34,9 @@ from sskafka.groups.members import (
     ConsumerMember,
     MemberState,
 )
-from sskafka.groups.reconciliation import Target, reconciled
+from sskafka.groups.reconciliation import TargetAssignment, reconciled
 from sskafka.groups.topic_news import TopicNews, patterns_of, topics_hash
-from sskafka.model.coordination import Decision, Timers
+from sskafka.model.coordination import CoordinatorResult, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.consumer_group_heartbeat import (
     Assignment as HeartbeatAssignment,
@@ -94,7 +94,7 @@ class ConsumerRequests:
 
     # -- ConsumerGroupHeartbeat
 
-    def heartbeat(self, heartbeat: Heartbeat, now_ms: int) -> GroupDecision:
+    def heartbeat(self, heartbeat: Heartbeat, now_ms: int) -> GroupResult:
         request = heartbeat.request
         heartbeat.check(self._settings.assignors)
         if request.member_epoch in {LEAVING_EPOCH, STATIC_LEAVING_EPOCH}:
@@ -254,7 +254,7 @@ class ConsumerRequests:
         subscribed = frozenset(topics[name].topic_id for name in group.topics_of(member) if name in topics)
         updated = reconciled(
             member,
-            Target(group.target_epoch, group.target_of(member), subscribed),
+            TargetAssignment(group.target_epoch, group.target_of(member), subscribed),
             lambda partition: group.is_free_for(member.member_id, partition),
             reported,
             is_resubscribed,
@@ -269,7 +269,7 @@ class ConsumerRequests:
 
     # -- leaving
 
-    def _leave(self, heartbeat: Heartbeat, now_ms: int) -> GroupDecision:
+    def _leave(self, heartbeat: Heartbeat, now_ms: int) -> GroupResult:
         request = heartbeat.request
         group = self._groups.find_consumer(request.group_id)
         if group is None:
@@ -338,14 +338,12 @@ class ConsumerRequests:
         classic = member.classic
         return self._timings(group.group_id).session_timeout_ms if classic is None else classic.session_timeout_ms
 
-    def expire(
-        self, group_id: str, member_id: str, reason: str, now_ms: int, epoch: int | None = None
-    ) -> GroupDecision:
+    def expire(self, group_id: str, member_id: str, reason: str, now_ms: int, epoch: int | None = None) -> GroupResult:
         """Put the member out, unless it is gone already or, where `epoch` is given, has moved on from that epoch."""
         group = self._groups.find_consumer(group_id)
         member = None if group is None else group.members.get(member_id)
         if group is None or member is None or (epoch is not None and member.epoch != epoch):
-            return Decision()
+            return CoordinatorResult()
         return self.remove(Draft(group), [member], EventKind.TIMED_OUT, reason, now_ms).decided()
 
     def forget_timers(self, group: ConsumerGroup, member: ConsumerMember) -> None:

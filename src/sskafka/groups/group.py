@@ -20,7 +20,7 @@ CLASSIC = "classic"
 CONSUMER = "consumer"
 
 
-class Committer(NamedTuple):
+class OffsetCommitter(NamedTuple):
     """Who says how far a group has read."""
 
     member_id: str = UNKNOWN_MEMBER
@@ -143,7 +143,7 @@ class Group(Protocol):
         """It has no members: it may be deleted. Members that were only given an id do not count."""
         ...
 
-    def check_commit(self, committer: Committer, partitions: Iterable[tuple[Uuid | None, int]]) -> None:
+    def check_commit(self, committer: OffsetCommitter, partitions: Iterable[tuple[Uuid | None, int]]) -> None:
         """Raises KafkaError for a committer whose word does not count; a topic that is gone has no id."""
         ...
 

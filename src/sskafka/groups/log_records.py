@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from sskafka.groups.classic_group import ClassicGroup, StaticReplacement
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
-from sskafka.model.coordination import Decision, StateRecord
+from sskafka.model.coordination import CoordinatorResult, StateRecord
 from sskafka.model.ids import TopicPartition
 from sskafka.wire.codec import decode, encode
 from sskafka.wire.messages import group_records as wire
@@ -73,7 +73,7 @@ _MESSAGES: dict[int, tuple[type[Any], type[Any]]] = {
 """By type of the record. 4, the topics as the group saw them, changes nothing: the hash in 3 has taken its place."""
 
 
-GroupDecision = Decision[Record, Any]
+GroupResult = CoordinatorResult[Record, Any]
 
 
 def encode_record(record: Record) -> StateRecord:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.consumer_group import Topics
-from sskafka.groups.group import Committer, Group
+from sskafka.groups.group import Group, OffsetCommitter
 from sskafka.groups.group_settings import GroupSettings
-from sskafka.groups.log_records import GroupDecision, OffsetRecord, Record
+from sskafka.groups.log_records import GroupResult, OffsetRecord, Record
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset, OffsetStore
-from sskafka.model.coordination import Decision
+from sskafka.model.coordination import CoordinatorResult
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition, Uuid
 
@@ -47,7 +47,7 @@ class OffsetRequests:
     # -- commit
 
     def check_committer(
-        self, group_id: str, committer: Committer, partitions: Iterable[TopicPartition], now_ms: int
+        self, group_id: str, committer: OffsetCommitter, partitions: Iterable[TopicPartition], now_ms: int
     ) -> Group:
         group = self._find(group_id)
         if group is None:
@@ -115,9 +115,9 @@ class OffsetRequests:
     def delete_all(self, group_id: str) -> list[Record]:
         return [OffsetRecord(group_id, partition) for partition in self._offsets.partitions_of(group_id)]
 
-    def delete_topics(self, topics: set[str]) -> GroupDecision:
+    def delete_topics(self, topics: set[str]) -> GroupResult:
         """The topics are gone: nobody may go on in one of the same name where it left off in the old one."""
-        return Decision(
+        return CoordinatorResult(
             records=[
                 OffsetRecord(group_id, partition)
                 for group_id in self._offsets.groups()

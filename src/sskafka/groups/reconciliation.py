@@ -18,7 +18,7 @@ from sskafka.model.ids import Uuid
 IsFree = Callable[[tuple[Uuid, int]], bool]
 
 
-class Target(NamedTuple):
+class TargetAssignment(NamedTuple):
     epoch: int
     partitions: Partitions
     subscribed: frozenset[Uuid]
@@ -30,7 +30,11 @@ class Target(NamedTuple):
 
 
 def reconciled(
-    member: ConsumerMember, target: Target, is_free: IsFree, reported: Partitions | None, is_resubscribed: bool
+    member: ConsumerMember,
+    target: TargetAssignment,
+    is_free: IsFree,
+    reported: Partitions | None,
+    is_resubscribed: bool,
 ) -> ConsumerMember:
     """`reported` is what the member says that it owns; None when it did not say."""
     match member.state:
@@ -41,7 +45,9 @@ def reconciled(
     return _next_step(member, target, is_free, reported)
 
 
-def _next_step(member: ConsumerMember, target: Target, is_free: IsFree, reported: Partitions | None) -> ConsumerMember:
+def _next_step(
+    member: ConsumerMember, target: TargetAssignment, is_free: IsFree, reported: Partitions | None
+) -> ConsumerMember:
     wanted = target.wanted
     kept = member.assigned & wanted
     to_revoke = member.assigned - wanted
@@ -53,7 +59,9 @@ def _next_step(member: ConsumerMember, target: Target, is_free: IsFree, reported
     return member.at_epoch(target.epoch).owning(kept | given, NOTHING, since=target.epoch)._replace(state=state)
 
 
-def _without_unsubscribed(member: ConsumerMember, target: Target, reported: Partitions | None) -> ConsumerMember:
+def _without_unsubscribed(
+    member: ConsumerMember, target: TargetAssignment, reported: Partitions | None
+) -> ConsumerMember:
     """The subscription has changed and there is no new target yet: what is no longer wanted is given up at once."""
     dropped = frozenset(item for item in member.assigned if item[0] not in target.subscribed)
     if not dropped:

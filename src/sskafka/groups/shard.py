@@ -19,16 +19,16 @@ from sskafka.groups.classic_requests import ClassicRequests, Joining, check_sess
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_records import Draft
 from sskafka.groups.consumer_requests import ConsumerRequests
-from sskafka.groups.group import UNKNOWN_MEMBER, Committer, Group, GroupMemory
+from sskafka.groups.group import UNKNOWN_MEMBER, Group, GroupMemory, OffsetCommitter
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
-from sskafka.groups.log_records import GroupDecision, GroupRecord, OffsetRecord, Record
+from sskafka.groups.log_records import GroupRecord, GroupResult, OffsetRecord, Record
 from sskafka.groups.migration import downgraded, not_upgraded, upgraded
 from sskafka.groups.offset_requests import OffsetCommit, OffsetRequests
 from sskafka.groups.offsets import OffsetStore
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
-from sskafka.model.coordination import Completion, Decision, StateRecord, Timers, TransactionalProducer
+from sskafka.model.coordination import Completion, CoordinatorResult, StateRecord, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.wire.messages.group_records import ConsumerGroupMetadataKey, GroupMetadataKey
 from sskafka.wire.messages.heartbeat import HeartbeatRequest
 from sskafka.wire.messages.leave_group import LeaveGroupRequest
@@ -79,7 +79,7 @@ class GroupCoordinatorShard:
     def decode(self, record: StateRecord) -> Record | None:
         return log_records.decode_record(record)
 
-    def replay(self, record: Record, producer: TransactionalProducer | None) -> None:
+    def replay(self, record: Record, producer: ProducerIdAndEpoch | None) -> None:
         if isinstance(record, OffsetRecord):
             self._replay_offset(record, producer)
         elif isinstance(record.key, GroupMetadataKey):
@@ -87,7 +87,7 @@ class GroupCoordinatorShard:
         else:
             self._replay_consumer(record)
 
-    def _replay_offset(self, record: OffsetRecord, producer: TransactionalProducer | None) -> None:
+    def _replay_offset(self, record: OffsetRecord, producer: ProducerIdAndEpoch | None) -> None:
         group_id, partition, offset = record
         self.offsets.replay(group_id, partition, offset, producer.producer_id if producer else NO_PRODUCER)
         if offset is not None and group_id not in self.groups:
@@ -120,7 +120,7 @@ class GroupCoordinatorShard:
                 if record.successor is not None:
                     self.groups[group_id] = record.successor
 
-    def replay_end_of_transaction(self, producer: TransactionalProducer, is_committed: bool) -> None:
+    def replay_end_of_transaction(self, producer: ProducerIdAndEpoch, is_committed: bool) -> None:
         for group_id in self.offsets.end_transaction(producer.producer_id, is_committed):
             if group_id not in self.groups:
                 self.groups[group_id] = ClassicGroup(group_id, memory=self._memory_of(group_id))
@@ -128,8 +128,8 @@ class GroupCoordinatorShard:
     def _memory_of(self, group_id: str) -> GroupMemory:
         return self._memories.setdefault(group_id, GroupMemory())
 
-    def start(self, now_ms: int) -> GroupDecision:
-        decision: GroupDecision = Decision()
+    def start(self, now_ms: int) -> GroupResult:
+        decision: GroupResult = CoordinatorResult()
         for group in self.groups.values():
             if isinstance(group, ClassicGroup):
                 decision += self._rebalance.resume(group, now_ms)
@@ -160,12 +160,12 @@ class GroupCoordinatorShard:
             if is_wanted and (not wanted_types or group.type_name in wanted_types):
                 yield group
 
-    def delete_group(self, group_id: str) -> GroupDecision:
+    def delete_group(self, group_id: str) -> GroupResult:
         group = self.find(group_id)
         if not group.is_empty:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
         self._memories.pop(group_id, None)
-        return Decision(self._tombstones_of(group), ErrorCode.NONE, is_divisible=True)
+        return CoordinatorResult(self._tombstones_of(group), ErrorCode.NONE, is_divisible=True)
 
     def _tombstones_of(self, group: Group) -> list[Record]:
         return [*self.offset_requests.delete_all(group.group_id), *_tombstones(group)]
@@ -173,23 +173,23 @@ class GroupCoordinatorShard:
     def commit_offsets(
         self,
         group_id: str,
-        committer: Committer,
+        committer: OffsetCommitter,
         commits: Sequence[OffsetCommit],
         retention_ms: int,
         now_ms: int,
-    ) -> GroupDecision:
+    ) -> GroupResult:
         """Answered with the outcome of each commit. It is a sign of life of the member that commits."""
         partitions = (commit.partition for commit in commits)
         group = self.offset_requests.check_committer(group_id, committer, partitions, now_ms)
         records, outcomes = self.offset_requests.commit(group_id, commits, retention_ms, now_ms)
         if isinstance(group, ClassicGroup):
             self.classic.renew_session_of(group, committer.member_id)
-        return Decision(records, outcomes)
+        return CoordinatorResult(records, outcomes)
 
-    def topics_deleted(self, names: Iterable[str]) -> GroupDecision:
+    def topics_deleted(self, names: Iterable[str]) -> GroupResult:
         return self.offset_requests.delete_topics(set(names))
 
-    def topics_missing(self, known: Collection[str]) -> GroupDecision:
+    def topics_missing(self, known: Collection[str]) -> GroupResult:
         """Offsets of topics that are not among the known are those of deleted ones."""
         return self.offset_requests.delete_topics(self.offsets.topics().difference(known))
 
@@ -207,7 +207,7 @@ class GroupCoordinatorShard:
 
     # -- the classic protocol, spoken to groups of both kinds
 
-    def join(self, joining: Joining, now_ms: int) -> GroupDecision:
+    def join(self, joining: Joining, now_ms: int) -> GroupResult:
         self._require_writable()
         group = self.groups.get(joining.request.group_id)
         if not isinstance(group, ConsumerGroup):
@@ -216,34 +216,34 @@ class GroupCoordinatorShard:
             return self._classic_in_consumer.join(group, joining, self._new_uuid(), now_ms)
         return self._join_emptied(group, joining, now_ms)
 
-    def _join_emptied(self, group: ConsumerGroup, joining: Joining, now_ms: int) -> GroupDecision:
+    def _join_emptied(self, group: ConsumerGroup, joining: Joining, now_ms: int) -> GroupResult:
         """A group without members is of the kind of whoever comes first, whatever the policy."""
         made, records = downgraded(group, self._topics(), now_ms)
-        decision: GroupDecision = Decision(records)
+        decision: GroupResult = CoordinatorResult(records)
         try:
             check_session_timeout(joining.request, self._settings)
             return decision + self.classic.join_group(made, joining, now_ms)
         except KafkaError as error:
             return joining.refused(error.code)
 
-    def abandon_join(self, group_id: str, completion: Completion, now_ms: int) -> GroupDecision:
+    def abandon_join(self, group_id: str, completion: Completion, now_ms: int) -> GroupResult:
         """Where nothing can be written, the session of a new member ends its membership later."""
-        return self.classic.abandon_join(group_id, completion, now_ms) if self._is_writable() else Decision()
+        return self.classic.abandon_join(group_id, completion, now_ms) if self._is_writable() else CoordinatorResult()
 
-    def sync(self, request: SyncGroupRequest, completion: Completion, now_ms: int) -> GroupDecision:
+    def sync(self, request: SyncGroupRequest, completion: Completion, now_ms: int) -> GroupResult:
         self._require_writable()
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return self._classic_in_consumer.sync(group, request)
         return self.classic.sync(request, completion, now_ms)
 
-    def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> GroupDecision:
+    def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> GroupResult:
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return self._classic_in_consumer.heartbeat(group, request, now_ms)
         return self.classic.heartbeat(request)
 
-    def leave(self, request: LeaveGroupRequest, version: int, now_ms: int) -> GroupDecision:
+    def leave(self, request: LeaveGroupRequest, version: int, now_ms: int) -> GroupResult:
         self._require_writable()
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
@@ -274,7 +274,7 @@ class GroupCoordinatorShard:
             self._check_upgrade(group)
         draft = upgraded(group, self._topics())
         self.consumer.require_room(draft.group, UNKNOWN_MEMBER)
-        refused: GroupDecision = Decision(
+        refused: GroupResult = CoordinatorResult(
             effects=[
                 response
                 for member in group.members.values()
@@ -314,7 +314,7 @@ class GroupCoordinatorShard:
         made, records = downgraded(draft.group, self._topics(), now_ms)
         for joined in made.members.values():
             self._rebalance.renew_session(made, joined)
-        return draft.followed_by(Decision(records)), made
+        return draft.followed_by(CoordinatorResult(records)), made
 
     def _check_upgrade(self, group: ClassicGroup) -> None:
         problem = ""
@@ -332,7 +332,7 @@ class GroupCoordinatorShard:
     def _expire_later(self) -> None:
         self._timers.schedule(_EXPIRY, self._settings.retention_check_interval_ms, self._expire)
 
-    def _expire(self, now_ms: int) -> GroupDecision:
+    def _expire(self, now_ms: int) -> GroupResult:
         """Offsets that nobody has needed for long, and groups of which nothing is left."""
         self._expire_later()
         records: list[Record] = []
@@ -342,7 +342,7 @@ class GroupCoordinatorShard:
             if self._is_over(group, expired):
                 self._memories.pop(group.group_id, None)
                 records += _tombstones(group)
-        return Decision(records, is_divisible=True)
+        return CoordinatorResult(records, is_divisible=True)
 
     def _is_over(self, group: Group, expired: list[TopicPartition]) -> bool:
         is_idle = not isinstance(group, ClassicGroup) or group.state is State.EMPTY

@@ -8,7 +8,7 @@ neither fenced nor in controlled shutdown and still has the broker epoch with wh
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partitions.change import RECOVERED, RECOVERING, plan_change
@@ -32,13 +32,13 @@ ANY_EPOCH = -1
 
 def alter_partition(
     image: ClusterImage, request: AlterPartitionRequest, settings: Settings
-) -> Decision[AlterPartitionResponse]:
+) -> ControllerResult[AlterPartitionResponse]:
     sender = image.brokers.get(request.broker_id)
     if sender is None or sender.epoch != request.broker_epoch:
-        return Decision((), AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
+        return ControllerResult((), AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
     draft = _Draft(image, request.broker_id, settings)
     topics = [draft.alter_topic(topic) for topic in request.topics]
-    return Decision(draft.records, AlterPartitionResponse(topics=topics))
+    return ControllerResult(draft.records, AlterPartitionResponse(topics=topics))
 
 
 class _Draft:

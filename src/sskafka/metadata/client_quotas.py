@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from re import compile as regex
 from typing import NamedTuple
 
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.image import ClusterImage, QuotaEntity
 from sskafka.metadata.records import ClientQuotaRecord, EntityData
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -38,7 +38,7 @@ _HOST_NAME = regex(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 
 def alter_client_quotas(
     image: ClusterImage, request: altering.AlterClientQuotasRequest
-) -> Decision[altering.AlterClientQuotasResponse]:
+) -> ControllerResult[altering.AlterClientQuotasResponse]:
     entities = [_entity(entry.entity) for entry in request.entries]
     records: list[ClientQuotaRecord] = []
     results: dict[QuotaEntity, altering.ResponseEntryData] = {}
@@ -52,7 +52,7 @@ def alter_client_quotas(
             code, text = error.code, error.message
         named = [altering.EntityData(kind, name) for kind, name in entity]
         results[entity] = altering.ResponseEntryData(code, text, named)
-    return Decision(
+    return ControllerResult(
         () if request.validate_only else records, altering.AlterClientQuotasResponse(entries=list(results.values()))
     )
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from sskafka.metadata import records
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.delta import ConfigResource, MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.election_rules import ElectionRules
@@ -32,7 +32,7 @@ from sskafka.wire.messages import incremental_alter_configs as incremental
 _OF_ELECTIONS = frozenset({"min.insync.replicas", "unclean.leader.election.enable"})
 
 
-class Operation(IntEnum):
+class AlterConfigOp(IntEnum):
     SET = 0
     DELETE = 1
     APPEND = 2
@@ -49,7 +49,7 @@ R = TypeVar("R", bound=_Resource)
 
 def alter_configs(
     image: ClusterImage, request: full.AlterConfigsRequest, settings: Settings
-) -> Decision[full.AlterConfigsResponse]:
+) -> ControllerResult[full.AlterConfigsResponse]:
     effective = effective_settings(settings, image)
     written: list[MetadataRecord] = []
     responses = []
@@ -62,12 +62,12 @@ def alter_configs(
             error = caught
         responses.append(full.AlterConfigsResourceResponse(*_outcome(error, resource)))
     written += _partition_changes(image, written, settings)
-    return Decision([] if request.validate_only else written, full.AlterConfigsResponse(responses=responses))
+    return ControllerResult([] if request.validate_only else written, full.AlterConfigsResponse(responses=responses))
 
 
 def incremental_alter_configs(
     image: ClusterImage, request: incremental.IncrementalAlterConfigsRequest, settings: Settings
-) -> Decision[incremental.IncrementalAlterConfigsResponse]:
+) -> ControllerResult[incremental.IncrementalAlterConfigsResponse]:
     effective = effective_settings(settings, image)
     written: list[MetadataRecord] = []
     responses = []
@@ -81,7 +81,7 @@ def incremental_alter_configs(
         responses.append(incremental.AlterConfigsResourceResponse(*_outcome(error, resource)))
     written += _partition_changes(image, written, settings)
     response = incremental.IncrementalAlterConfigsResponse(responses=responses)
-    return Decision([] if request.validate_only else written, response)
+    return ControllerResult([] if request.validate_only else written, response)
 
 
 def _partition_changes(image: ClusterImage, records: list[MetadataRecord], settings: Settings) -> list[MetadataRecord]:
@@ -125,7 +125,7 @@ def _change_some(
 ) -> list[MetadataRecord]:
     target = _checked_target(image, _key(resource), settings)
     current = image.configs(target)
-    _without_null({item.name: item.value for item in resource.configs if item.config_operation != Operation.DELETE})
+    _without_null({item.name: item.value for item in resource.configs if item.config_operation != AlterConfigOp.DELETE})
     wanted = dict(current)
     for config in resource.configs:
         _apply(wanted, config, target, settings)
@@ -210,11 +210,11 @@ def _apply(
     wanted: dict[str, str], config: incremental.AlterableConfig, target: ConfigResource, settings: Settings
 ) -> None:
     match config.config_operation:
-        case Operation.SET:
+        case AlterConfigOp.SET:
             wanted[config.name] = config.value or ""
-        case Operation.DELETE:
+        case AlterConfigOp.DELETE:
             wanted.pop(config.name, None)
-        case Operation.APPEND | Operation.SUBTRACT:
+        case AlterConfigOp.APPEND | AlterConfigOp.SUBTRACT:
             wanted[config.name] = _changed_list(wanted.get(config.name), config, target, settings)
         case _:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {config.config_operation}")
@@ -227,14 +227,14 @@ def _changed_list(
     if current is None:
         current = format_value(_inherited(setting, target, settings)) or ""
     items, named = split_list(current), split_list(config.value or "")
-    if config.config_operation == Operation.APPEND:
+    if config.config_operation == AlterConfigOp.APPEND:
         return ",".join(dict.fromkeys((*items, *named)))
     return ",".join(item for item in items if item not in named)
 
 
 def _list_setting(target: ConfigResource, config: incremental.AlterableConfig) -> Setting:
     """Return the config to append to or subtract from; raise KafkaError if its type is not LIST."""
-    operation = Operation(config.config_operation).name
+    operation = AlterConfigOp(config.config_operation).name
     if target.type == records.RESOURCE_TOPIC:
         try:
             setting: Setting | None = topic_setting(config.name)

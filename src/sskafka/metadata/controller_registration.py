@@ -1,6 +1,6 @@
 """ControllerRegistration: store what a controller supports, so that finalized features fit all controllers."""
 
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import ControllerEndpoint, ControllerFeature, RegisterControllerRecord
 from sskafka.wire.messages.controller_registration import (
@@ -11,7 +11,7 @@ from sskafka.wire.messages.controller_registration import (
 
 def register_controller(
     image: ClusterImage, request: ControllerRegistrationRequest
-) -> Decision[ControllerRegistrationResponse]:
+) -> ControllerResult[ControllerRegistrationResponse]:
     record = RegisterControllerRecord(
         request.controller_id,
         request.incarnation_id,
@@ -23,4 +23,4 @@ def register_controller(
         ],
     )
     is_known = image.controllers.get(request.controller_id) == record
-    return Decision(() if is_known else (record,), ControllerRegistrationResponse())
+    return ControllerResult(() if is_known else (record,), ControllerRegistrationResponse())

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from enum import IntEnum
 
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partitions.change import Election, plan_change
@@ -28,14 +28,14 @@ class ElectionType(IntEnum):
 
 def elect_leaders(
     image: ClusterImage, request: ElectLeadersRequest, settings: Settings
-) -> Decision[ElectLeadersResponse]:
+) -> ControllerResult[ElectLeadersResponse]:
     """Elect leaders. If the list of topics is null, try all partitions and omit those that need no election.
 
     An empty list elects nothing; as in Apache Kafka, the election type is then not checked."""
     if request.topic_partitions == []:
-        return Decision((), ElectLeadersResponse())
+        return ControllerResult((), ElectLeadersResponse())
     if request.election_type not in set(ElectionType):
-        return Decision((), _refuse_type(request))
+        return ControllerResult((), _refuse_type(request))
     rules = ElectionRules(image, settings)
     records: list[MetadataRecord] = []
     results = []
@@ -45,7 +45,7 @@ def elect_leaders(
             outcomes = [outcome for outcome in outcomes if outcome.error_code != ErrorCode.ELECTION_NOT_NEEDED]
         if outcomes or request.topic_partitions is None:
             results.append(ReplicaElectionResult(wanted.topic, outcomes))
-    return Decision(records, ElectLeadersResponse(replica_election_results=results))
+    return ControllerResult(records, ElectLeadersResponse(replica_election_results=results))
 
 
 def _refuse_type(request: ElectLeadersRequest) -> ElectLeadersResponse:

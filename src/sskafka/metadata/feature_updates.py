@@ -8,7 +8,7 @@ one that loses no metadata.
 from collections.abc import Iterator
 from enum import IntEnum
 
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.features import (
     ELIGIBLE_LEADER_REPLICAS,
     ELR_VERSION,
@@ -47,7 +47,7 @@ class UpgradeType(IntEnum):
 
 def update_features(
     image: ClusterImage, request: UpdateFeaturesRequest, settings: Settings
-) -> Decision[UpdateFeaturesResponse]:
+) -> ControllerResult[UpdateFeaturesResponse]:
     updates = request.feature_updates
     try:
         if len({update.feature for update in updates}) != len(updates):
@@ -56,11 +56,11 @@ def update_features(
         for update in updates:
             _check(image, update, levels)
     except KafkaError as error:
-        return Decision((), UpdateFeaturesResponse(error_code=error.code, error_message=str(error)))
+        return ControllerResult((), UpdateFeaturesResponse(error_code=error.code, error_message=str(error)))
     records = [record for update in updates for record in _records_for(image, update, settings)]
     results = [UpdatableFeatureResult(update.feature, error_message=ErrorCode.NONE.name) for update in updates]
     response = UpdateFeaturesResponse(error_message=None, results=results)
-    return Decision([] if request.validate_only else records, response)
+    return ControllerResult([] if request.validate_only else records, response)
 
 
 def _check(image: ClusterImage, update: FeatureUpdateKey, levels: dict[str, int]) -> None:

@@ -6,7 +6,7 @@ controller, every partition whose preferred replica can lead is moved; there is 
 
 from collections.abc import Iterator
 
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.elect_leaders import preferred_leader_change
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.image import ClusterImage, TopicImage
@@ -20,20 +20,20 @@ ELECTIONS_MAX = 1000
 
 def plan_leader_rebalance(
     image: ClusterImage, settings: Settings, *, elections_max: int = ELECTIONS_MAX
-) -> Decision[bool]:
+) -> ControllerResult[bool]:
     """Return the elections; the response is whether there may be more to do at once."""
     if not settings["auto.leader.rebalance.enable"]:
-        return Decision((), False)
+        return ControllerResult((), False)
     rules = ElectionRules(image, settings)
     records: list[MetadataRecord] = []
     for topic, number in _not_led_by_preferred(image):
         if len(records) == elections_max:
-            return Decision(records, True)
+            return ControllerResult(records, True)
         try:
             records.append(preferred_leader_change(rules, topic, number))
         except KafkaError:
             continue  # the preferred replica is down or not in the ISR: try again next time
-    return Decision(records, False)
+    return ControllerResult(records, False)
 
 
 def _not_led_by_preferred(image: ClusterImage) -> Iterator[tuple[TopicImage, int]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from sskafka.metadata.assignments import check_replicas, only_directory
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partitions.change import plan_change, without
@@ -39,13 +39,13 @@ from sskafka.wire.messages.list_partition_reassignments import (
 
 def alter_partition_reassignments(
     image: ClusterImage, request: AlterPartitionReassignmentsRequest, settings: Settings
-) -> Decision[AlterPartitionReassignmentsResponse]:
+) -> ControllerResult[AlterPartitionReassignmentsResponse]:
     draft = _Draft(ElectionRules(image, settings), request.allow_replication_factor_change)
     topics = [draft.alter_topic(topic) for topic in request.topics]
     response = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change, error_message=None, responses=topics
     )
-    return Decision(draft.records, response)
+    return ControllerResult(draft.records, response)
 
 
 def list_partition_reassignments(

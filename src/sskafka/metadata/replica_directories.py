@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from sskafka.metadata.brokers.registration import BrokerRegistration
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partitions.change import ALL_RELIABLE, UnreliableLogs, plan_change, without
@@ -28,16 +28,16 @@ from sskafka.wire.messages.assign_replicas_to_dirs import (
 
 def assign_replicas_to_dirs(
     image: ClusterImage, request: AssignReplicasToDirsRequest, settings: Settings
-) -> Decision[AssignReplicasToDirsResponse]:
+) -> ControllerResult[AssignReplicasToDirsResponse]:
     broker = image.brokers.get(request.broker_id)
     if broker is None or broker.epoch != request.broker_epoch:
-        return Decision((), AssignReplicasToDirsResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
+        return ControllerResult((), AssignReplicasToDirsResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
     draft = _Draft(broker, ElectionRules(image, settings))
     directories = [
         ResponseDirectoryData(wanted.id, [draft.assign_topic(wanted.id, topic) for topic in wanted.topics])
         for wanted in request.directories
     ]
-    return Decision(draft.records, AssignReplicasToDirsResponse(directories=directories))
+    return ControllerResult(draft.records, AssignReplicasToDirsResponse(directories=directories))
 
 
 def changes_when_directories_fail(

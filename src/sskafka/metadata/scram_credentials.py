@@ -8,7 +8,7 @@ import hashlib
 import hmac
 from typing import TypeAlias
 
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import MetadataRecord, RemoveUserScramCredentialRecord, UserScramCredentialRecord
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -23,7 +23,7 @@ ITERATIONS_MAX = 16384
 
 def alter_user_scram_credentials(
     image: ClusterImage, request: altering.AlterUserScramCredentialsRequest
-) -> Decision[altering.AlterUserScramCredentialsResponse]:
+) -> ControllerResult[altering.AlterUserScramCredentialsResponse]:
     changes: list[Change] = [*request.deletions, *request.upsertions]
     users = [change.name for change in changes]
     records: list[MetadataRecord] = []
@@ -36,7 +36,7 @@ def alter_user_scram_credentials(
         except KafkaError as error:
             code, text = error.code, error.message
         results[change.name] = altering.AlterUserScramCredentialsResult(change.name, code, text)
-    return Decision(records, altering.AlterUserScramCredentialsResponse(results=list(results.values())))
+    return ControllerResult(records, altering.AlterUserScramCredentialsResponse(results=list(results.values())))
 
 
 def _check(change: Change, *, is_repeated: bool) -> None:

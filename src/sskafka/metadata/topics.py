@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from sskafka.metadata.assignments import automatic_assignments, check_assignment, partition_record
-from sskafka.metadata.decision import Decision, RandomBytes
+from sskafka.metadata.controller_result import ControllerResult, RandomBytes
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.records import RESOURCE_TOPIC, ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
@@ -43,7 +43,7 @@ USE_DEFAULT = -1
 
 def create_topics(
     image: ClusterImage, request: CreateTopicsRequest, settings: Settings, random: RandomBytes
-) -> Decision[CreateTopicsResponse]:
+) -> ControllerResult[CreateTopicsResponse]:
     """Create each topic independently of the others. `settings` are the broker's static settings."""
     settings = effective_settings(settings, image)
     names = Counter(topic.name for topic in request.topics)
@@ -62,12 +62,12 @@ def create_topics(
             results.append(result)
     if request.validate_only:
         records = []
-    return Decision(records, CreateTopicsResponse(topics=results))
+    return ControllerResult(records, CreateTopicsResponse(topics=results))
 
 
 def delete_topics(
     image: ClusterImage, request: DeleteTopicsRequest, settings: Settings
-) -> Decision[DeleteTopicsResponse]:
+) -> ControllerResult[DeleteTopicsResponse]:
     records: list[MetadataRecord] = []
     results: list[DeletableTopicResult] = []
     wanted = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
@@ -79,7 +79,7 @@ def delete_topics(
         else:
             records.append(RemoveTopicRecord(topic.topic_id))
             results.append(DeletableTopicResult(topic.name, topic.topic_id))
-    return Decision(records, DeleteTopicsResponse(responses=results))
+    return ControllerResult(records, DeleteTopicsResponse(responses=results))
 
 
 def new_topic_id(image: ClusterImage, random: RandomBytes) -> Uuid:

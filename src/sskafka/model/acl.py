@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 
-class Operation(IntEnum):
+class AclOperation(IntEnum):
     READ = 3
     WRITE = 4
     CREATE = 5

@@ -60,7 +60,7 @@ def describe_client_metrics(configs: Mapping[str, str], names: Collection[str] |
 
 
 def _described(row: Setting, text: str | None) -> ConfigEntry:
-    source = ConfigSource.DEFAULT if text is None else ConfigSource.CLIENT_METRICS
+    source = ConfigSource.DEFAULT_CONFIG if text is None else ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG
     synonyms = () if text is None else (ConfigSynonym(row.name, text, source),)
     value = format_value(row.default) if text is None else text
     return ConfigEntry(row.name, value, source, False, False, row.type, row.doc, synonyms)

@@ -15,14 +15,14 @@ from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 
 class ConfigSource(IntEnum):
     UNKNOWN = 0
-    TOPIC = 1
-    DYNAMIC_BROKER = 2
-    DYNAMIC_DEFAULT_BROKER = 3
-    STATIC_BROKER = 4
-    DEFAULT = 5
-    BROKER_LOGGER = 6
-    CLIENT_METRICS = 7
-    GROUP = 8
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
 
 
 class ConfigSynonym(NamedTuple):
@@ -74,7 +74,7 @@ def describe_broker_defaults(settings: Settings, names: Collection[str] | None =
     """The settings that were changed at run time for all brokers: the resource with the empty name."""
     changed = settings.dynamic.all_brokers
     wanted = [name for name in changed if names is None or name in names]
-    source = ConfigSource.DYNAMIC_DEFAULT_BROKER
+    source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     return [_entry(known_setting(name), name, _layer_synonyms(name, changed, source)) for name in wanted]
 
 
@@ -88,7 +88,7 @@ def _describe_topic_setting(
     value = format_value(effective[setting.name])  # type: ignore[arg-type]
     synonyms = []
     if setting.name in overrides:
-        synonyms.append(ConfigSynonym(setting.name, value, ConfigSource.TOPIC))
+        synonyms.append(ConfigSynonym(setting.name, value, ConfigSource.DYNAMIC_TOPIC_CONFIG))
     for fallback in setting.fallbacks:
         synonyms += _broker_synonyms(settings, BROKER_SETTINGS[fallback.name])
     return _entry(setting, setting.name, synonyms)._replace(value=value, read_only=False)
@@ -97,11 +97,11 @@ def _describe_topic_setting(
 def _describe_group_setting(settings: Settings, overrides: Mapping[str, str], setting: Setting) -> ConfigEntry:
     synonyms = []
     if setting.name in overrides:
-        synonyms.append(ConfigSynonym(setting.name, overrides[setting.name].strip(), ConfigSource.GROUP))
+        synonyms.append(ConfigSynonym(setting.name, overrides[setting.name].strip(), ConfigSource.DYNAMIC_GROUP_CONFIG))
     for fallback in setting.fallbacks:
         synonyms += _broker_synonyms(settings, BROKER_SETTINGS[fallback.name])
     if not setting.fallbacks:
-        synonyms.append(ConfigSynonym(setting.name, format_value(setting.default), ConfigSource.DEFAULT))
+        synonyms.append(ConfigSynonym(setting.name, format_value(setting.default), ConfigSource.DEFAULT_CONFIG))
     return _entry(setting, setting.name, synonyms)
 
 
@@ -130,7 +130,7 @@ def _is_shown(settings: Settings, setting: Setting) -> bool:
 def _broker_id(settings: Settings) -> ConfigEntry:
     """The older name of node.id."""
     entry = _describe_broker_setting(settings, BROKER_SETTINGS["node.id"])
-    stated = tuple(synonym for synonym in entry.synonyms if synonym.source is not ConfigSource.DEFAULT)
+    stated = tuple(synonym for synonym in entry.synonyms if synonym.source is not ConfigSource.DEFAULT_CONFIG)
     synonyms = (*(synonym._replace(name="broker.id") for synonym in stated), _BROKER_ID_DEFAULT)
     return entry._replace(name="broker.id", synonyms=synonyms)
 
@@ -143,7 +143,7 @@ def _entry(setting: Setting | None, name: str, synonyms: list[ConfigSynonym]) ->
     return ConfigEntry(
         name=name,
         value=shown[0].value if shown else default,
-        source=shown[0].source if shown else ConfigSource.DEFAULT,
+        source=shown[0].source if shown else ConfigSource.DEFAULT_CONFIG,
         read_only=setting is None or setting.update is Update.READ_ONLY,
         sensitive=sensitive,
         type=setting.type if setting else Type.UNKNOWN,
@@ -163,7 +163,11 @@ def _broker_synonyms(settings: Settings, setting: Setting) -> list[ConfigSynonym
 
 
 def _layered_synonyms(settings: Settings, names: list[str]) -> list[ConfigSynonym]:
-    sources = (ConfigSource.DYNAMIC_BROKER, ConfigSource.DYNAMIC_DEFAULT_BROKER, ConfigSource.STATIC_BROKER)
+    sources = (
+        ConfigSource.DYNAMIC_BROKER_CONFIG,
+        ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
+        ConfigSource.STATIC_BROKER_CONFIG,
+    )
     synonyms = []
     for layer, source in zip(settings.layers(), sources, strict=True):
         for name in names:
@@ -176,7 +180,7 @@ def _layer_synonyms(name: str, layer: Layer, source: ConfigSource) -> list[Confi
 
 
 def _default_synonym(name: str) -> ConfigSynonym:
-    return ConfigSynonym(name, format_value(BROKER_SETTINGS[name].default), ConfigSource.DEFAULT)
+    return ConfigSynonym(name, format_value(BROKER_SETTINGS[name].default), ConfigSource.DEFAULT_CONFIG)
 
 
-_BROKER_ID_DEFAULT = ConfigSynonym("broker.id", "-1", ConfigSource.DEFAULT)
+_BROKER_ID_DEFAULT = ConfigSynonym("broker.id", "-1", ConfigSource.DEFAULT_CONFIG)

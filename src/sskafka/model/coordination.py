@@ -1,11 +1,11 @@
 """What coordinators (groups, transactions) and the runtime that keeps their state in internal topics say to each other.
 
-    request -> operation(shard, now_ms) -> Decision: records are encoded, replayed and appended
+    request -> operation(shard, now_ms) -> CoordinatorResult: records are encoded, replayed and appended
                                         -> the high watermark passes them: the answer leaves, the effects happen
 
-A coordinator's state is pure: it knows neither its log nor the event loop. An operation reads the state and returns a
-`Decision`; it changes nothing that the log keeps. `replay` alone does that, on the broker that decided and on a broker
-that loads the log alike.
+The state of a coordinator is pure: it knows neither its log nor the event loop. An operation decides: it reads the
+state, returns a `CoordinatorResult` and changes nothing that the log keeps. Only `replay` changes that, both on the
+broker that decided and on a broker that loads the log.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import ProducerIdAndEpoch
 
 R = TypeVar("R")
 """A record as the coordinator knows it."""
@@ -26,13 +27,6 @@ class StateRecord(NamedTuple):
 
     key: bytes
     value: bytes | None
-
-
-class TransactionalProducer(NamedTuple):
-    """Whose transaction the records of a decision belong to."""
-
-    producer_id: int
-    producer_epoch: int
 
 
 class Completion(Protocol):
@@ -62,7 +56,7 @@ class Respond(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision(Generic[R, A]):
+class CoordinatorResult(Generic[R, A]):
     records: Sequence[R] = ()
     """Encoded once and appended in one batch, before anything else is decided on what they say."""
     answer: A | NoAnswer = PARKED
@@ -72,16 +66,16 @@ class Decision(Generic[R, A]):
     a `Respond` passes the error on."""
     is_divisible: bool = False
     """True where every record stands for itself: there may be more of them than a batch can hold."""
-    producer: TransactionalProducer | None = None
+    producer: ProducerIdAndEpoch | None = None
     """Set for records that count only if this producer's transaction commits."""
-    if_too_large: "Callable[[int], Decision[R, A]] | None" = None
+    if_too_large: "Callable[[int], CoordinatorResult[R, A]] | None" = None
     """Decides instead, given the time, where the records fit into no batch. None: the requester gets an error."""
 
-    def __add__(self, other: "Decision[R, A]") -> "Decision[R, A]":
+    def __add__(self, other: "CoordinatorResult[R, A]") -> "CoordinatorResult[R, A]":
         """Both, in this order; at most one of them answers."""
         assert self.if_too_large is None, "it would decide without what comes behind it"
         otherwise = other.if_too_large
-        return Decision(
+        return CoordinatorResult(
             [*self.records, *other.records],
             self.answer if other.answer is PARKED else other.answer,
             [*self.effects, *other.effects],
@@ -93,7 +87,7 @@ class Decision(Generic[R, A]):
 class Timers(Protocol):
     """Deadlines of one shard. They end with it: none fires for a shard that is no longer in charge."""
 
-    def schedule(self, key: Hashable, delay_ms: int, due: "Callable[[int], Decision[Any, None]]") -> None:
+    def schedule(self, key: Hashable, delay_ms: int, due: "Callable[[int], CoordinatorResult[Any, None]]") -> None:
         """Call `due` with the wall-clock time after `delay_ms`; a timer of the same key is replaced."""
         ...
 
@@ -109,15 +103,15 @@ class CoordinatorShard(Protocol[R]):
         """None for records of kinds that this software does not know."""
         ...
 
-    def replay(self, record: R, producer: TransactionalProducer | None) -> None:
+    def replay(self, record: R, producer: ProducerIdAndEpoch | None) -> None:
         """Change the state as the record says: it was decided just now, or read from the log."""
         ...
 
-    def replay_end_of_transaction(self, producer: TransactionalProducer, is_committed: bool) -> None:
+    def replay_end_of_transaction(self, producer: ProducerIdAndEpoch, is_committed: bool) -> None:
         """The marker of a transaction is in the log: what it wrote counts now, or never will."""
         ...
 
-    def start(self, now_ms: int) -> Decision[R, None]:
+    def start(self, now_ms: int) -> CoordinatorResult[R, None]:
         """All of the log has been replayed and requests may come: begin with the timers."""
         ...
 

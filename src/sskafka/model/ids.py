@@ -27,6 +27,18 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+class ProducerIdAndEpoch(NamedTuple):
+    producer_id: int
+    producer_epoch: int
+
+
+class EpochEnd(NamedTuple):
+    """A leader epoch, and the offset behind its last record in one log."""
+
+    epoch: int
+    end_offset: int
+
+
 def uuid_text(uuid: Uuid) -> str:
     return urlsafe_b64encode(uuid).decode().rstrip("=")
 

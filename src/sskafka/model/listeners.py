@@ -21,7 +21,7 @@ _VOTER = re.compile(r"(?P<id>\d+)@(?P<host>\[[0-9a-fA-F:.%]+\]|[^:/@\[\]]+):(?P<
 _ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.%]+\]|[^:/\[\]]*):(?P<port>\d+)")
 
 
-class Listener(NamedTuple):
+class Endpoint(NamedTuple):
     name: str
     host: str
     """Empty: every interface."""
@@ -37,7 +37,7 @@ class Voter(NamedTuple):
 
 
 def parse_protocol_map(text: str) -> dict[str, str]:
-    """Listener names, in upper case, to security protocols."""
+    """Endpoint names, in upper case, to security protocols."""
     protocols: dict[str, str] = {}
     for pair in split_list(text):
         name, _, protocol = pair.partition(":")
@@ -48,7 +48,7 @@ def parse_protocol_map(text: str) -> dict[str, str]:
     return protocols
 
 
-def parse_listeners(key: str, items: Iterable[str], protocols: Mapping[str, str]) -> tuple[Listener, ...]:
+def parse_listeners(key: str, items: Iterable[str], protocols: Mapping[str, str]) -> tuple[Endpoint, ...]:
     listeners = tuple(_parse_listener(key, item, protocols) for item in items)
     _refuse_repeated(key, [listener.name for listener in listeners], "the name")
     if key == "listeners":
@@ -78,13 +78,13 @@ def parse_address(key: str, text: str) -> tuple[str, int] | None:
     return match["host"].strip("[]"), _port(key, text, match["port"])
 
 
-def _parse_listener(key: str, item: str, protocols: Mapping[str, str]) -> Listener:
+def _parse_listener(key: str, item: str, protocols: Mapping[str, str]) -> Endpoint:
     match = _LISTENER.fullmatch(item)
     if match is None:
         raise SettingError(key, item, "allowed is NAME://host:port")
     name = match["name"].upper()
     protocol = _protocol_of(key, item, name, protocols)
-    return Listener(name, match["host"].strip("[]"), _port(key, item, match["port"]), protocol)
+    return Endpoint(name, match["host"].strip("[]"), _port(key, item, match["port"]), protocol)
 
 
 def _protocol_of(key: str, item: str, name: str, protocols: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from sskafka.model.cordoned_directories import check_cordoned_directories
 from sskafka.model.dynamic_configs import known_setting
 from sskafka.model.group_bounds import check_group_bounds, check_group_protocols
 from sskafka.model.listeners import (
-    Listener,
+    Endpoint,
     Voter,
     parse_address,
     parse_listeners,
@@ -138,16 +138,16 @@ class Settings:
         return self["metadata.log.dir"] or self.data_directories[0]
 
     @property
-    def listeners(self) -> tuple[Listener, ...]:
+    def listeners(self) -> tuple[Endpoint, ...]:
         """Where clients and brokers connect."""
         return tuple(item for item in self._all_listeners() if item.name not in self["controller.listener.names"])
 
     @property
-    def controller_listeners(self) -> tuple[Listener, ...]:
+    def controller_listeners(self) -> tuple[Endpoint, ...]:
         return tuple(item for item in self._all_listeners() if item.name in self["controller.listener.names"])
 
     @property
-    def advertised_listeners(self) -> tuple[Listener, ...]:
+    def advertised_listeners(self) -> tuple[Endpoint, ...]:
         """What clients are told. A port of 0 is to be replaced by the one that was bound."""
         if self["advertised.listeners"] is None:
             return tuple(item._replace(host=item.host or self.host_name or "localhost") for item in self.listeners)
@@ -167,11 +167,11 @@ class Settings:
     def voters(self) -> tuple[Voter, ...]:
         return parse_voters(self["controller.quorum.voters"])
 
-    def _all_listeners(self) -> tuple[Listener, ...]:
+    def _all_listeners(self) -> tuple[Endpoint, ...]:
         protocols = parse_protocol_map(self["listener.security.protocol.map"])
         return parse_listeners("listeners", self["listeners"], protocols)
 
-    def _all_advertised(self) -> tuple[Listener, ...]:
+    def _all_advertised(self) -> tuple[Endpoint, ...]:
         protocols = parse_protocol_map(self["listener.security.protocol.map"])
         return parse_listeners("advertised.listeners", self["advertised.listeners"] or (), protocols)
 

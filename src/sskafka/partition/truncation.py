@@ -11,14 +11,9 @@ A follower that does not have the leader's epoch truncates its own later epochs 
 steps as it has epochs, its last epoch is one that the leader has too.
 """
 
-from typing import NamedTuple
+from sskafka.model.ids import EpochEnd
 
 UNDEFINED = -1
-
-
-class EpochEnd(NamedTuple):
-    epoch: int
-    end_offset: int
 
 
 def diverging_epoch(requested_epoch: int, fetch_offset: int, known: EpochEnd) -> EpochEnd | None:

@@ -34,8 +34,8 @@ from sskafka.raft.ready import (
     Answer,
     FlushPoint,
     FollowerAppend,
+    LeaderAndEpoch,
     LeaderAppend,
-    Leadership,
     LogRead,
     Ready,
     SnapshotRead,
@@ -50,11 +50,11 @@ _log = logging.getLogger(__name__)
 Reply = Callable[[Response], None]
 
 
-class Timer(Protocol):
+class TimerHandle(Protocol):
     def cancel(self) -> None: ...
 
 
-CallLater = Callable[[float, Callable[[], None]], Timer]
+CallLater = Callable[[float, Callable[[], None]], TimerHandle]
 """Seconds from now, and what to call then."""
 
 
@@ -81,7 +81,7 @@ class QuorumListener(Protocol):
 
     def committed_up_to(self, high_watermark: int) -> None: ...
 
-    def leadership_changed(self, leadership: Leadership) -> None: ...
+    def leadership_changed(self, leadership: LeaderAndEpoch) -> None: ...
 
 
 class QuorumDriver:
@@ -107,7 +107,7 @@ class QuorumDriver:
         self._steps: deque[Callable[[int], Ready]] = deque()
         self._is_busy = False
         self._is_stopped = False
-        self._timer: Timer | None = None
+        self._timer: TimerHandle | None = None
         self._wanted_flush: FlushPoint | None = None
         self._is_flushing = False
         self._is_full = False

@@ -8,7 +8,7 @@ import os
 from dataclasses import field
 from hashlib import sha256
 
-from sskafka.metadata.decision import RandomBytes
+from sskafka.metadata.controller_result import RandomBytes
 from sskafka.metadata.features import (
     LATEST_METADATA_VERSION,
     METADATA_VERSION_NAMES,

@@ -34,7 +34,7 @@ from sskafka.storage.errors import CorruptFileError, DamagedLogError
 from sskafka.storage.flusher import FlushPlan
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.partition_directory import directory_name
 from sskafka.storage.partition_metadata import read_topic_id, write_topic_id
 from sskafka.storage.recovery.opening import open_log
@@ -85,7 +85,7 @@ class MetadataLog:
             synced_offset = None  # the snapshot has all of it: a crash may have come while it replaced the log
         try:
             log = open_log(
-                LogDirectory(disk, home), directory, PARTITION, metadata_log_config(settings), now_ms=now_ms,
+                LogDirHealth(disk, home), directory, PARTITION, metadata_log_config(settings), now_ms=now_ms,
                 topic_id=METADATA_TOPIC_ID, log_start_offset=min(snapshots, default=LOG_BEGINNING).offset,
                 kept_before=synced_offset,
             )  # fmt: skip

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
-from sskafka.client.connection import Address, Connection, ConnectionOptions, connect
+from sskafka.client.connection import Address, BrokerConnection, ConnectionOptions, connect
 from sskafka.client.errors import ClientError, ConnectionRefusedByBrokerError
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import Uuid
@@ -27,11 +27,11 @@ class NodeConnection:
     def __init__(self, address: Address, options: ConnectionOptions) -> None:
         self.address = address
         self._options = options
-        self._connection: Connection | None = None
+        self._connection: BrokerConnection | None = None
         self._connecting = asyncio.Lock()
         self._failures = 0
 
-    async def get(self) -> Connection:
+    async def get(self) -> BrokerConnection:
         async with self._connecting:
             if self._connection is None or not self._connection.is_open:
                 self._failures += 1

@@ -12,7 +12,7 @@ from sskafka.model.buffers import Buffer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, Uuid, uuid_text
 from sskafka.raft import messages as raft
-from sskafka.raft.log_view import Batch, OffsetAndEpoch
+from sskafka.raft.log_view import OffsetAndEpoch, RaftBatch
 from sskafka.records.batch import HEADER_BYTES, check_structure, read_header
 from sskafka.wire.messages import begin_quorum_epoch, end_quorum_epoch, fetch, fetch_snapshot, vote
 from sskafka.wire.schema import Message
@@ -29,10 +29,10 @@ WireRequest: TypeAlias = (
 )
 
 
-def batches_in(records: Buffer) -> tuple[Batch, ...]:
+def batches_in(records: Buffer) -> tuple[RaftBatch, ...]:
     """The whole batches in `records`: the last one may have been cut to fit into a response."""
     view = memoryview(records)
-    batches: list[Batch] = []
+    batches: list[RaftBatch] = []
     position = 0
     while len(view) - position >= HEADER_BYTES:
         header = read_header(view, position)
@@ -40,7 +40,9 @@ def batches_in(records: Buffer) -> tuple[Batch, ...]:
         if end > len(view):
             break
         check_structure(header, header.size_bytes)
-        batches.append(Batch(header.base_offset, header.next_offset, header.leader_epoch, bytes(view[position:end])))
+        batches.append(
+            RaftBatch(header.base_offset, header.next_offset, header.leader_epoch, bytes(view[position:end]))
+        )
         position = end
     return tuple(batches)
 

@@ -28,7 +28,7 @@ from sskafka.raft.messages import (
     VoteResponse,
 )
 from sskafka.raft.node_state import NodeState
-from sskafka.raft.ready import Leadership
+from sskafka.raft.ready import LeaderAndEpoch
 from sskafka.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 
 
@@ -146,7 +146,7 @@ class Elections:
                 pass
 
     def _leave_ended_leader(self, request: EndQuorumEpochRequest, now_ms: int, deadline_ms: int | None) -> None:
-        self.state.ended = Leadership(request.leader_id, request.leader_epoch)
+        self.state.ended = LeaderAndEpoch(request.leader_id, request.leader_epoch)
         self.state.leave_leader(now_ms, deadline_ms)
 
     def _successor_deadline(self, successors: tuple[int, ...], now_ms: int) -> int | None:

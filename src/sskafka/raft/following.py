@@ -7,10 +7,10 @@ leader that everything before it is on disk.
 
 from sskafka.model.errors import ErrorCode
 from sskafka.raft.errors import CommittedRecordsLostError
-from sskafka.raft.log_view import Batch, OffsetAndEpoch, SnapshotId
+from sskafka.raft.log_view import OffsetAndEpoch, RaftBatch, SnapshotId
 from sskafka.raft.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse
 from sskafka.raft.node_state import NodeState
-from sskafka.raft.ready import FollowerAppend, Leadership, SnapshotChunk
+from sskafka.raft.ready import FollowerAppend, LeaderAndEpoch, SnapshotChunk
 from sskafka.raft.roles import Follower, SnapshotDownload
 
 
@@ -68,7 +68,7 @@ class Following:
     def _handle_error(self, role: Follower, response: FetchResponse | FetchSnapshotResponse, now_ms: int) -> None:
         state = self.state
         if response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and response.leader_epoch == state.epoch:
-            state.ended = Leadership(role.leader_id, state.epoch)
+            state.ended = LeaderAndEpoch(role.leader_id, state.epoch)
             state.leave_leader(now_ms, role.successor_deadline_ms)
             state.learn(response.leader_id, response.leader_epoch, now_ms)
         else:
@@ -94,7 +94,7 @@ class Following:
             )
         self.state.truncate_to(target)
 
-    def _continue_log(self, batches: tuple[Batch, ...]) -> bool:
+    def _continue_log(self, batches: tuple[RaftBatch, ...]) -> bool:
         """Return whether the batches continue this node's log, and each other, in offset and epoch."""
         offset, epoch = self.state.log_view.end
         for batch in batches:

@@ -30,7 +30,7 @@ LOG_BEGINNING = OffsetAndEpoch(0, 0)
 
 
 @value
-class Batch:
+class RaftBatch:
     """A record batch from the leader. Only the driver interprets `data`; the other fields are its position."""
 
     base_offset: int

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sskafka.model.buffers import Buffer
 from sskafka.model.errors import ErrorCode
 from sskafka.model.values import value
-from sskafka.raft.log_view import Batch, OffsetAndEpoch, SnapshotId
+from sskafka.raft.log_view import OffsetAndEpoch, RaftBatch, SnapshotId
 
 if TYPE_CHECKING:
     from sskafka.raft.elections import Elections
@@ -88,7 +88,7 @@ class FetchResponse:
     high_watermark: int = -1
     diverging: OffsetAndEpoch | None = None
     snapshot_id: SnapshotId | None = None
-    batches: tuple[Batch, ...] = ()
+    batches: tuple[RaftBatch, ...] = ()
 
 
 @value

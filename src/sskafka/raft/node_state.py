@@ -14,9 +14,9 @@ from sskafka.raft.ready import (
     Answer,
     FlushPoint,
     FollowerAppend,
+    LeaderAndEpoch,
     LeaderAppend,
     LeaderChange,
-    Leadership,
     Ready,
 )
 from sskafka.raft.roles import (
@@ -84,14 +84,14 @@ class NodeState:
         self.ready = Ready()
         self.shutting_down = False
         self.failed_elections = 0
-        self.ended: Leadership | None = None
+        self.ended: LeaderAndEpoch | None = None
         self.generation = 0
         self.pending_flush: FlushPoint | None = None
         self.flushed_offset = log.end_offset
         snapshot_id = log.latest_snapshot_id()
         assert snapshot_id is None or self.log_view.contains(snapshot_id), f"the log does not contain {snapshot_id}"
         self.high_watermark = snapshot_id.offset if snapshot_id else 0
-        self._reported_leadership = Leadership(NO_NODE, 0)
+        self._reported_leadership = LeaderAndEpoch(NO_NODE, 0)
         self.election = stored
         self.role: Role = Unattached(None)
         self._restart(stored, now_ms)
@@ -246,7 +246,7 @@ class NodeState:
             isinstance(self.role, Unattached | Prospective | Candidate)
             and self.is_other_voter(leader_id)
             and leader_id != self.election.leader_id
-            and self.ended != Leadership(leader_id, self.epoch)
+            and self.ended != LeaderAndEpoch(leader_id, self.epoch)
         )
 
     # --- log and high watermark -------------------------------------------------------------------
@@ -296,7 +296,7 @@ class NodeState:
 
     def take_ready(self) -> Ready:
         ready, self.ready = self.ready, Ready()
-        leadership = Leadership(self.election.leader_id, self.epoch)
+        leadership = LeaderAndEpoch(self.election.leader_id, self.epoch)
         if leadership != self._reported_leadership:
             self._reported_leadership = ready.leadership = leadership
         return ready

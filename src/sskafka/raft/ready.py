@@ -14,7 +14,7 @@ from typing import TypeAlias
 from sskafka.model.buffers import Buffer
 from sskafka.model.values import structure, value
 from sskafka.raft.election_state import ElectionState
-from sskafka.raft.log_view import Batch, SnapshotId
+from sskafka.raft.log_view import RaftBatch, SnapshotId
 from sskafka.raft.messages import PeerRequest, Response
 
 ReplyTo: TypeAlias = Hashable
@@ -48,7 +48,7 @@ class LeaderAppend:
 class FollowerAppend:
     """Batches of the leader, to be written unchanged."""
 
-    batches: tuple[Batch, ...]
+    batches: tuple[RaftBatch, ...]
 
     @property
     def end_offset(self) -> int:
@@ -101,7 +101,7 @@ class Send:
 
 
 @value
-class Leadership:
+class LeaderAndEpoch:
     leader_id: int
     epoch: int
 
@@ -139,6 +139,6 @@ class Ready:
     """Everything below is committed: apply it, and complete the proposals that wait for it. Set if it has advanced. It
     never decreases during the life of a node, and never exceeds the log end offset after `append`."""
 
-    leadership: Leadership | None = None
+    leadership: LeaderAndEpoch | None = None
     """Set if leader or epoch have changed; -1 means no leader. If it names this node, the node may propose; its state
     machine is current once the `LeaderChange` record is below the high watermark."""

@@ -5,7 +5,7 @@ class ReplicationError(Exception):
     pass
 
 
-class NotLeaderError(ReplicationError):
+class NotLeaderOrFollowerError(ReplicationError):
     """This broker does not lead the partition."""
 
 
@@ -29,7 +29,7 @@ class ReplicaOfflineError(ReplicationError):
     """The log directory of this replica has failed."""
 
 
-class UnknownPartitionError(ReplicationError):
+class UnknownTopicOrPartitionError(ReplicationError):
     """No such topic or partition on this broker."""
 
 

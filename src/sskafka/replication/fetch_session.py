@@ -29,7 +29,7 @@ class Asked(NamedTuple):
     log_start_offset: int
 
 
-class FetchSession:
+class FetchSessionHandler:
     def __init__(self, partition_max_bytes: int) -> None:
         self.session_id = NO_SESSION
         self.epoch = INITIAL_EPOCH

@@ -15,10 +15,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import EpochEnd
 from sskafka.model.settings import Settings
-from sskafka.partition.truncation import UNDEFINED, EpochEnd
+from sskafka.partition.truncation import UNDEFINED
 from sskafka.replication.cluster_links import ClusterLinks
-from sskafka.replication.fetch_session import Asked, FetchSession, Key
+from sskafka.replication.fetch_session import Asked, FetchSessionHandler, Key
 from sskafka.replication.follower_log import (
     append_fetched,
     drop_what_leader_deleted,
@@ -76,7 +77,7 @@ class ReplicaFetcher:
         self._limits = limits
         self._counters = counters
         self._throttle = throttle
-        self._session = FetchSession(limits.partition_max_bytes)
+        self._session = FetchSessionHandler(limits.partition_max_bytes)
         self._partitions: dict[Key, Partition] = {}
         self._to_tell: set[Key] = set()
         """Partitions whose fetch parameters may differ from what the leader knows."""

@@ -3,7 +3,8 @@
 Offsets and epochs are the leader's. Only whole batches are appended: the last batch of an answer may be cut.
 """
 
-from sskafka.partition.truncation import EpochEnd, plan_truncation
+from sskafka.model.ids import EpochEnd
+from sskafka.partition.truncation import plan_truncation
 from sskafka.records.batch import whole_batches
 from sskafka.replication.partition import Partition
 from sskafka.storage.errors import UnexpectedAppendOffsetError

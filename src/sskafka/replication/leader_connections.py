@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias, TypeVar
 
-from sskafka.client.connection import Address, Connection, ConnectionOptions, connect
+from sskafka.client.connection import Address, BrokerConnection, ConnectionOptions, connect
 from sskafka.client.errors import ClientError, ProtocolError
 from sskafka.replication.cluster_links import Answered
 from sskafka.wire.messages.fetch import FetchRequest, FetchResponse
@@ -43,7 +43,7 @@ class LeaderConnection:
         self._address = address
         self._options = options
         self._spawn = spawn
-        self._connection: Connection | None = None
+        self._connection: BrokerConnection | None = None
         self._connecting = asyncio.Lock()
         self._failures = 0
         self._is_closed = False
@@ -76,13 +76,13 @@ class LeaderConnection:
         if not self._is_closed:
             answered(outcome)
 
-    async def _connected(self) -> Connection:
+    async def _connected(self) -> BrokerConnection:
         async with self._connecting:
             if self._connection is None or not self._connection.is_open:
                 self._connection = await self._connect()
             return self._connection
 
-    async def _connect(self) -> Connection:
+    async def _connect(self) -> BrokerConnection:
         address = self._address()
         if address is None or self._is_closed:
             raise ConnectionError("the metadata has no address for the broker")

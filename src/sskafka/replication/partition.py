@@ -16,16 +16,16 @@ from typing import NamedTuple, Protocol
 from sskafka.model.buffers import Buffer
 from sskafka.model.counters import TopicCounters
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition, Uuid
+from sskafka.model.ids import EpochEnd, TopicPartition, Uuid
 from sskafka.partition.follower_progress import Pulse
 from sskafka.partition.in_sync_replicas import IsrChange, Outcome, outcome_of
 from sskafka.partition.leader_state import LeaderState
 from sskafka.partition.leadership import Leadership
-from sskafka.partition.truncation import UNDEFINED, EpochEnd, diverging_epoch
+from sskafka.partition.truncation import UNDEFINED, diverging_epoch
 from sskafka.replication.errors import (
     FencedLeaderEpochError,
     NotEnoughReplicasError,
-    NotLeaderError,
+    NotLeaderOrFollowerError,
     StaleBrokerEpochError,
     UnknownLeaderEpochError,
 )
@@ -37,7 +37,7 @@ from sskafka.storage.errors import OffsetOutOfRangeError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import AppendInfo, Log
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.producers.state import ProducerState
 from sskafka.storage.timestamp_search import TimestampedOffset
 
@@ -47,7 +47,7 @@ ACKS_ALL = -1
 UNKNOWN_EPOCH = -1
 
 
-class ParkedFetch(Protocol):
+class DelayedFetch(Protocol):
     def data_arrived(self) -> None:
         """Answer if there is enough data now. Do nothing if the fetch has been answered already."""
         ...
@@ -56,7 +56,7 @@ class ParkedFetch(Protocol):
 class DataWaiter(Protocol):
     """Waits for new data in this partition: a parked fetch, or the session of a follower."""
 
-    def take_note(self) -> ParkedFetch | None:
+    def take_note(self) -> DelayedFetch | None:
         """Note new data. Return the fetch that waits for it, which is called once all new data is noted."""
         ...
 
@@ -202,7 +202,7 @@ class Partition:
         return self.log.config
 
     @property
-    def log_directory(self) -> LogDirectory:
+    def log_directory(self) -> LogDirHealth:
         return self.log.log_directory
 
     @property
@@ -231,7 +231,7 @@ class Partition:
     def append(self, batches: memoryview, acks: int, now_ms: int, *, from_client: bool = True) -> AppendInfo:
         leader = self.leader
         if leader is None:
-            raise NotLeaderError(f"broker {self.leadership.leader_id} leads {self.topic_partition}")
+            raise NotLeaderOrFollowerError(f"broker {self.leadership.leader_id} leads {self.topic_partition}")
         if acks == ACKS_ALL and not self._has_enough_in_sync:
             raise NotEnoughReplicasError(f"{self.topic_partition} has {len(leader.isr.committed)} replicas in sync")
         info = self.log.append_as_leader(batches, leader.leader_epoch, now_ms, from_client=from_client)
@@ -333,7 +333,7 @@ class Partition:
             if current_leader_epoch > leadership.leader_epoch:
                 raise UnknownLeaderEpochError(f"{self.topic_partition} is in epoch {leadership.leader_epoch}")
         if self.leader is None and not from_any_replica:
-            raise NotLeaderError(f"broker {leadership.leader_id} leads {self.topic_partition}")
+            raise NotLeaderOrFollowerError(f"broker {leadership.leader_id} leads {self.topic_partition}")
 
     def find_timestamp(self, timestamp: int) -> TimestampedOffset | None:
         """Return the first record whose timestamp is `timestamp` or later."""
@@ -350,7 +350,7 @@ class Partition:
         A leader's own epoch begins at the log end offset of its election, even if nothing has been written in it."""
         leader, log = self.leader, self.log
         if leader is None:
-            return EpochEnd(*log.end_offset_for_epoch(epoch))
+            return log.end_offset_for_epoch(epoch)
         if epoch == UNKNOWN_EPOCH or epoch > leader.leader_epoch:
             return EpochEnd(UNDEFINED, UNDEFINED)
         if epoch == leader.leader_epoch:
@@ -358,7 +358,7 @@ class Partition:
         latest = log.epochs.latest_epoch
         if epoch >= latest:
             return EpochEnd(latest if latest != UNKNOWN_EPOCH else epoch, leader.epoch_start_offset)
-        return EpochEnd(*log.end_offset_for_epoch(epoch))
+        return log.end_offset_for_epoch(epoch)
 
     def epoch_of(self, offset: int) -> int:
         return self.log.epochs.epoch_of(offset)
@@ -386,7 +386,7 @@ class Partition:
         progress = leader.followers.get(position.replica_id)
         if progress is None:
             if position.current_leader_epoch == UNKNOWN_EPOCH:
-                raise NotLeaderError(f"{position.replica_id} is not a replica of {self.topic_partition}")
+                raise NotLeaderOrFollowerError(f"{position.replica_id} is not a replica of {self.topic_partition}")
             # During a reassignment a new replica may learn of its leader before the leader learns of the replica. It
             # retries.
             raise UnknownLeaderEpochError(f"{position.replica_id} is not yet a replica of {self.topic_partition}")

@@ -23,10 +23,10 @@ from sskafka.partition.in_sync_replicas import IsrChange
 from sskafka.partition.leadership import Leadership
 from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.errors import (
-    NotLeaderError,
+    NotLeaderOrFollowerError,
     ReplicaOfflineError,
-    UnknownPartitionError,
     UnknownTopicIdError,
+    UnknownTopicOrPartitionError,
 )
 from sskafka.replication.fetchers import Fetchers
 from sskafka.replication.isr_changes import IsrChanges
@@ -38,7 +38,7 @@ from sskafka.runtime.clock import Clock
 from sskafka.runtime.work_queue import WorkQueue
 from sskafka.storage.errors import StorageError
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.log_manager import LogManager, LogToRecover
 
 log = logging.getLogger(__name__)
@@ -178,10 +178,12 @@ class ReplicaManager:
             return ReplicaOfflineError(str(replicas.offline[index]))
         state = self._state_of(topic, index)
         if state is not None:
-            return NotLeaderError(f"broker {state.leader} leads partition {index}, this broker has no replica")
+            return NotLeaderOrFollowerError(
+                f"broker {state.leader} leads partition {index}, this broker has no replica"
+            )
         if isinstance(topic, bytes) and topic not in self._image.topics_by_id:
             return UnknownTopicIdError("no topic has that id")
-        return UnknownPartitionError(f"unknown partition {index} of {replicas.name if replicas else topic!r}")
+        return UnknownTopicOrPartitionError(f"unknown partition {index} of {replicas.name if replicas else topic!r}")
 
     # -- for partitions (PartitionHost)
 
@@ -288,11 +290,11 @@ class ReplicaManager:
         """Call `callback` when all metadata passed so far has been applied."""
         self._changes.when_done(callback)
 
-    def _directory_failed(self, directory: LogDirectory) -> None:
+    def _directory_failed(self, directory: LogDirHealth) -> None:
         """Take the directory offline soon, because the caller is in the middle of an operation, perhaps in a thread."""
         self._call_soon_threadsafe(lambda: self._take_offline(directory))
 
-    def _take_offline(self, directory: LogDirectory) -> None:
+    def _take_offline(self, directory: LogDirHealth) -> None:
         """Take the directory's replicas offline: they can neither lead nor follow."""
         for replicas in self.topics():
             for index, partition in list(replicas.partitions.items()):

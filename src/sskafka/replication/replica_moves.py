@@ -19,7 +19,7 @@ from sskafka.replication.directory_reports import DirectoryReports
 from sskafka.replication.partition import Partition
 from sskafka.replication.throttle import Throttle
 from sskafka.runtime.clock import Clock
-from sskafka.storage.broker_directory import BrokerDirectory
+from sskafka.storage.broker_directory import LogDir
 from sskafka.storage.errors import StorageError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.flusher import FlushPlan
@@ -55,13 +55,13 @@ class ReplicaMoves:
         self._throttle = throttle
         self._look_again = asyncio.Event()
         throttle.on_changed = self._look_again.set
-        self._wanted: dict[TopicPartition, BrokerDirectory] = {}
+        self._wanted: dict[TopicPartition, LogDir] = {}
         self._is_wanted = asyncio.Event()
         for directory in logs.directories:
             for topic_partition in directory.interrupted.values():
                 self.ask(topic_partition, directory)
 
-    def ask(self, topic_partition: TopicPartition, target: BrokerDirectory) -> None:
+    def ask(self, topic_partition: TopicPartition, target: LogDir) -> None:
         """Request a move. A replica that is in `target` already stays, and its move to another directory ends."""
         self._wanted[topic_partition] = target
         self._is_wanted.set()
@@ -91,7 +91,7 @@ class ReplicaMoves:
                 await asyncio.sleep(RETRY_PAUSE_S)
             self._is_wanted.set()
 
-    async def _work_on(self, topic_partition: TopicPartition, target: BrokerDirectory) -> bool:
+    async def _work_on(self, topic_partition: TopicPartition, target: LogDir) -> bool:
         """Move the replica. Return False if it does not exist yet, so that other moves continue."""
         partition = self._find(*topic_partition)
         if partition is None:

@@ -7,7 +7,7 @@ below DEBUG, which shows everything.
 import logging
 from collections.abc import Collection, Iterable
 
-from sskafka.metadata.config_changes import Operation
+from sskafka.metadata.config_changes import AlterConfigOp
 from sskafka.model.config_description import ConfigEntry, ConfigSource
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.setting import Type
@@ -39,13 +39,13 @@ def alter_loggers(changes: Iterable[AlterableConfig], *, validate_only: bool) ->
     if validate_only:
         return
     for change in changes:
-        level = LEVELS[change.value or ""] if change.config_operation == Operation.SET else logging.NOTSET
+        level = LEVELS[change.value or ""] if change.config_operation == AlterConfigOp.SET else logging.NOTSET
         _logger(change.name).setLevel(level)
 
 
 def _check(change: AlterableConfig) -> None:
     match change.config_operation:
-        case Operation.SET:
+        case AlterConfigOp.SET:
             _check_exists(change.name)
             if change.value not in LEVELS:
                 text = (
@@ -53,13 +53,13 @@ def _check(change: AlterableConfig) -> None:
                 )
                 text += f"Valid log levels are {', '.join(sorted(LEVELS))}"
                 raise KafkaError(ErrorCode.INVALID_CONFIG, text)
-        case Operation.DELETE:
+        case AlterConfigOp.DELETE:
             _check_exists(change.name)
             if change.name == ROOT:
                 text = "Removing the log level of the root logger is not allowed"
                 raise KafkaError(ErrorCode.INVALID_REQUEST, text)
-        case Operation.APPEND | Operation.SUBTRACT:
-            name = Operation(change.config_operation).name
+        case AlterConfigOp.APPEND | AlterConfigOp.SUBTRACT:
+            name = AlterConfigOp(change.config_operation).name
             text = f"{name} operation is not allowed for the BROKER_LOGGER resource"
             raise KafkaError(ErrorCode.INVALID_REQUEST, text)
         case _:
@@ -78,7 +78,7 @@ def _logger(name: str) -> logging.Logger:
 
 def _described(name: str) -> ConfigEntry:
     level = _level_name(_logger(name).getEffectiveLevel())
-    return ConfigEntry(name, level, ConfigSource.BROKER_LOGGER, False, False, Type.UNKNOWN, None, ())
+    return ConfigEntry(name, level, ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG, False, False, Type.UNKNOWN, None, ())
 
 
 def _level_name(level: int) -> str:

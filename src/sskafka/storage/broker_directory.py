@@ -21,7 +21,7 @@ from sskafka.storage.disk import Disk, DiskUsage, Lock
 from sskafka.storage.errors import LogDirectoryError
 from sskafka.storage.flusher import Flusher, FlushPlan
 from sskafka.storage.log import Log
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.meta_properties import MetaProperties
 from sskafka.storage.partition_directory import (
     directory_name,
@@ -35,7 +35,7 @@ from sskafka.storage.shared_sync import SharedSync
 LOCK_FILE = ".lock"
 
 
-class BrokerDirectory:
+class LogDir:
     def __init__(
         self,
         disk: Disk,
@@ -43,7 +43,7 @@ class BrokerDirectory:
         meta: MetaProperties,
         lock: Lock | None,
         background: Background | None,
-        on_failure: Callable[[LogDirectory], None] | None,
+        on_failure: Callable[[LogDirHealth], None] | None,
         failure: LogDirectoryError | None = None,
     ) -> None:
         """Open the directory and remove the clean-shutdown file. Nothing may be written to the directory before that.
@@ -54,7 +54,7 @@ class BrokerDirectory:
         """Whether the directory receives no new replicas (cordoned.log.dirs)."""
         self.disk = disk
         self.meta = meta
-        self.health = LogDirectory(disk, path, on_failure)
+        self.health = LogDirHealth(disk, path, on_failure)
         self.health.failure = failure
         self.flusher = Flusher(self.health, background)
         self.names = SharedSync(disk, path)

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from sskafka.runtime.background import Background
-from sskafka.storage.broker_directory import BrokerDirectory, lock_directory
+from sskafka.storage.broker_directory import LogDir, lock_directory
 from sskafka.storage.disk import Disk, Lock
 from sskafka.storage.errors import LogDirectoryError
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.meta_properties import (
     MetaProperties,
     check_meta_properties,
@@ -39,7 +39,7 @@ class DirectoryOpening:
         disk: Disk,
         identity: Identity,
         background: Background | None,
-        on_failure: Callable[[LogDirectory], None] | None,
+        on_failure: Callable[[LogDirHealth], None] | None,
     ) -> None:
         self._disk = disk
         self._identity = identity
@@ -49,13 +49,13 @@ class DirectoryOpening:
         self._metas: dict[str, MetaProperties] = {}
         self._failures: dict[str, LogDirectoryError] = {}
 
-    def open(self, paths: Sequence[str], metadata_path: str) -> dict[str, BrokerDirectory]:
+    def open(self, paths: Sequence[str], metadata_path: str) -> dict[str, LogDir]:
         """Return the opened directories by path. Raise LogDirectoryError if the broker must not start."""
         try:
             for path in dict.fromkeys([*paths, metadata_path]):
                 self._attempt(path, self._identify)
             check_meta_properties(self._metas, self._identity.node_id, self._identity.partition_base)
-            opened: dict[str, BrokerDirectory] = {}
+            opened: dict[str, LogDir] = {}
             for path in self._metas:
                 self._attempt(path, lambda path: opened.update({path: self._directory(path)}))
             self._check_enough(paths, metadata_path)
@@ -86,14 +86,14 @@ class DirectoryOpening:
             write_meta_properties(self._disk, path, meta)
         return meta
 
-    def _directory(self, path: str) -> BrokerDirectory:
+    def _directory(self, path: str) -> LogDir:
         meta, lock = self._metas[path], self._locks[path]
-        return BrokerDirectory(self._disk, path, meta, lock, self._background, self._on_failure)
+        return LogDir(self._disk, path, meta, lock, self._background, self._on_failure)
 
-    def _offline(self, path: str, failure: LogDirectoryError) -> BrokerDirectory:
+    def _offline(self, path: str, failure: LogDirectoryError) -> LogDir:
         _log.error("%s; the broker starts without it", failure)
         nobody = MetaProperties(None, None, partition_base=self._identity.partition_base)
-        return BrokerDirectory(self._disk, path, nobody, None, self._background, self._on_failure, failure)
+        return LogDir(self._disk, path, nobody, None, self._background, self._on_failure, failure)
 
     def _check_enough(self, paths: Sequence[str], metadata_path: str) -> None:
         if metadata_path in self._failures:

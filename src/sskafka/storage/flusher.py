@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple, Protocol
 
 from sskafka.runtime.background import Background
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 
 
 class Syncable(Protocol):
@@ -38,7 +38,7 @@ class FlushableLog(Protocol):
 class Flusher:
     """One flusher for each log directory. Without a background executor every flush is immediate."""
 
-    def __init__(self, directory: LogDirectory, background: Background | None = None) -> None:
+    def __init__(self, directory: LogDirHealth, background: Background | None = None) -> None:
         self._directory = directory
         self._background = background
         self._waiting: dict[FlushableLog, int] = {}  # log -> number of waiting appends

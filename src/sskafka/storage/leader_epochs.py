@@ -16,8 +16,8 @@ one.
 import threading
 from bisect import bisect_right
 from itertools import pairwise
-from typing import NamedTuple
 
+from sskafka.model.ids import EpochEnd
 from sskafka.storage.checkpoints import read_lines, write_lines
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import CorruptFileError
@@ -26,11 +26,6 @@ from sskafka.storage.sync_gate import RewrittenFile
 FILE_NAME = "leader-epoch-checkpoint"
 NO_EPOCH = -1
 NO_OFFSET = -1
-
-
-class EpochEnd(NamedTuple):
-    epoch: int
-    end_offset: int
 
 
 class LeaderEpochs:

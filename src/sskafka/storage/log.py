@@ -18,7 +18,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from sskafka.model.buffers import Buffer
-from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
+from sskafka.model.ids import ZERO_UUID, EpochEnd, TopicPartition, Uuid
 from sskafka.partition.log_offsets import LogOffsets
 from sskafka.records.batch import (
     CONTROL,
@@ -36,9 +36,9 @@ from sskafka.storage.errors import (
 )
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.flusher import Flusher, FlushPlan, Syncable
-from sskafka.storage.leader_epochs import EpochEnd, LeaderEpochs
+from sskafka.storage.leader_epochs import LeaderEpochs
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.log_tail import LogTail
 from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producers.rebuild import rebuild_producers
@@ -51,7 +51,7 @@ from sskafka.storage.segments import Segments
 from sskafka.storage.slicing import read_slices
 from sskafka.storage.sync_gate import SyncGate
 from sskafka.storage.timestamp_search import TimestampedOffset, find_max_timestamp, find_timestamp
-from sskafka.storage.transactions.index import AbortedTransaction
+from sskafka.storage.transactions.index import AbortedTxn
 from sskafka.storage.transactions.marker import read_marker
 
 _new_tuple = tuple.__new__  # a third of the cost of calling a NamedTuple
@@ -117,7 +117,7 @@ class Log:
         topic_partition: TopicPartition,
         config: LogConfig,
         parts: LogParts,
-        log_directory: LogDirectory,
+        log_directory: LogDirHealth,
         flusher: Flusher,
         topic_id: Uuid = ZERO_UUID,
     ) -> None:
@@ -334,9 +334,9 @@ class Log:
     def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
-    def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
+    def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTxn]:
         """Return the aborted transactions with records in [start, end)."""
-        found: list[AbortedTransaction] = []
+        found: list[AbortedTxn] = []
         with self.log_directory.reading():
             for segment in self.segments.starting_at(start_offset):
                 aborted, is_complete = segment.transaction_index.overlapping(start_offset, end_offset)

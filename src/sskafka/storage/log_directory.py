@@ -21,10 +21,10 @@ def is_no_room(error: OSError) -> bool:
     return error.errno in _NO_ROOM
 
 
-class LogDirectory:
+class LogDirHealth:
     __slots__ = ("disk", "failure", "on_failure", "path")
 
-    def __init__(self, disk: Disk, path: str, on_failure: Callable[["LogDirectory"], None] | None = None) -> None:
+    def __init__(self, disk: Disk, path: str, on_failure: Callable[["LogDirHealth"], None] | None = None) -> None:
         self.disk = disk
         self.path = path
         self.failure: LogDirectoryError | None = None

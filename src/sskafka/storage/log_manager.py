@@ -19,7 +19,7 @@ from typing import NamedTuple
 from sskafka.model.cordoned_directories import ALL_DIRECTORIES
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.runtime.background import Background
-from sskafka.storage.broker_directory import BrokerDirectory
+from sskafka.storage.broker_directory import LogDir
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH
 from sskafka.storage.directory_opening import DirectoryOpening, Identity
 from sskafka.storage.disk import Disk
@@ -27,7 +27,7 @@ from sskafka.storage.errors import LogDirectoryError, StorageError
 from sskafka.storage.log import Log
 from sskafka.storage.log_age import age_of_log
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.log_move import LogMove
 from sskafka.storage.meta_properties import MetaProperties
 from sskafka.storage.partition_directory import DELETE_SUFFIX, STRAY_SUFFIX, directory_name, set_aside_name
@@ -49,8 +49,8 @@ class LogManager:
     def __init__(
         self,
         disk: Disk,
-        directories: Sequence[BrokerDirectory],
-        metadata_directory: BrokerDirectory,
+        directories: Sequence[LogDir],
+        metadata_directory: LogDir,
         background: Background | None,
     ) -> None:
         self.directories = list(directories)
@@ -60,7 +60,7 @@ class LogManager:
         self._doomed: list[tuple[int, str]] = []  # when a file or directory may be removed, and its path
         self.recovery = RecoveryReport()
         self._recovering = RecoveryPool()
-        self.preferred: dict[TopicPartition, BrokerDirectory] = {}
+        self.preferred: dict[TopicPartition, LogDir] = {}
         """The directories in which to create logs that do not exist yet."""
         self._out_of_reach: set[tuple[TopicPartition, Uuid]] = set()
         self._set_aside_now: list[tuple[int, str]] = []  # files, and how long to keep them from now on
@@ -78,7 +78,7 @@ class LogManager:
         partition_base: int = 0,
         format_as: Callable[[], MetaProperties] | None = None,
         background: Background | None = None,
-        on_failure: Callable[[LogDirectory], None] | None = None,
+        on_failure: Callable[[LogDirHealth], None] | None = None,
     ) -> "LogManager":
         """Open the log directories. `metadata_path` holds the metadata log; by default the first of `paths`.
 
@@ -109,7 +109,7 @@ class LogManager:
         config: LogConfig,
         now_ms: int,
         *,
-        directory: BrokerDirectory | None = None,
+        directory: LogDir | None = None,
         must_exist: bool = False,
     ) -> Log:
         """Return the partition's log from disk, or a new one in `directory` or in the directory with the fewest logs.
@@ -137,7 +137,7 @@ class LogManager:
         return log
 
     def _recover(
-        self, home: BrokerDirectory, path: str, topic_partition: TopicPartition, config: LogConfig, now_ms: int
+        self, home: LogDir, path: str, topic_partition: TopicPartition, config: LogConfig, now_ms: int
     ) -> RecoveredFiles:
         try:
             return recover_files(home.disk, path, config, now_ms, home.known_offsets(topic_partition))
@@ -159,7 +159,7 @@ class LogManager:
         """Recover the logs that an unclean shutdown left, in `threads` threads for each directory.
 
         `done` is called from any thread when all are recovered. `open_log` uses the results."""
-        works: dict[TopicPartition, tuple[LogDirectory, Callable[[], RecoveredFiles]]] = {}
+        works: dict[TopicPartition, tuple[LogDirHealth, Callable[[], RecoveredFiles]]] = {}
         for topic_partition, topic_id, config in wanted:
             home = self._home_on_disk(topic_partition, topic_id)
             if home is None or not home.is_online:
@@ -180,15 +180,15 @@ class LogManager:
         if (topic_partition, topic_id) in self._out_of_reach:
             raise LogDirectoryError(f"{topic_partition} is in none of the other directories: {failures[0]}")
 
-    def _adopt(self, home: BrokerDirectory, log: Log, now_ms: int, is_new: bool) -> None:
+    def _adopt(self, home: LogDir, log: Log, now_ms: int, is_new: bool) -> None:
         self._identify(home, log, is_new)
         log.last_flush_ms = now_ms
         log.on_files_deleted = partial(self._doom, log)
         home.logs[log.topic_partition] = log
 
-    def _home_on_disk(self, topic_partition: TopicPartition, topic_id: Uuid) -> BrokerDirectory | None:
+    def _home_on_disk(self, topic_partition: TopicPartition, topic_id: Uuid) -> LogDir | None:
         """Return the directory that holds the log. If an interrupted move left two copies, keep the newer one."""
-        found: dict[BrokerDirectory, str] = {}
+        found: dict[LogDir, str] = {}
         for directory in self._all_directories():
             name = directory.unclaimed.get(topic_partition)
             if name is None:
@@ -200,14 +200,14 @@ class LogManager:
                 self._set_aside(directory, topic_partition, STRAY_SUFFIX)
         return self._newest(topic_partition, found) if len(found) > 1 else next(iter(found), None)
 
-    def _newest(self, topic_partition: TopicPartition, found: Mapping[BrokerDirectory, str]) -> BrokerDirectory:
+    def _newest(self, topic_partition: TopicPartition, found: Mapping[LogDir, str]) -> LogDir:
         newest = max(found, key=lambda directory: age_of_log(self._disk, found[directory]))
         for directory in found:
             if directory is not newest:
                 self._set_aside(directory, topic_partition, STRAY_SUFFIX)
         return newest
 
-    def _identify(self, home: BrokerDirectory, log: Log, is_new: bool) -> None:
+    def _identify(self, home: LogDir, log: Log, is_new: bool) -> None:
         """Save what must be durable before an acknowledgement, for a new log and for a log without a topic id."""
         try:
             if log.topic_id != ZERO_UUID and read_topic_id(self._disk, log.directory) is None:
@@ -217,7 +217,7 @@ class LogManager:
         if is_new:
             log.hold_for(home.names.ticket())
 
-    def _emptiest(self) -> BrokerDirectory:
+    def _emptiest(self) -> LogDir:
         """Return the directory for a new replica. A cordoned directory is used only if no other is left."""
         online = [directory for directory in self.directories if directory.is_online]
         if not online:
@@ -238,13 +238,13 @@ class LogManager:
 
     # ---- moves between directories
 
-    def directory_at(self, path: str) -> BrokerDirectory | None:
+    def directory_at(self, path: str) -> LogDir | None:
         return next((directory for directory in self.directories if directory.path == path), None)
 
-    def home_of(self, topic_partition: TopicPartition) -> BrokerDirectory | None:
+    def home_of(self, topic_partition: TopicPartition) -> LogDir | None:
         return next((directory for directory in self.directories if topic_partition in directory.logs), None)
 
-    def begin_move(self, topic_partition: TopicPartition, target: BrokerDirectory, now_ms: int) -> LogMove:
+    def begin_move(self, topic_partition: TopicPartition, target: LogDir, now_ms: int) -> LogMove:
         """Begin to copy the log to `target`; see log_move.py."""
         source = self.home_of(topic_partition)
         assert source is not None, "only an open log can be moved"
@@ -295,7 +295,7 @@ class LogManager:
             for name in directory.unclaimed.values()
         ]
 
-    def _set_aside(self, directory: BrokerDirectory, topic_partition: TopicPartition, suffix: str) -> str:
+    def _set_aside(self, directory: LogDir, topic_partition: TopicPartition, suffix: str) -> str:
         name = directory.give_up(topic_partition)
         target = os.path.join(directory.path, set_aside_name(name, uuid.uuid4().hex, suffix))
         try:
@@ -355,7 +355,7 @@ class LogManager:
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         self._in_each_directory(lambda directory: directory.checkpoint_high_watermarks(high_watermarks))
 
-    def _in_each_directory(self, act: Callable[[BrokerDirectory], None]) -> None:
+    def _in_each_directory(self, act: Callable[[LogDir], None]) -> None:
         """Run `act` for every online directory, then raise the first error."""
         errors: list[StorageError] = []
         for directory in self._online_directories():
@@ -407,10 +407,10 @@ class LogManager:
 
     # ---- parts
 
-    def _all_directories(self) -> list[BrokerDirectory]:
+    def _all_directories(self) -> list[LogDir]:
         return list(dict.fromkeys([*self.directories, self.metadata_directory]))
 
-    def _online_directories(self) -> list[BrokerDirectory]:
+    def _online_directories(self) -> list[LogDir]:
         return [directory for directory in self._all_directories() if directory.is_online]
 
     def _online_logs(self) -> list[Log]:

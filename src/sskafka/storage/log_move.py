@@ -15,7 +15,7 @@ import uuid
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import whole_batches
-from sskafka.storage.broker_directory import BrokerDirectory
+from sskafka.storage.broker_directory import LogDir
 from sskafka.storage.errors import StorageError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import Log
@@ -26,7 +26,7 @@ from sskafka.storage.recovery.opening import open_log
 class LogMove:
     __slots__ = ("_cleaned_before", "_name", "_truncations", "copy", "original", "source", "target")
 
-    def __init__(self, source: BrokerDirectory, target: BrokerDirectory, original: Log, now_ms: int) -> None:
+    def __init__(self, source: LogDir, target: LogDir, original: Log, now_ms: int) -> None:
         topic_partition = original.topic_partition
         self.source = source
         self.target = target

@@ -14,7 +14,7 @@ from sskafka.storage.disk import DirectorySync, Disk
 from sskafka.storage.errors import StorageError
 from sskafka.storage.flusher import Syncable
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producers.snapshots import ProducerSnapshots
 from sskafka.storage.producers.state import ProducerState
@@ -45,7 +45,7 @@ class LogTail:
     def __init__(
         self,
         directory: str,
-        log_directory: LogDirectory,
+        log_directory: LogDirHealth,
         segments: Segments,
         producers: ProducerState,
         snapshots: ProducerSnapshots,

@@ -28,13 +28,13 @@ class Expectations:
     end_offset: int | None  # the base offset of the next segment
 
 
-class Verdict(NamedTuple):
+class CheckedSegment(NamedTuple):
     good_bytes: int
     end_offset: int  # of the valid batches
     problem: str | None  # what is wrong after them
 
 
-def verify_segment(segment: Segment, expected: Expectations) -> Verdict:
+def verify_segment(segment: Segment, expected: Expectations) -> CheckedSegment:
     """Return how much of the segment's file is valid. Changes nothing."""
     check = _BatchCheck(segment.base_offset, expected)
     size_bytes = segment.file.size()
@@ -44,8 +44,8 @@ def verify_segment(segment: Segment, expected: Expectations) -> Verdict:
         check.check_end()
     except CorruptBatchError as error:
         good_bytes = check.good_bytes
-        return Verdict(good_bytes, check.good_offset, f"{segment!r} at byte {good_bytes}: {error}")
-    return Verdict(size_bytes, check.good_offset, None)
+        return CheckedSegment(good_bytes, check.good_offset, f"{segment!r} at byte {good_bytes}: {error}")
+    return CheckedSegment(size_bytes, check.good_offset, None)
 
 
 def rebuild_segment(segment: Segment, good_bytes: int, visit: Callable[[Segment, int, BatchHeader], None]) -> None:

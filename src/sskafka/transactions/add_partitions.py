@@ -8,25 +8,25 @@ that comes late, after the end, must not open a transaction that nobody will eve
 from collections.abc import Collection
 
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
-from sskafka.transactions.metadata import ProducerIdentity, TransactionMetadata, TransactionState, Verdict
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
+from sskafka.transactions.metadata import TransactionMetadata, TransactionResult, TransactionState
 
 
 def decide(
     known: TransactionMetadata | None,
-    producer: ProducerIdentity,
+    producer: ProducerIdAndEpoch,
     partitions: Collection[TopicPartition],
     client_version: int,
     now_ms: int,
-) -> Verdict:
+) -> TransactionResult:
     error = identity_error(known, producer)
     if error is not ErrorCode.NONE:
-        return Verdict(error)
+        return TransactionResult(error)
     assert known is not None
     is_ongoing = known.state is TransactionState.ONGOING
     if is_ongoing and known.partitions.issuperset(partitions):
-        return Verdict()
-    return Verdict(
+        return TransactionResult()
+    return TransactionResult(
         changed=known.becomes(
             TransactionState.ONGOING,
             now_ms,
@@ -37,7 +37,7 @@ def decide(
     )
 
 
-def verify(known: TransactionMetadata | None, producer: ProducerIdentity, partition: TopicPartition) -> ErrorCode:
+def verify(known: TransactionMetadata | None, producer: ProducerIdAndEpoch, partition: TopicPartition) -> ErrorCode:
     """Whether a record of `producer` belongs to a transaction that is open in `partition`."""
     error = identity_error(known, producer)
     if error is not ErrorCode.NONE:
@@ -46,7 +46,7 @@ def verify(known: TransactionMetadata | None, producer: ProducerIdentity, partit
     return ErrorCode.NONE if partition in known.partitions else ErrorCode.TRANSACTION_ABORTABLE
 
 
-def identity_error(known: TransactionMetadata | None, producer: ProducerIdentity) -> ErrorCode:
+def identity_error(known: TransactionMetadata | None, producer: ProducerIdAndEpoch) -> ErrorCode:
     """Why `producer` may not add to the transaction now."""
     if known is None or known.state is TransactionState.DEAD:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING

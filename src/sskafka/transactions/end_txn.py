@@ -20,6 +20,7 @@ The answer leaves when the PREPARE state is committed: the outcome is certain th
 from typing import NamedTuple
 
 from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import ProducerIdAndEpoch
 from sskafka.transactions.metadata import (
     BUMPING_VERSION,
     EPOCH_MAX,
@@ -27,20 +28,19 @@ from sskafka.transactions.metadata import (
     NEEDS_PRODUCER_ID,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
-    ProducerIdentity,
     TransactionMetadata,
+    TransactionResult,
     TransactionState,
-    Verdict,
 )
 
 _S = TransactionState
-INVALID_STATE = Verdict(ErrorCode.INVALID_TXN_STATE)
-CONCURRENT = Verdict(ErrorCode.CONCURRENT_TRANSACTIONS)
-FENCED = Verdict(ErrorCode.PRODUCER_FENCED)
+INVALID_STATE = TransactionResult(ErrorCode.INVALID_TXN_STATE)
+CONCURRENT = TransactionResult(ErrorCode.CONCURRENT_TRANSACTIONS)
+FENCED = TransactionResult(ErrorCode.PRODUCER_FENCED)
 
 
 class EndTxn(NamedTuple):
-    producer: ProducerIdentity
+    producer: ProducerIdAndEpoch
     commit: bool
     client_version: int
 
@@ -53,10 +53,10 @@ class EndTxn(NamedTuple):
         return _S.COMPLETE_COMMIT if self.commit else _S.COMPLETE_ABORT
 
 
-def decide(known: TransactionMetadata | None, asked: EndTxn, spare_id: int | None, now_ms: int) -> Verdict:
+def decide(known: TransactionMetadata | None, asked: EndTxn, spare_id: int | None, now_ms: int) -> TransactionResult:
     """`spare_id`: a producer id that nobody has, for when the epochs of this one are used up."""
     if known is None or known.state is _S.DEAD:
-        return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return TransactionResult(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if known.holder != known.identity:
         if asked.producer != known.holder:
             return FENCED
@@ -64,27 +64,27 @@ def decide(known: TransactionMetadata | None, asked: EndTxn, spare_id: int | Non
     if asked.client_version >= BUMPING_VERSION:
         return _decide_bumping(known, asked, spare_id, now_ms)
     if asked.producer.producer_id != known.producer_id:
-        return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return TransactionResult(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if asked.producer.producer_epoch != known.producer_epoch:
         return FENCED
     match known.state:
         case _S.ONGOING:
             return _prepared(known, asked, now_ms)
         case asked.complete:
-            return Verdict(identity=known.identity)
+            return TransactionResult(identity=known.identity)
         case asked.preparing:
             return CONCURRENT
         case _:
             return INVALID_STATE
 
 
-def _decide_bumping(known: TransactionMetadata, asked: EndTxn, spare_id: int | None, now_ms: int) -> Verdict:
+def _decide_bumping(known: TransactionMetadata, asked: EndTxn, spare_id: int | None, now_ms: int) -> TransactionResult:
     if _is_repeated(known, asked.producer):
         return _repeated(known, asked)
     if known.state.is_preparing and asked.producer in {known.identity, known.identity_when_complete}:
         return CONCURRENT  # the next transaction's end, while this one is not over yet
     if asked.producer.producer_id != known.producer_id:
-        return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return TransactionResult(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if asked.producer.producer_epoch != known.producer_epoch:
         return FENCED
     if known.state.is_idle and asked.commit:
@@ -94,7 +94,7 @@ def _decide_bumping(known: TransactionMetadata, asked: EndTxn, spare_id: int | N
     return _bumped(known, asked, spare_id, now_ms)
 
 
-def _is_repeated(known: TransactionMetadata, producer: ProducerIdentity) -> bool:
+def _is_repeated(known: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
     """The end that made the stored state, asked for again.
 
     In the last epoch of all, only a fence leaves a transaction that nobody takes over: it can skip no number there."""
@@ -107,22 +107,22 @@ def _is_repeated(known: TransactionMetadata, producer: ProducerIdentity) -> bool
     return producer == (known.previous_producer_id, LAST_USABLE_EPOCH) and known.producer_epoch == 0
 
 
-def _repeated(known: TransactionMetadata, asked: EndTxn) -> Verdict:
+def _repeated(known: TransactionMetadata, asked: EndTxn) -> TransactionResult:
     match known.state:
         case asked.complete:
-            return Verdict(identity=known.identity)
+            return TransactionResult(identity=known.identity)
         case asked.preparing:
             return CONCURRENT
         case _:
             return INVALID_STATE
 
 
-def _prepared(known: TransactionMetadata, asked: EndTxn, now_ms: int) -> Verdict:
+def _prepared(known: TransactionMetadata, asked: EndTxn, now_ms: int) -> TransactionResult:
     changed = known.becomes(asked.preparing, now_ms, client_version=asked.client_version)
-    return Verdict(changed=changed, identity=changed.identity)
+    return TransactionResult(changed=changed, identity=changed.identity)
 
 
-def _bumped(known: TransactionMetadata, asked: EndTxn, spare_id: int | None, now_ms: int) -> Verdict:
+def _bumped(known: TransactionMetadata, asked: EndTxn, spare_id: int | None, now_ms: int) -> TransactionResult:
     is_ongoing = known.state is _S.ONGOING
     next_id = spare_id if known.has_exhausted_epochs else None
     changed = known.becomes(
@@ -134,4 +134,4 @@ def _bumped(known: TransactionMetadata, asked: EndTxn, spare_id: int | None, now
         client_version=asked.client_version,
         start_ms=known.start_ms if is_ongoing else now_ms,
     )
-    return Verdict(changed=changed, identity=changed.identity_when_complete)
+    return TransactionResult(changed=changed, identity=changed.identity_when_complete)

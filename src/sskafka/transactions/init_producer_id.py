@@ -20,6 +20,7 @@ the coordinator knows: nobody else may have been initialized since. The same que
 from typing import NamedTuple
 
 from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import ProducerIdAndEpoch
 from sskafka.transactions.metadata import (
     LAST_USABLE_EPOCH,
     NEEDS_PRODUCER_ID,
@@ -28,10 +29,9 @@ from sskafka.transactions.metadata import (
     NO_TIME,
     NO_TIMEOUT_MS,
     NOBODY,
-    ProducerIdentity,
     TransactionMetadata,
+    TransactionResult,
     TransactionState,
-    Verdict,
     fenced,
 )
 
@@ -39,7 +39,7 @@ from sskafka.transactions.metadata import (
 class InitProducerId(NamedTuple):
     transactional_id: str
     timeout_ms: int
-    expected: ProducerIdentity = NOBODY
+    expected: ProducerIdAndEpoch = NOBODY
     two_phase: bool = False
     keep_prepared: bool = False
     """Leave an open transaction as it is, for the new producer to end."""
@@ -64,47 +64,49 @@ def refused(asked: InitProducerId, timeout_max_ms: int) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def decide(known: TransactionMetadata | None, asked: InitProducerId, spare_id: int | None, now_ms: int) -> Verdict:
+def decide(
+    known: TransactionMetadata | None, asked: InitProducerId, spare_id: int | None, now_ms: int
+) -> TransactionResult:
     """`spare_id`: a producer id that nobody has, for when one is needed."""
     if known is None:
         return _first(asked, spare_id, now_ms)
     if asked.is_recovery and not _may_recover(known, asked.expected):
-        return Verdict(ErrorCode.PRODUCER_FENCED)
+        return TransactionResult(ErrorCode.PRODUCER_FENCED)
     if known.state.is_preparing:
-        return Verdict(ErrorCode.CONCURRENT_TRANSACTIONS)
+        return TransactionResult(ErrorCode.CONCURRENT_TRANSACTIONS)
     if known.state is TransactionState.ONGOING:
         if asked.is_recovery and asked.expected.producer_epoch != known.holder.producer_epoch:
-            return Verdict(ErrorCode.PRODUCER_FENCED)
+            return TransactionResult(ErrorCode.PRODUCER_FENCED)
         if asked.keep_prepared:
             return _taken_over(known, now_ms)
-        return Verdict(ErrorCode.CONCURRENT_TRANSACTIONS, fenced(known, now_ms))
+        return TransactionResult(ErrorCode.CONCURRENT_TRANSACTIONS, fenced(known, now_ms))
     return _next(known, asked, spare_id, now_ms)
 
 
-def _first(asked: InitProducerId, spare_id: int | None, now_ms: int) -> Verdict:
+def _first(asked: InitProducerId, spare_id: int | None, now_ms: int) -> TransactionResult:
     if spare_id is None:
         return NEEDS_PRODUCER_ID
     created = TransactionMetadata(
         asked.transactional_id, spare_id, producer_epoch=0, timeout_ms=asked.stored_timeout_ms, last_update_ms=now_ms
     )
-    return Verdict(changed=created, identity=created.identity)
+    return TransactionResult(changed=created, identity=created.identity)
 
 
-def _taken_over(known: TransactionMetadata, now_ms: int) -> Verdict:
+def _taken_over(known: TransactionMetadata, now_ms: int) -> TransactionResult:
     """In the last epoch there is no higher one to give: a new producer id could not end what the old one wrote."""
     next_epoch = min(known.holder.producer_epoch + 1, LAST_USABLE_EPOCH)
     changed = known.becomes(TransactionState.ONGOING, now_ms, next_producer_epoch=next_epoch)
-    return Verdict(changed=changed, identity=changed.holder)
+    return TransactionResult(changed=changed, identity=changed.holder)
 
 
-def _may_recover(known: TransactionMetadata, expected: ProducerIdentity) -> bool:
+def _may_recover(known: TransactionMetadata, expected: ProducerIdAndEpoch) -> bool:
     """The last case: its epochs were used up, and the answer that told it the new id was lost."""
     if expected.producer_id == known.producer_id:
         return True
     return expected.producer_id == known.previous_producer_id and expected.producer_epoch >= LAST_USABLE_EPOCH
 
 
-def _next(known: TransactionMetadata, asked: InitProducerId, spare_id: int | None, now_ms: int) -> Verdict:
+def _next(known: TransactionMetadata, asked: InitProducerId, spare_id: int | None, now_ms: int) -> TransactionResult:
     expected_epoch = asked.expected.producer_epoch
     if known.has_exhausted_epochs and (not asked.is_recovery or expected_epoch == known.producer_epoch):
         return _rotated(known, asked, spare_id, now_ms)
@@ -114,10 +116,10 @@ def _next(known: TransactionMetadata, asked: InitProducerId, spare_id: int | Non
         return _initialized(known, asked, known.producer_epoch + 1, known.producer_epoch, now_ms)
     if expected_epoch == known.last_producer_epoch:
         return _initialized(known, asked, known.producer_epoch, known.last_producer_epoch, now_ms)
-    return Verdict(ErrorCode.PRODUCER_FENCED)
+    return TransactionResult(ErrorCode.PRODUCER_FENCED)
 
 
-def _rotated(known: TransactionMetadata, asked: InitProducerId, spare_id: int | None, now_ms: int) -> Verdict:
+def _rotated(known: TransactionMetadata, asked: InitProducerId, spare_id: int | None, now_ms: int) -> TransactionResult:
     if spare_id is None:
         return NEEDS_PRODUCER_ID
     last_epoch = known.producer_epoch if asked.is_recovery else NO_PRODUCER_EPOCH
@@ -131,7 +133,7 @@ def _initialized(
     last_epoch: int,
     now_ms: int,
     producer_id: int | None = None,
-) -> Verdict:
+) -> TransactionResult:
     changed_id = producer_id is not None
     changed = known.becomes(
         TransactionState.EMPTY,
@@ -144,4 +146,4 @@ def _initialized(
         partitions=frozenset(),
         start_ms=NO_TIME,
     )
-    return Verdict(changed=changed, identity=changed.identity)
+    return TransactionResult(changed=changed, identity=changed.identity)

@@ -39,7 +39,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
@@ -99,12 +99,7 @@ NEXT_STATES: Mapping[TransactionState, frozenset[TransactionState]] = MappingPro
 )
 
 
-class ProducerIdentity(NamedTuple):
-    producer_id: int
-    producer_epoch: int
-
-
-NOBODY = ProducerIdentity(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+NOBODY = ProducerIdAndEpoch(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 class TransactionMetadata(NamedTuple):
@@ -127,21 +122,21 @@ class TransactionMetadata(NamedTuple):
     """Set while a transaction is ONGOING that a new producer took over without aborting it: the epoch that ends it."""
 
     @property
-    def identity(self) -> ProducerIdentity:
-        return ProducerIdentity(self.producer_id, self.producer_epoch)
+    def identity(self) -> ProducerIdAndEpoch:
+        return ProducerIdAndEpoch(self.producer_id, self.producer_epoch)
 
     @property
-    def identity_when_complete(self) -> ProducerIdentity:
+    def identity_when_complete(self) -> ProducerIdAndEpoch:
         """With what the producer goes on after the transaction that is being prepared."""
         if self.next_producer_id != NO_PRODUCER_ID:
-            return ProducerIdentity(self.next_producer_id, 0)
+            return ProducerIdAndEpoch(self.next_producer_id, 0)
         return self.identity
 
     @property
-    def holder(self) -> ProducerIdentity:
+    def holder(self) -> ProducerIdAndEpoch:
         """Who may end the open transaction: its producer, or the one that took it over."""
         if self.next_producer_epoch != NO_PRODUCER_EPOCH:
-            return ProducerIdentity(self.producer_id, self.next_producer_epoch)
+            return ProducerIdAndEpoch(self.producer_id, self.next_producer_epoch)
         return self.identity
 
     @property
@@ -198,18 +193,18 @@ def has_expired(known: TransactionMetadata, now_ms: int, expiration_ms: int) -> 
     return known.state.is_idle and now_ms >= known.last_update_ms + expiration_ms
 
 
-class Verdict(NamedTuple):
+class TransactionResult(NamedTuple):
     """What is decided about a request: an error or none, what to write first, and who the producer is."""
 
     error: ErrorCode = ErrorCode.NONE
     changed: TransactionMetadata | None = None
     """To be committed to the log before the answer leaves; None when nothing changes."""
-    identity: ProducerIdentity = NOBODY
+    identity: ProducerIdAndEpoch = NOBODY
     needs_producer_id: bool = False
     """Nothing can be decided without an unused producer id: get one and ask again."""
 
 
-NEEDS_PRODUCER_ID = Verdict(needs_producer_id=True)
+NEEDS_PRODUCER_ID = TransactionResult(needs_producer_id=True)
 
 FINAL_ERRORS = frozenset(
     {

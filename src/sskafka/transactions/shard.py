@@ -16,19 +16,18 @@ from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from sskafka.model.coordination import Completion, Decision, StateRecord, Timers, TransactionalProducer
+from sskafka.model.coordination import Completion, CoordinatorResult, StateRecord, Timers
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.transactions import add_partitions, end_txn, init_producer_id
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.init_producer_id import InitProducerId
 from sskafka.transactions.log_records import TransactionRecord, decode_record, encode_record, value_version
 from sskafka.transactions.metadata import (
     FINAL_ERRORS,
-    ProducerIdentity,
     TransactionMetadata,
+    TransactionResult,
     TransactionState,
-    Verdict,
     completed,
     fenced,
     has_expired,
@@ -87,11 +86,11 @@ class TransactionCoordinatorShard:
 
     def init_producer_id(
         self, asked: InitProducerId, spare_id: int | None, now_ms: int
-    ) -> Decision[TransactionRecord, Verdict]:
+    ) -> CoordinatorResult[TransactionRecord, TransactionResult]:
         """`spare_id`: a producer id that nobody has, for when one is needed."""
         error = self._refused(asked)
         if error is not ErrorCode.NONE:
-            return Decision(answer=Verdict(error))
+            return CoordinatorResult(answer=TransactionResult(error))
         known = self.transactions.get(asked.transactional_id)
         return self._decided(asked.transactional_id, init_producer_id.decide(known, asked, spare_id, now_ms))
 
@@ -105,43 +104,45 @@ class TransactionCoordinatorShard:
     def add_partitions(
         self,
         transactional_id: str,
-        producer: ProducerIdentity,
+        producer: ProducerIdAndEpoch,
         partitions: Collection[TopicPartition],
         client_version: int,
         now_ms: int,
-    ) -> Decision[TransactionRecord, Verdict]:
+    ) -> CoordinatorResult[TransactionRecord, TransactionResult]:
         known = self.transactions.get(transactional_id)
         verdict = add_partitions.decide(known, producer, partitions, client_version, now_ms)
         return self._decided(transactional_id, verdict)
 
     def end_txn(
         self, transactional_id: str, asked: EndTxn, spare_id: int | None, now_ms: int
-    ) -> Decision[TransactionRecord, Verdict]:
+    ) -> CoordinatorResult[TransactionRecord, TransactionResult]:
         """`spare_id`: as for `init_producer_id`."""
         known = self.transactions.get(transactional_id)
         return self._decided(transactional_id, end_txn.decide(known, asked, spare_id, now_ms))
 
-    def _decided(self, transactional_id: str, verdict: Verdict) -> Decision[TransactionRecord, Verdict]:
+    def _decided(
+        self, transactional_id: str, verdict: TransactionResult
+    ) -> CoordinatorResult[TransactionRecord, TransactionResult]:
         changed = verdict.changed
         if changed is not None:
             effects = [self._markers(changed)] if changed.state.is_preparing else []
-            return Decision([TransactionRecord(transactional_id, changed)], verdict, effects)
-        return Decision(self._confirmation(transactional_id, {verdict.error}), verdict)
+            return CoordinatorResult([TransactionRecord(transactional_id, changed)], verdict, effects)
+        return CoordinatorResult(self._confirmation(transactional_id, {verdict.error}), verdict)
 
     # -- requests of the leaders of partitions
 
     def verify(
-        self, transactional_id: str, producer: ProducerIdentity, partitions: Collection[TopicPartition]
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
     ) -> Outcomes:
         known = self.transactions.get(transactional_id)
         return {partition: add_partitions.verify(known, producer, partition) for partition in partitions}
 
     def verify_surely(
-        self, transactional_id: str, producer: ProducerIdentity, partitions: Collection[TopicPartition]
-    ) -> Decision[TransactionRecord, Outcomes]:
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
+    ) -> CoordinatorResult[TransactionRecord, Outcomes]:
         """As `verify`, with final errors confirmed by the log."""
         outcomes = self.verify(transactional_id, producer, partitions)
-        return Decision(self._confirmation(transactional_id, outcomes.values()), outcomes)
+        return CoordinatorResult(self._confirmation(transactional_id, outcomes.values()), outcomes)
 
     def _confirmation(self, transactional_id: str, errors: Collection[ErrorCode]) -> list[TransactionRecord]:
         """The state as it is, where one of the errors is final: the log takes it from who is in charge alone."""
@@ -154,26 +155,26 @@ class TransactionCoordinatorShard:
     def _markers(self, transaction: TransactionMetadata) -> SendMarkers:
         return SendMarkers(transaction, self.coordinator_epoch)
 
-    def complete(self, sent: SendMarkers, now_ms: int) -> Decision[TransactionRecord, None]:
+    def complete(self, sent: SendMarkers, now_ms: int) -> CoordinatorResult[TransactionRecord, None]:
         """Every partition has its marker. Nothing happens when the markers were of another coordinator.
 
         Answered with None, so that the coordinator hears when it is written."""
         transaction = sent.transaction
         is_known = self.transactions.get(transaction.transactional_id) == transaction
         if not is_known or sent.coordinator_epoch != self.coordinator_epoch:
-            return Decision(answer=None)
+            return CoordinatorResult(answer=None)
         outcome = TransactionOutcome.COMMITTED if sent.is_commit else TransactionOutcome.ABORTED
         record = TransactionRecord(transaction.transactional_id, completed(transaction, now_ms))
-        return Decision([record], None, [outcome])
+        return CoordinatorResult([record], None, [outcome])
 
     # -- time
 
-    def start(self, now_ms: int) -> Decision[TransactionRecord, None]:
+    def start(self, now_ms: int) -> CoordinatorResult[TransactionRecord, None]:
         self._timers.schedule(SWEEP, self._limits.sweep_interval_ms, self._sweep)
         self._timers.schedule(EXPIRY, self._limits.expiry_interval_ms, self._expire)
-        return Decision(effects=self._prepared())
+        return CoordinatorResult(effects=self._prepared())
 
-    def _sweep(self, now_ms: int) -> Decision[TransactionRecord, None]:
+    def _sweep(self, now_ms: int) -> CoordinatorResult[TransactionRecord, None]:
         """Abort what has been open for too long, and ask for the markers of what is prepared."""
         self._timers.schedule(SWEEP, self._limits.sweep_interval_ms, self._sweep)
         aborted = [fenced(known, now_ms) for known in self if has_timed_out(known, now_ms)]
@@ -181,12 +182,14 @@ class TransactionCoordinatorShard:
         effects: list[object] = [*self._prepared()]
         for changed in aborted:
             effects += [TransactionOutcome.TIMED_OUT, self._markers(changed)]
-        return Decision(records, effects=effects, is_divisible=True)
+        return CoordinatorResult(records, effects=effects, is_divisible=True)
 
-    def _expire(self, now_ms: int) -> Decision[TransactionRecord, None]:
+    def _expire(self, now_ms: int) -> CoordinatorResult[TransactionRecord, None]:
         self._timers.schedule(EXPIRY, self._limits.expiry_interval_ms, self._expire)
         expired = [known for known in self if has_expired(known, now_ms, self._limits.expiration_ms)]
-        return Decision([TransactionRecord(known.transactional_id, None) for known in expired], is_divisible=True)
+        return CoordinatorResult(
+            [TransactionRecord(known.transactional_id, None) for known in expired], is_divisible=True
+        )
 
     def _prepared(self) -> list[SendMarkers]:
         return [self._markers(known) for known in self if known.state.is_preparing]
@@ -199,13 +202,13 @@ class TransactionCoordinatorShard:
     def decode(self, record: StateRecord) -> TransactionRecord | None:
         return decode_record(record)
 
-    def replay(self, record: TransactionRecord, producer: TransactionalProducer | None) -> None:
+    def replay(self, record: TransactionRecord, producer: ProducerIdAndEpoch | None) -> None:
         if record.metadata is None:
             self.transactions.pop(record.transactional_id, None)
         else:
             self.transactions[record.transactional_id] = record.metadata
 
-    def replay_end_of_transaction(self, producer: TransactionalProducer, is_committed: bool) -> None:
+    def replay_end_of_transaction(self, producer: ProducerIdAndEpoch, is_committed: bool) -> None:
         """The log of transactions has none in itself."""
 
     def stop(self) -> list[Completion]:

@@ -12,7 +12,7 @@ from importlib import import_module
 from re import sub
 from typing import Any, NamedTuple
 
-from sskafka.model.acl import Operation
+from sskafka.model.acl import AclOperation
 
 NEVER = 0x8000
 """Above every version: the `flexible_from` of messages that have no flexible version."""
@@ -142,7 +142,7 @@ class Api(NamedTuple):
     listeners: Listeners
     handler: str
     """`family.method` of the handler in servers/kafka/handlers, which `broker/api_handlers.py` constructs."""
-    operation: Operation | None = None
+    operation: AclOperation | None = None
     """What the caller must be allowed to do on the cluster; None where the handler checks each resource."""
     forwarded: bool = False
     """Whether brokers forward the request to the active controller, in an Envelope."""
@@ -180,8 +180,8 @@ def _message_class(api_name: str, kind: str) -> type[Any]:
 BROKER, UNLISTED, STARTING, CONTROLLER = Listeners
 BOTH = BROKER | CONTROLLER
 NODES = UNLISTED | STARTING | CONTROLLER  # nodes ask each other, on whichever listener they have
-DESCRIBE, ALTER, CLUSTER_ACTION = Operation.DESCRIBE, Operation.ALTER, Operation.CLUSTER_ACTION
-DESCRIBE_CONFIGS, ALTER_CONFIGS = Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS
+DESCRIBE, ALTER, CLUSTER_ACTION = AclOperation.DESCRIBE, AclOperation.ALTER, AclOperation.CLUSTER_ACTION
+DESCRIBE_CONFIGS, ALTER_CONFIGS = AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS
 
 _APIS = (
     Api(ApiKey.PRODUCE, 3, 13, 9, BROKER, "produce.handle", listed_from=0),  # older librdkafka compresses only then

@@ -20,18 +20,11 @@ from typing import NamedTuple, TypeAlias
 from sskafka.model.ids import ZERO_UUID, Uuid
 from sskafka.wire.apis import API_BY_KEY, ApiKey
 from sskafka.wire.errors import MalformedMessageError
-from sskafka.wire.fetch_response import (
-    EpochEnd,
-    FetchedPartition,
-    PartitionTags,
-    Topic,
-    encode_fetch_response,
-)
+from sskafka.wire.fetch_response import FetchedPartition, PartitionTags, Topic, encode_fetch_response
 from sskafka.wire.fields import read_compact_string, read_string, require_count, require_end, require_text
 from sskafka.wire.varint import decode_uvarint, read_tagged_fields, skip_tagged_fields
 
 __all__ = [
-    "EpochEnd",
     "FetchRequestView",
     "FetchedPartition",
     "PartitionFetch",

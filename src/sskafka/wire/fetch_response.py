@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Any, NamedTuple, TypeAlias
 
-from sskafka.model.ids import Uuid
+from sskafka.model.ids import EpochEnd, Uuid
 from sskafka.wire.apis import API_BY_KEY, ApiKey
 from sskafka.wire.fields import NO_TAGS, compact_string_field, string_field
 from sskafka.wire.leaders import CurrentLeader, NodeEndpoint, current_leader_field, node_endpoints_section
@@ -32,11 +32,6 @@ Topic: TypeAlias = str | Uuid
 
 AbortedTransaction: TypeAlias = tuple[int, int]
 """Producer id, and the first offset of its aborted transaction."""
-
-
-class EpochEnd(NamedTuple):
-    epoch: int
-    end_offset: int
 
 
 class PartitionTags(NamedTuple):

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from sskafka import Broker
 from sskafka.cli.commands import app
 from sskafka.client.cluster import Cluster
-from sskafka.client.producer import Producer
+from sskafka.client.producer import ProducerEngine
 from sskafka.pipelines.shipped.reading import committed_records
 
 FILE = "name: orders\nsources:\n  a: {topic: orders, schema: id long}\nsinks: [{console: {}}]\n"
@@ -19,7 +19,7 @@ LETTERS = 3
 
 
 async def bury(bootstrap: str) -> None:
-    async with Cluster(bootstrap) as cluster, Producer(cluster) as producer:
+    async with Cluster(bootstrap) as cluster, ProducerEngine(cluster) as producer:
         await (await producer.send("orders", b"alive"))
         for number in range(LETTERS):
             where = {"topic": "orders", "partition": "0", "offset": str(number), "error": "the value is not JSON"}

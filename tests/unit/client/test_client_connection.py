@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from fake_broker import HANG_UP, FakeBroker, api_versions
 
-from sskafka.client.connection import Address, Connection, ConnectionOptions, connect, is_refusal
+from sskafka.client.connection import Address, BrokerConnection, ConnectionOptions, connect, is_refusal
 from sskafka.client.errors import (
     BrokerUnavailableError,
     ConnectionLostError,
@@ -74,7 +74,7 @@ def test_connection_refused() -> None:
 @pytest.mark.parametrize(
     ("error", "is_refused"),
     [
-        (ConnectionRefusedError(111, "Connection refused"), True),
+        (ConnectionRefusedError(111, "BrokerConnection refused"), True),
         (OSError(111, "Connect call failed ('127.0.0.1', 9092)"), True),
         (OSError(113, "No route to host"), False),
         (OSError("Multiple exceptions: [Errno 111] to ::1, [Errno 111] to 127.0.0.1"), True),
@@ -116,7 +116,7 @@ def test_a_lost_connection_fails_pending_and_later_requests() -> None:
     async def scenario() -> None:
         async with FakeBroker({MetadataRequest: lambda request, version: HANG_UP}) as broker:
             connection = await connect(broker.address)
-            lost: list[Connection] = []
+            lost: list[BrokerConnection] = []
             connection.on_lost = lost.append
             for _ in range(2):
                 with pytest.raises(ConnectionLostError, match=str(broker.address.port)):

@@ -14,7 +14,7 @@ from sskafka.client.errors import (
     ConnectionRefusedByBrokerError,
     UnknownTopicError,
 )
-from sskafka.client.metadata import ClusterView, PartitionView, TopicView, merged
+from sskafka.client.metadata import MetadataSnapshot, PartitionView, TopicView, merged
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.runtime.clock import SystemClock
@@ -189,9 +189,9 @@ def test_retrying_stops_at_the_deadline_and_at_final_errors() -> None:
     asyncio.run(scenario())
 
 
-def view(*partitions: PartitionView, topic_id: bytes = b"i" * 16, error: int = 0) -> ClusterView:
+def view(*partitions: PartitionView, topic_id: bytes = b"i" * 16, error: int = 0) -> MetadataSnapshot:
     by_number = {partition.partition: partition for partition in partitions}
-    return ClusterView(topics={"t": TopicView("t", topic_id, False, error, by_number)})
+    return MetadataSnapshot(topics={"t": TopicView("t", topic_id, False, error, by_number)})
 
 
 def partition(leader: int, epoch: int) -> PartitionView:
@@ -213,8 +213,8 @@ def test_older_leader_epochs_do_not_replace_newer_ones() -> None:
 
 def test_topics_not_requested_are_kept_and_deleted_ones_removed() -> None:
     known = view(partition(1, 1))
-    assert "t" in merged(known, ClusterView(), {"other"}).topics
-    assert "t" not in merged(known, ClusterView(), None).topics
+    assert "t" in merged(known, MetadataSnapshot(), {"other"}).topics
+    assert "t" not in merged(known, MetadataSnapshot(), None).topics
     assert "t" not in merged(known, view(error=3), {"t"}).topics
 
 

@@ -8,9 +8,9 @@ from fake_broker import HANG_UP, FakeBroker
 from sskafka.client import fetcher
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig, ConsumerConfig
-from sskafka.client.consumer import Consumer
+from sskafka.client.consumer import ConsumerEngine
 from sskafka.client.errors import BrokerUnavailableError, LogTruncatedError, NoOffsetForPartitionError
-from sskafka.client.fetched import FetchedPartition
+from sskafka.client.fetched import CompletedFetch
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.records.batch import CorruptBatchError
@@ -47,7 +47,7 @@ def marker(base_offset: int, producer_id: int, kind: ControlType) -> bytes:
 
 
 def values(records: bytes, next_offset: int = 0, **options: Any) -> tuple[list[bytes | None], int]:
-    fetched = FetchedPartition(T0, records, next_offset, **options)
+    fetched = CompletedFetch(T0, records, next_offset, **options)
     return [record.value for record in fetched], fetched.next_offset
 
 
@@ -128,19 +128,21 @@ class Leader:
         return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[partition])])
 
 
-def run(leader: Leader, scenario: Callable[[Consumer], Awaitable[Any]], config: ConsumerConfig | None = None) -> Any:
+def run(
+    leader: Leader, scenario: Callable[[ConsumerEngine], Awaitable[Any]], config: ConsumerConfig | None = None
+) -> Any:
     async def work() -> Any:
         async with (
             FakeBroker(leader.answers(), topics={"t": 1}) as broker,
             Cluster(broker.bootstrap, FAST) as cluster,
-            Consumer(cluster, config) as consumer,
+            ConsumerEngine(cluster, config) as consumer,
         ):
             return await scenario(consumer)
 
     return asyncio.run(work())
 
 
-async def read_from_0(consumer: Consumer) -> list[bytes | None]:
+async def read_from_0(consumer: ConsumerEngine) -> list[bytes | None]:
     consumer.assign({T0: 0})
     return [record.value for record in await consumer.poll(2000)]
 
@@ -148,7 +150,7 @@ async def read_from_0(consumer: Consumer) -> list[bytes | None]:
 def test_polling_advances_the_position() -> None:
     leader = Leader(records=batch(0, b"a", b"b", leader_epoch=5), end=2)
 
-    async def scenario(consumer: Consumer) -> None:
+    async def scenario(consumer: ConsumerEngine) -> None:
         assert await read_from_0(consumer) == [b"a", b"b"]
         assert consumer.position(T0) == 2
         assert consumer.high_watermark(T0) == 2
@@ -181,7 +183,7 @@ def test_an_offset_out_of_range_is_raised_or_reset() -> None:
         run(leader(), read_from_0)
     assert run(leader(), read_from_0, ConsumerConfig(auto_offset_reset="earliest")) == [b"first"]
 
-    async def at_the_end(consumer: Consumer) -> int:
+    async def at_the_end(consumer: ConsumerEngine) -> int:
         consumer.assign({T0: 0})
         assert await consumer.poll(50) == []
         return consumer.position(T0)
@@ -195,7 +197,7 @@ def test_log_truncation_is_detected() -> None:
         diverging = PartitionData(diverging_epoch=EpochEndOffset(epoch=4, end_offset=1))
         return Leader(diverging, records=batch(0, b"a", b"b"), end=2)
 
-    async def scenario(consumer: Consumer) -> list[bytes | None]:
+    async def scenario(consumer: ConsumerEngine) -> list[bytes | None]:
         consumer.assign({T0: 2})
         return [record.value for record in await consumer.poll(1000)]
 
@@ -207,7 +209,7 @@ def test_log_truncation_is_detected() -> None:
 def test_responses_for_an_old_position_are_dropped() -> None:
     leader = Leader(records=batch(0, b"a", b"b", b"c"), end=3)
 
-    async def scenario(consumer: Consumer) -> list[bytes | None]:
+    async def scenario(consumer: ConsumerEngine) -> list[bytes | None]:
         consumer.assign({T0: 0})
         await consumer._start_fetches()
         consumer.seek(T0, 2)
@@ -217,7 +219,7 @@ def test_responses_for_an_old_position_are_dropped() -> None:
 
 
 def test_seeking_to_a_time_after_the_last_record_goes_to_the_end() -> None:
-    async def scenario(consumer: Consumer) -> list[int]:
+    async def scenario(consumer: ConsumerEngine) -> list[int]:
         consumer.assign({T0: 1})
         positions = []
         await consumer.seek_to_timestamp(12345)
@@ -247,7 +249,7 @@ def test_records_are_returned_before_the_failure_of_another_partition() -> None:
         async with (
             FakeBroker({FetchRequest: fetch}, topics={"t": 2}) as broker,
             Cluster(broker.bootstrap, FAST) as cluster,
-            Consumer(cluster) as consumer,
+            ConsumerEngine(cluster) as consumer,
         ):
             consumer.assign({T0: 0, t1: 0})
             assert [record.value for record in await consumer.poll()] == [b"a"]
@@ -267,7 +269,7 @@ def test_the_preferred_read_replica_is_used_until_it_lacks_the_offset() -> None:
             FakeBroker(follower.answers()) as near,
             FakeBroker(leader.answers(), topics={"t": 1}) as far,
             Cluster(far.bootstrap, FAST) as cluster,
-            Consumer(cluster, ConsumerConfig(client_rack="here")) as consumer,
+            ConsumerEngine(cluster, ConsumerConfig(client_rack="here")) as consumer,
         ):
             far.answers[MetadataRequest] = lambda request, version: with_broker(far.metadata(request, version), near)
             assert await read_from_0(consumer) == [b"a"]
@@ -287,7 +289,7 @@ def with_broker(response: MetadataResponse, broker: FakeBroker) -> MetadataRespo
 def test_max_records_limits_a_poll_and_fetching_continues_when_used_up() -> None:
     leader = Leader(records=batch(0, *[b"%d" % number for number in range(5)]), end=5)
 
-    async def scenario(consumer: Consumer) -> list[list[bytes | None]]:
+    async def scenario(consumer: ConsumerEngine) -> list[list[bytes | None]]:
         consumer.assign({T0: 0})
         portions = []
         for expected_position in (2, 4, 5):
@@ -302,7 +304,7 @@ def test_max_records_limits_a_poll_and_fetching_continues_when_used_up() -> None
 def test_buffered_records_are_dropped_after_a_seek() -> None:
     leader = Leader(records=batch(0, b"a", b"b", b"c"), end=3)
 
-    async def scenario(consumer: Consumer) -> list[bytes | None]:
+    async def scenario(consumer: ConsumerEngine) -> list[bytes | None]:
         consumer.assign({T0: 0})
         await consumer.poll(1000, 1)
         consumer.seek(T0, 2)
@@ -324,7 +326,7 @@ def test_a_partition_without_a_leader_does_not_block_the_others() -> None:
         async with (
             FakeBroker({FetchRequest: fetch}, topics={"t": 2}) as broker,
             Cluster(broker.bootstrap, FAST) as cluster,
-            Consumer(cluster, ConsumerConfig(fetch_max_wait_ms=10)) as consumer,
+            ConsumerEngine(cluster, ConsumerConfig(fetch_max_wait_ms=10)) as consumer,
         ):
 
             def leaderless(request: MetadataRequest, version: int) -> MetadataResponse:
@@ -348,7 +350,7 @@ def test_unavailable_brokers_are_retried_until_the_timeout() -> None:
     config = ConnectionConfig(retry_backoff_ms=1, retry_backoff_max_ms=5, default_api_timeout_ms=200)
 
     async def work() -> None:
-        async with Cluster("127.0.0.1:1", config) as cluster, Consumer(cluster) as consumer:
+        async with Cluster("127.0.0.1:1", config) as cluster, ConsumerEngine(cluster) as consumer:
             async with FakeBroker(leader.answers(), topics={"t": 1}) as broker, Cluster(broker.bootstrap) as other:
                 cluster.adopt(await other.refresh(["t"]))
             consumer.assign({T0: 0})
@@ -362,7 +364,7 @@ def test_unavailable_brokers_are_retried_until_the_timeout() -> None:
 def test_the_leader_is_asked_if_a_replica_lacks_the_offset() -> None:
     leader = Leader(records=batch(5, b"first"), start=5, end=6)
 
-    async def scenario(consumer: Consumer) -> list[bytes | None]:
+    async def scenario(consumer: ConsumerEngine) -> list[bytes | None]:
         consumer.add(T0, 0, any_replica=True)
         return [record.value for record in await consumer.poll(2000)]
 
@@ -384,7 +386,7 @@ def test_another_replica_is_used_if_one_does_not_respond(monkeypatch: pytest.Mon
             FakeBroker({FetchRequest: lambda request, version: asked.append(request)}) as silent,
             FakeBroker(leader.answers(), topics={"t": 1}) as far,
             Cluster(far.bootstrap, FAST) as cluster,
-            Consumer(cluster, ConsumerConfig(fetch_max_wait_ms=10), randomness=Draws()) as consumer,
+            ConsumerEngine(cluster, ConsumerConfig(fetch_max_wait_ms=10), randomness=Draws()) as consumer,
         ):
 
             def both_in_sync(request: MetadataRequest, version: int) -> MetadataResponse:

@@ -3,11 +3,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from sskafka.client.cluster import Cluster
-from sskafka.client.connection import Address, Connection, ConnectionOptions
+from sskafka.client.connection import Address, BrokerConnection, ConnectionOptions
 from sskafka.client.errors import BrokerUnavailableError
 from sskafka.client.fetch_sources import FetchSources
 from sskafka.client.fetcher import Position
-from sskafka.client.metadata import BrokerView, ClusterView, PartitionView, TopicView
+from sskafka.client.metadata import BrokerView, MetadataSnapshot, PartitionView, TopicView
 from sskafka.model.ids import TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -21,19 +21,19 @@ class Draws:
         return self.numbers.pop(0)
 
 
-async def refuse(address: Address, options: ConnectionOptions) -> Connection:
+async def refuse(address: Address, options: ConnectionOptions) -> BrokerConnection:
     raise BrokerUnavailableError(f"{address} refused")
 
 
-def view(leader: int = 1, isr: Sequence[int] = (1, 2, 3), brokers: Iterable[int] = (1, 2, 3)) -> ClusterView:
+def view(leader: int = 1, isr: Sequence[int] = (1, 2, 3), brokers: Iterable[int] = (1, 2, 3)) -> MetadataSnapshot:
     partition = PartitionView(0, leader, 5, (1, 2, 3), tuple(isr), (), 0)
-    return ClusterView(
+    return MetadataSnapshot(
         brokers={node: BrokerView(node, Address("h", 9000 + node), None) for node in brokers},
         topics={"t": TopicView("t", b"t" * 16, False, 0, {0: partition})},
     )
 
 
-def source(position: Position, known: ClusterView, *draws: float, failed: int | None = None) -> int | None:
+def source(position: Position, known: MetadataSnapshot, *draws: float, failed: int | None = None) -> int | None:
     """Return the broker that the position is read from."""
 
     async def work() -> int | None:

@@ -8,7 +8,7 @@ from fake_broker import HANG_UP, FakeBroker
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig, ProducerConfig
 from sskafka.client.errors import ConfigError, ConnectionLostError, UnknownTopicError
-from sskafka.client.producer import Producer
+from sskafka.client.producer import ProducerEngine
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.records.batch import BatchHeader, read_header
@@ -72,12 +72,14 @@ class PartitionLog:
         return [record.value for record in self.records[TopicPartition("t", partition)]]
 
 
-def run(log: PartitionLog, scenario: Callable[[Producer], Any], config: ProducerConfig, partitions: int = 1) -> Any:
+def run(
+    log: PartitionLog, scenario: Callable[[ProducerEngine], Any], config: ProducerConfig, partitions: int = 1
+) -> Any:
     async def work() -> Any:
         async with (
             FakeBroker(log.answers(), topics={"t": partitions}) as broker,
             Cluster(broker.bootstrap, FAST) as cluster,
-            Producer(cluster, config) as producer,
+            ProducerEngine(cluster, config) as producer,
         ):
             return await scenario(producer)
 
@@ -87,7 +89,7 @@ def run(log: PartitionLog, scenario: Callable[[Producer], Any], config: Producer
 def test_records_are_batched_and_each_gets_its_offset() -> None:
     log = PartitionLog()
 
-    async def scenario(producer: Producer) -> list[int]:
+    async def scenario(producer: ProducerEngine) -> list[int]:
         sent = [await producer.send("t", b"%d" % number, timestamp=number) for number in range(50)]
         await producer.flush()
         return [future.result().offset for future in sent]
@@ -106,7 +108,7 @@ def test_records_are_batched_and_each_gets_its_offset() -> None:
 def test_retries_keep_order_and_sequence(outcome: Outcome) -> None:
     log = PartitionLog(outcome, outcome)
 
-    async def scenario(producer: Producer) -> list[int]:
+    async def scenario(producer: ProducerEngine) -> list[int]:
         first = await producer.send("t", b"first", partition=0)
         await asyncio.sleep(0)
         second = await producer.send("t", b"second", partition=0)
@@ -122,7 +124,7 @@ def test_retries_keep_order_and_sequence(outcome: Outcome) -> None:
 def test_sequences_count_records_of_each_partition() -> None:
     log = PartitionLog()
 
-    async def scenario(producer: Producer) -> None:
+    async def scenario(producer: ProducerEngine) -> None:
         for round_ in range(3):
             for partition in (0, 1):
                 for _ in range(round_ + 1):
@@ -143,7 +145,7 @@ def test_sequences_count_records_of_each_partition() -> None:
 def test_the_sequence_of_a_rejected_batch_is_reused() -> None:
     log = PartitionLog(ErrorCode.INVALID_RECORD)
 
-    async def scenario(producer: Producer) -> None:
+    async def scenario(producer: ProducerEngine) -> None:
         with pytest.raises(KafkaError) as refused:
             await (await producer.send("t", b"bad"))
         assert refused.value.code is ErrorCode.INVALID_RECORD
@@ -159,7 +161,7 @@ def test_the_sequence_of_a_rejected_batch_is_reused() -> None:
 def test_a_lost_sequence_requires_a_new_producer_id(outcome: ErrorCode) -> None:
     log = PartitionLog(0, outcome)
 
-    async def scenario(producer: Producer) -> None:
+    async def scenario(producer: ProducerEngine) -> None:
         await (await producer.send("t", b"1"))
         with pytest.raises(KafkaError):
             await (await producer.send("t", b"2"))
@@ -172,7 +174,7 @@ def test_a_lost_sequence_requires_a_new_producer_id(outcome: ErrorCode) -> None:
 def test_a_batch_with_unknown_outcome_requires_a_new_producer_id() -> None:
     log = PartitionLog(*[HANG_UP] * 100)
 
-    async def scenario(producer: Producer) -> None:
+    async def scenario(producer: ProducerEngine) -> None:
         with pytest.raises(ConnectionLostError):
             await (await producer.send("t", b"lost?"))
         log.outcomes.clear()
@@ -186,7 +188,7 @@ def test_a_batch_with_unknown_outcome_requires_a_new_producer_id() -> None:
 def test_a_duplicate_counts_as_delivered() -> None:
     log = PartitionLog(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 
-    async def scenario(producer: Producer) -> None:
+    async def scenario(producer: ProducerEngine) -> None:
         await (await producer.send("t", b"again"))
 
     run(log, scenario, ProducerConfig())
@@ -197,7 +199,7 @@ def test_keys_select_the_partition() -> None:
     log = PartitionLog()
     keys = [b"key%d" % number for number in range(20)]
 
-    async def scenario(producer: Producer) -> list[int]:
+    async def scenario(producer: ProducerEngine) -> list[int]:
         sent = [await producer.send("t", b"x", key=key) for key in keys]
         await producer.flush()
         return [future.result().partition.partition for future in sent]
@@ -206,7 +208,7 @@ def test_keys_select_the_partition() -> None:
 
 
 def test_the_hash_of_keys_is_a_property() -> None:
-    async def scenario(producer: Producer) -> int:
+    async def scenario(producer: ProducerEngine) -> int:
         return (await (await producer.send("t", b"x", key=b"test"))).partition.partition
 
     config = ProducerConfig(partitioner_hash="murmur3")
@@ -216,7 +218,7 @@ def test_the_hash_of_keys_is_a_property() -> None:
 
 
 def test_retries_can_be_limited() -> None:
-    async def scenario(producer: Producer) -> None:
+    async def scenario(producer: ProducerEngine) -> None:
         await (await producer.send("t", b"x"))
 
     config = ProducerConfig(retries=2, linger_ms=0)
@@ -231,7 +233,7 @@ def test_retries_can_be_limited() -> None:
 def test_records_without_a_key_use_sticky_partitions() -> None:
     log = PartitionLog()
 
-    async def scenario(producer: Producer) -> list[set[int]]:
+    async def scenario(producer: ProducerEngine) -> list[set[int]]:
         rounds = []
         for _ in range(20):
             sent = [await producer.send("t", b"x") for _ in range(5)]
@@ -247,7 +249,7 @@ def test_records_without_a_key_use_sticky_partitions() -> None:
 def test_batches_stay_below_their_size() -> None:
     log = PartitionLog()
 
-    async def scenario(producer: Producer) -> None:
+    async def scenario(producer: ProducerEngine) -> None:
         for _ in range(30):
             await producer.send("t", bytes(300), partition=0)
 
@@ -267,7 +269,7 @@ def test_requests_stay_below_their_size() -> None:
 
     log.produce = produce  # type: ignore[method-assign]
 
-    async def scenario(producer: Producer) -> None:
+    async def scenario(producer: ProducerEngine) -> None:
         for partition in range(10):
             await producer.send("t", bytes(300), partition=partition)
 
@@ -280,7 +282,7 @@ def test_senders_wait_while_the_buffer_is_full() -> None:
     log = PartitionLog()
     high: list[int] = []
 
-    async def scenario(producer: Producer) -> None:
+    async def scenario(producer: ProducerEngine) -> None:
         for _ in range(100):
             await producer.send("t", bytes(1000), partition=0)
             high.append(producer._accumulator.waiting_bytes)
@@ -293,7 +295,7 @@ def test_senders_wait_while_the_buffer_is_full() -> None:
 def test_acks_0_does_not_wait() -> None:
     log = PartitionLog()
 
-    async def scenario(producer: Producer) -> int:
+    async def scenario(producer: ProducerEngine) -> int:
         return (await (await producer.send("t", b"x"))).offset  # type: ignore[no-any-return]
 
     assert run(log, scenario, ProducerConfig(acks="0")) == -1
@@ -301,7 +303,7 @@ def test_acks_0_does_not_wait() -> None:
 
 
 def test_too_large_records_and_unknown_partitions_fail() -> None:
-    async def scenario(producer: Producer) -> None:
+    async def scenario(producer: ProducerEngine) -> None:
         with pytest.raises(KafkaError, match=r"larger than max\.request\.size=1000"):
             await producer.send("t", bytes(2000))
         with pytest.raises(UnknownTopicError):
@@ -314,7 +316,7 @@ def test_an_exception_in_the_block_cancels_undelivered_records() -> None:
     log = PartitionLog(*[HANG_UP] * 1000)
     sent = []
 
-    async def scenario(producer: Producer) -> None:
+    async def scenario(producer: ProducerEngine) -> None:
         sent.append(await producer.send("t", b"never"))
         raise RuntimeError("something else")
 
@@ -324,7 +326,7 @@ def test_an_exception_in_the_block_cancels_undelivered_records() -> None:
 
 
 def test_a_failure_of_the_sender_task_is_raised() -> None:
-    async def scenario(producer: Producer) -> None:
+    async def scenario(producer: ProducerEngine) -> None:
         async def broken() -> dict[int, list[Any]]:
             raise ZeroDivisionError
 

@@ -1,14 +1,14 @@
 import pytest
 
-from sskafka.client.fetched import FetchedPartition
+from sskafka.client.fetched import CompletedFetch
 from sskafka.client.record_buffer import RecordBuffer
 from sskafka.model.ids import TopicPartition
 from sskafka.records.batch import CorruptBatchError
 from sskafka.records.builder import NewRecord, build_batch
 
 
-def fetched(partition: int, *batches: bytes) -> FetchedPartition:
-    return FetchedPartition(TopicPartition("t", partition), b"".join(batches), 0)
+def fetched(partition: int, *batches: bytes) -> CompletedFetch:
+    return CompletedFetch(TopicPartition("t", partition), b"".join(batches), 0)
 
 
 def batch(base_offset: int, count: int) -> bytes:
@@ -19,7 +19,7 @@ class Moves:
     def __init__(self) -> None:
         self.offsets: dict[int, int] = {}
 
-    def __call__(self, moved: FetchedPartition) -> None:
+    def __call__(self, moved: CompletedFetch) -> None:
         self.offsets[moved.partition.partition] = moved.next_offset
 
 
@@ -74,6 +74,6 @@ def test_records_before_a_corrupt_batch_are_returned() -> None:
     assert taken(buffer) == [(0, 0), (0, 1)]
     assert moves.offsets == {0: 2}
     assert not buffer
-    buffer.put(FetchedPartition(TopicPartition("t", 0), bytes(broken), 2))
+    buffer.put(CompletedFetch(TopicPartition("t", 0), bytes(broken), 2))
     with pytest.raises(CorruptBatchError):
         buffer.take()

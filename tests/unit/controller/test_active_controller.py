@@ -9,7 +9,7 @@ from controllers import Node, create, register, running, until
 from simulated_disk import SimulatedDisk
 
 from sskafka.controller.active_controller import NotControllerError
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.record_codec import decode_record, encode_record
@@ -157,7 +157,7 @@ def test_an_image_that_was_handed_out_does_not_change() -> None:
 
 
 def test_a_decision_that_raises_harms_nobody_else() -> None:
-    def broken(image: ClusterImage) -> Decision[None]:
+    def broken(image: ClusterImage) -> ControllerResult[None]:
         raise LookupError("no")
 
     async def scenario() -> list[object]:
@@ -306,7 +306,7 @@ def test_metadata_of_something_newer_is_refused() -> None:
     async def scenario(disk: SimulatedDisk) -> None:
         node = Node(disk, DATA)
         await node.start()
-        newer = Decision([FeatureLevelRecord("metadata.version", 99)], None)
+        newer = ControllerResult([FeatureLevelRecord("metadata.version", 99)], None)
         writing = asyncio.create_task(node.plane.controller.submit(lambda _: newer))
         await node.failure
         writing.cancel()

@@ -12,16 +12,16 @@ from sskafka.coordination.context import CoordinatorContext
 from sskafka.coordination.transaction_coordinator import COMPLETION_RETRY_MS, TransactionCoordinator
 from sskafka.coordination.transaction_markers import MarkerSender
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.replication.errors import NotEnoughReplicasError
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.init_producer_id import InitProducerId
-from sskafka.transactions.metadata import ProducerIdentity, TransactionState
+from sskafka.transactions.metadata import TransactionState
 from sskafka.transactions.shard import SendMarkers, TransactionCoordinatorShard
 
-ID, ME = "pay", ProducerIdentity(7, 0)
+ID, ME = "pay", ProducerIdAndEpoch(7, 0)
 SWEEP_MS = 10_000
 
 

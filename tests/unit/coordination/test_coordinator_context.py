@@ -5,15 +5,16 @@ from coordinator_lab import CoordinatorLab, Sums
 from group_lab import Asked
 
 from sskafka.coordination.context import CoordinatorState
-from sskafka.model.coordination import Decision, Respond, StateRecord, TransactionalProducer
+from sskafka.model.coordination import CoordinatorResult, Respond, StateRecord
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import ProducerIdAndEpoch
 from sskafka.records.batch import read_header
 from sskafka.records.compression import Compression
 from sskafka.replication.errors import NotEnoughReplicasError
 from sskafka.storage.errors import InvalidProducerEpochError
 from sskafka.storage.file_slice import FileSlice
 
-PRODUCER = TransactionalProducer(5, 0)
+PRODUCER = ProducerIdAndEpoch(5, 0)
 
 
 @pytest.fixture
@@ -208,7 +209,7 @@ def test_a_shard_that_breaks_is_loaded_anew(lab: CoordinatorLab) -> None:
     lab.turn()
     asked, other = Asked(), lab.add("b", 1)
 
-    def breaks(shard: object, now_ms: int) -> Decision[StateRecord, None]:
+    def breaks(shard: object, now_ms: int) -> CoordinatorResult[StateRecord, None]:
         raise ZeroDivisionError
 
     lab.context.write(breaks, asked)
@@ -220,7 +221,7 @@ def test_a_shard_that_breaks_is_loaded_anew(lab: CoordinatorLab) -> None:
 
 def test_a_record_that_cannot_be_replayed_is_not_kept(lab: CoordinatorLab) -> None:
     asked = Asked()
-    lab.context.write(lambda shard, _: Decision([StateRecord(b"poison", b"")], 1), asked)
+    lab.context.write(lambda shard, _: CoordinatorResult([StateRecord(b"poison", b"")], 1), asked)
     assert asked.code is ErrorCode.NOT_COORDINATOR
     lab.turn(50)
     assert lab.context.state is CoordinatorState.ACTIVE
@@ -230,7 +231,7 @@ def test_a_record_that_cannot_be_replayed_is_not_kept(lab: CoordinatorLab) -> No
 def test_a_refusal_changes_nothing(lab: CoordinatorLab) -> None:
     asked = Asked()
 
-    def refuses(shard: object, now_ms: int) -> Decision[StateRecord, None]:
+    def refuses(shard: object, now_ms: int) -> CoordinatorResult[StateRecord, None]:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
 
     lab.context.write(refuses, asked)
@@ -350,7 +351,7 @@ def test_records_that_stand_for_themselves_may_be_more_than_a_batch_holds(lab: C
     lab.log.batch_bytes_max = 1_000
     asked = Asked()
     records = [StateRecord(b"key-%d" % number, b"1") for number in range(100)]
-    lab.context.write(lambda shard, _: Decision(records, "done", is_divisible=True), asked)
+    lab.context.write(lambda shard, _: CoordinatorResult(records, "done", is_divisible=True), asked)
     lab.turn()
     assert asked.response == "done"
     assert len(lab.context.shard.sums) == 100
@@ -375,7 +376,7 @@ def test_who_cannot_take_an_answer_keeps_nobody_else_from_theirs(lab: Coordinato
 
 def with_effect(lab: CoordinatorLab, effect: str) -> Asked:
     asked = Asked()
-    decision = Decision([StateRecord(b"a", b"1")], 1, [effect])
+    decision = CoordinatorResult([StateRecord(b"a", b"1")], 1, [effect])
     lab.context.write(lambda shard, _: decision, asked)
     return asked
 
@@ -469,10 +470,10 @@ def test_a_producer_that_the_log_refuses_does_no_harm_to_others(lab: Coordinator
 # -- timers
 
 
-def responding(shard: Sums, asked: Asked) -> Decision[StateRecord, None]:
+def responding(shard: Sums, asked: Asked) -> CoordinatorResult[StateRecord, None]:
     """As a timer of a group answers members that wait."""
     decision = shard.add("a", 1)
-    return Decision(decision.records, effects=[Respond(asked, decision.answer)])
+    return CoordinatorResult(decision.records, effects=[Respond(asked, decision.answer)])
 
 
 def test_a_timer_decides_like_a_request(lab: CoordinatorLab) -> None:
@@ -511,9 +512,9 @@ def test_a_timer_whose_decision_cannot_be_written_is_not_lost(lab: CoordinatorLa
 def test_a_timer_that_is_put_off_fires_once_and_later(lab: CoordinatorLab) -> None:
     fired: list[int] = []
 
-    def due(now_ms: int) -> Decision[StateRecord, None]:
+    def due(now_ms: int) -> CoordinatorResult[StateRecord, None]:
         fired.append(int(lab.time.elapsed_ms))
-        return Decision()
+        return CoordinatorResult()
 
     timers = lab.context.shard.parameters.timers
     start_ms = int(lab.time.elapsed_ms)
@@ -529,9 +530,9 @@ def test_a_timer_can_be_brought_forward_and_cancelled(lab: CoordinatorLab) -> No
     fired: list[str] = []
     timers = lab.context.shard.parameters.timers
 
-    def due(name: str) -> Decision[StateRecord, None]:
+    def due(name: str) -> CoordinatorResult[StateRecord, None]:
         fired.append(name)
-        return Decision()
+        return CoordinatorResult()
 
     timers.schedule("t", 10_000, lambda now_ms: due("late"))
     timers.schedule("t", 100, lambda now_ms: due("soon"))
@@ -544,9 +545,9 @@ def test_a_timer_can_be_brought_forward_and_cancelled(lab: CoordinatorLab) -> No
 def test_no_timer_outlives_its_shard(lab: CoordinatorLab) -> None:
     fired: list[int] = []
 
-    def due(now_ms: int) -> Decision[StateRecord, None]:
+    def due(now_ms: int) -> CoordinatorResult[StateRecord, None]:
         fired.append(now_ms)
-        return Decision()
+        return CoordinatorResult()
 
     lab.context.shard.parameters.timers.schedule("t", 100, due)
     lab.context.stop()

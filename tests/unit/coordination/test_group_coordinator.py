@@ -14,7 +14,7 @@ from sskafka.coordination.context import CoordinatorContext, CoordinatorState, S
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.coordination.runtime import CoordinatorRuntime
 from sskafka.groups.classic_group import ClassicGroup
-from sskafka.groups.group import Committer
+from sskafka.groups.group import OffsetCommitter
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.members import Client
 from sskafka.groups.offset_requests import OffsetCommit
@@ -22,7 +22,7 @@ from sskafka.groups.shard import GroupCoordinatorShard
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partitions.image import PartitionImage
-from sskafka.model.coordination import Completion, Decision
+from sskafka.model.coordination import Completion, CoordinatorResult
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
@@ -62,7 +62,9 @@ class OneContext:
     def commit(self, topic: str, offset: int) -> None:
         commits = [OffsetCommit(TopicPartition(topic, 0), offset, 0, "")]
         asked = Asked()
-        self.context.write(lambda shard, now_ms: shard.commit_offsets("g", Committer(), commits, -1, now_ms), asked)
+        self.context.write(
+            lambda shard, now_ms: shard.commit_offsets("g", OffsetCommitter(), commits, -1, now_ms), asked
+        )
         self.lab.turn(20)
         assert asked.response == [ErrorCode.NONE]
 
@@ -71,7 +73,7 @@ class OneContext:
         return {partition.topic: found.offset for partition, found in offsets.items()}
 
     def write(
-        self, key: str, operation: Callable[[GroupCoordinatorShard, int], Decision], completion: Completion
+        self, key: str, operation: Callable[[GroupCoordinatorShard, int], CoordinatorResult], completion: Completion
     ) -> None:
         self.context.write(operation, completion)
 
@@ -90,7 +92,7 @@ class LabContexts:
 
     def __init__(self, lab: ConsumerLab) -> None:
         self.lab = lab
-        self.decisions: list[Decision] = []
+        self.decisions: list[CoordinatorResult] = []
 
     @property
     def shard(self) -> GroupCoordinatorShard:
@@ -102,10 +104,12 @@ class LabContexts:
     def all_contexts(self) -> Iterator["LabContexts"]:
         yield self
 
-    def write_eventually(self, operation: Callable[[GroupCoordinatorShard, int], Decision]) -> None:
+    def write_eventually(self, operation: Callable[[GroupCoordinatorShard, int], CoordinatorResult]) -> None:
         self.write(operation, NOBODY)
 
-    def write(self, operation: Callable[[GroupCoordinatorShard, int], Decision], completion: Completion) -> None:
+    def write(
+        self, operation: Callable[[GroupCoordinatorShard, int], CoordinatorResult], completion: Completion
+    ) -> None:
         decision = operation(self.shard, self.lab.time.now_ms())
         self.decisions.append(decision)
         self.lab.take(decision, completion)

@@ -9,14 +9,13 @@ from sskafka.coordination.transaction_markers import MarkerSender
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.transactions.metadata import ProducerIdentity
 from sskafka.transactions.shard import TransactionCoordinatorShard
 
 A, NEW = TopicPartition("a", 0), TopicPartition("new", 0)
-ME = ProducerIdentity(7, 3)
+ME = ProducerIdAndEpoch(7, 3)
 
 
 class Asked:

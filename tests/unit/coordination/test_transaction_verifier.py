@@ -8,8 +8,7 @@ import pytest
 from sskafka.coordination.broker_links import BrokerLinks
 from sskafka.coordination.transaction_verifier import Outcome, Question, TransactionVerifier
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
-from sskafka.transactions.metadata import ProducerIdentity
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
@@ -20,7 +19,7 @@ from sskafka.wire.messages.add_partitions_to_txn import (
 
 HERE, THERE = 1, 2
 A, B = TopicPartition("a", 0), TopicPartition("a", 1)
-ME = ProducerIdentity(7, 3)
+ME = ProducerIdAndEpoch(7, 3)
 
 
 class Led(NamedTuple):

@@ -4,11 +4,11 @@ import pytest
 from consumer_lab import ConsumerLab, LabConsumer
 
 from sskafka.groups import consumer_records
-from sskafka.groups.group import Committer
-from sskafka.model.coordination import TransactionalProducer
+from sskafka.groups.group import OffsetCommitter
 from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import ProducerIdAndEpoch
 
-PRODUCER = TransactionalProducer(1, 0)
+PRODUCER = ProducerIdAndEpoch(1, 0)
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def lab() -> ConsumerLab:
 
 
 def committed(lab: ConsumerLab, member: str, epoch: int, partition: int = 0, **options: object) -> ErrorCode:
-    return lab.commit(5, Committer(member, generation=epoch), partition=partition, **options)  # type: ignore[arg-type]
+    return lab.commit(5, OffsetCommitter(member, generation=epoch), partition=partition, **options)  # type: ignore[arg-type]
 
 
 def split(lab: ConsumerLab) -> tuple[LabConsumer, LabConsumer]:
@@ -83,7 +83,7 @@ def test_a_stale_epoch_in_a_transaction_is_an_illegal_generation(lab: ConsumerLa
 
 def test_commits_that_know_of_no_member_epochs_are_refused(lab: ConsumerLab) -> None:
     LabConsumer(lab, "alice", "t").join()
-    old = Committer("alice", generation=2, is_too_old_for_epochs=True)
+    old = OffsetCommitter("alice", generation=2, is_too_old_for_epochs=True)
     assert lab.commit(5, old) is ErrorCode.UNSUPPORTED_VERSION
     assert lab.commit(5, old._replace(member_id="nobody")) is ErrorCode.UNKNOWN_MEMBER_ID
 

@@ -9,7 +9,7 @@ from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.consumer_group import ConsumerGroup
 from sskafka.groups.consumer_heartbeat import Heartbeat
 from sskafka.groups.members import Client
-from sskafka.model.coordination import Decision
+from sskafka.model.coordination import CoordinatorResult
 from sskafka.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 
@@ -22,7 +22,7 @@ def kept(group: ConsumerGroup) -> tuple[object, ...]:
     )
 
 
-def joining(lab: ConsumerLab, member_id: str) -> Decision[Any, Any]:
+def joining(lab: ConsumerLab, member_id: str) -> CoordinatorResult[Any, Any]:
     request = ConsumerGroupHeartbeatRequest(
         GROUP,
         member_id,

@@ -9,7 +9,7 @@ from group_lab import GROUP, Asked, GroupLab
 from sskafka.groups.assignors import NOTHING, Partitions
 from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.consumer_group import ConsumerGroup
-from sskafka.groups.group import Committer
+from sskafka.groups.group import OffsetCommitter
 from sskafka.model.coordination import StateRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.codec import decode, encode
@@ -136,7 +136,7 @@ def test_an_upgraded_group_keeps_members_epochs_and_partitions(
 ) -> None:
     first, second = pair
     generation = lab.group.generation
-    assert lab.commit(7, Committer(first.member_id, generation=generation)) is ErrorCode.NONE
+    assert lab.commit(7, OffsetCommitter(first.member_id, generation=generation)) is ErrorCode.NONE
     new = LabConsumer(lab, "new")
     assert new.join().code is ErrorCode.NONE
     group = lab.consumers
@@ -336,7 +336,7 @@ def test_groups_without_members_become_what_their_first_member_is(policy: str) -
     lab = ConsumerLab(migration_policy=policy)
     old = OldConsumer(lab)
     old_group(lab, old)
-    assert lab.commit(7, Committer(old.member_id, generation=old.generation)) is ErrorCode.NONE
+    assert lab.commit(7, OffsetCommitter(old.member_id, generation=old.generation)) is ErrorCode.NONE
     old.leave()
     new = LabConsumer(lab, "new")
     assert new.join().code is ErrorCode.NONE

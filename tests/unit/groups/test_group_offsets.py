@@ -4,16 +4,15 @@ import pytest
 from group_lab import GROUP, GroupLab
 
 from sskafka.groups.classic_group import ClassicGroup
-from sskafka.groups.group import Committer
-from sskafka.model.coordination import TransactionalProducer
+from sskafka.groups.group import OffsetCommitter
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.wire.codec import encode
 from sskafka.wire.messages.consumer_protocol import ConsumerProtocolSubscription
 from sskafka.wire.messages.leave_group import MemberIdentity
 
 DAY_MS = 24 * 3_600_000
-PRODUCER = TransactionalProducer(7, 0)
+PRODUCER = ProducerIdAndEpoch(7, 0)
 T0 = TopicPartition("t", 0)
 
 
@@ -34,34 +33,34 @@ def test_anybody_may_commit_for_a_group_without_members(lab: GroupLab) -> None:
 
 def test_a_generation_of_a_group_that_is_not_there_is_refused(lab: GroupLab) -> None:
     """Clients that know of member epochs are told that there is no group; others know only of generations."""
-    somebody = Committer("somebody", None, 3)
+    somebody = OffsetCommitter("somebody", None, 3)
     assert lab.commit(5, somebody) is ErrorCode.GROUP_ID_NOT_FOUND
     assert lab.commit(5, somebody._replace(is_too_old_for_epochs=True)) is ErrorCode.ILLEGAL_GENERATION
-    in_transaction = lab.commit(5, somebody, producer=TransactionalProducer(1, 0))
+    in_transaction = lab.commit(5, somebody, producer=ProducerIdAndEpoch(1, 0))
     assert in_transaction is ErrorCode.ILLEGAL_GENERATION
 
 
 def test_members_of_the_generation_may_commit_and_nobody_else(lab: GroupLab) -> None:
     leader, _ = lab.stable_group(2)
-    assert lab.commit(5, Committer(leader, None, 1)) is ErrorCode.NONE
-    assert lab.commit(6, Committer(leader, None, 0)) is ErrorCode.ILLEGAL_GENERATION
-    assert lab.commit(6, Committer("nobody", None, 1)) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert lab.commit(5, OffsetCommitter(leader, None, 1)) is ErrorCode.NONE
+    assert lab.commit(6, OffsetCommitter(leader, None, 0)) is ErrorCode.ILLEGAL_GENERATION
+    assert lab.commit(6, OffsetCommitter("nobody", None, 1)) is ErrorCode.UNKNOWN_MEMBER_ID
     assert lab.commit(6) is ErrorCode.UNKNOWN_MEMBER_ID
-    assert lab.commit(6, Committer(leader, "instance", 1)) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert lab.commit(6, OffsetCommitter(leader, "instance", 1)) is ErrorCode.UNKNOWN_MEMBER_ID
     assert lab.committed() == 5
 
 
 def test_while_members_wait_for_their_assignment_they_do_not_commit(lab: GroupLab) -> None:
     joined = lab.join_fully()
     lab.pass_time(1)
-    committer = Committer(joined.response.member_id, None, 1)
+    committer = OffsetCommitter(joined.response.member_id, None, 1)
     assert lab.commit(5, committer) is ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def test_what_was_owned_may_be_committed_while_the_next_rebalance_is_prepared(lab: GroupLab) -> None:
     leader, _ = lab.stable_group(2)
     lab.join_fully()
-    assert lab.commit(5, Committer(leader, None, 1)) is ErrorCode.NONE
+    assert lab.commit(5, OffsetCommitter(leader, None, 1)) is ErrorCode.NONE
 
 
 def test_long_notes_are_refused(lab: GroupLab) -> None:
@@ -138,7 +137,7 @@ def test_a_group_that_only_transactions_commit_for_comes_into_being_with_the_mar
 def test_a_committer_in_a_transaction_need_not_be_a_member_but_its_generation_must_be_right(lab: GroupLab) -> None:
     leader, _ = lab.stable_group(2)
     assert lab.commit(5, producer=PRODUCER) is ErrorCode.NONE
-    assert lab.commit(5, Committer(leader, None, 9), producer=PRODUCER) is ErrorCode.ILLEGAL_GENERATION
+    assert lab.commit(5, OffsetCommitter(leader, None, 9), producer=PRODUCER) is ErrorCode.ILLEGAL_GENERATION
 
 
 # -- deleting
@@ -149,7 +148,7 @@ def test_offsets_of_topics_that_members_read_are_kept(lab: GroupLab) -> None:
     joined = lab.join_fully((("range", subscription),))
     lab.pass_time(1)
     lab.assign([joined.response.member_id])
-    committer = Committer(joined.response.member_id, None, 1)
+    committer = OffsetCommitter(joined.response.member_id, None, 1)
     lab.commit(5, committer, topic="read")
     lab.commit(5, committer, topic="unread")
     partitions = [TopicPartition("read", 0), TopicPartition("unread", 0)]
@@ -160,7 +159,7 @@ def test_offsets_of_topics_that_members_read_are_kept(lab: GroupLab) -> None:
 
 def test_a_deleted_group_leaves_nothing(lab: GroupLab) -> None:
     (member,) = lab.stable_group(1)
-    lab.commit(5, Committer(member, None, 1))
+    lab.commit(5, OffsetCommitter(member, None, 1))
     refused = lab.ask(lambda completion: lab.shard.delete_group(GROUP))
     assert refused.code is ErrorCode.NON_EMPTY_GROUP
     lab.leave(MemberIdentity(member))
@@ -196,7 +195,7 @@ def test_offsets_of_a_group_without_members_expire_after_the_last_commit(lab: Gr
 
 def test_offsets_expire_once_the_group_has_been_empty_for_long_enough(lab: GroupLab) -> None:
     (member,) = lab.stable_group(1)
-    lab.commit(5, Committer(member, None, 1))
+    lab.commit(5, OffsetCommitter(member, None, 1))
     for _ in range(2 * DAY_MS // 5_000 // 100):
         lab.pass_time(5_000)
         lab.heartbeat(member, 1)
@@ -249,7 +248,7 @@ def test_offsets_that_go_all_at_once_may_be_more_than_a_batch_holds(lab: GroupLa
 
 def test_all_offsets_are_those_that_have_been_committed(lab: GroupLab) -> None:
     """An offset that only an open transaction has written is not listed, also not as an unstable one."""
-    producer = TransactionalProducer(9, 0)
+    producer = ProducerIdAndEpoch(9, 0)
     lab.commit(5, partition=0)
     lab.commit(6, partition=0, producer=producer)
     lab.commit(7, partition=1, producer=producer)

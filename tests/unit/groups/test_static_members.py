@@ -4,7 +4,7 @@ import pytest
 from group_lab import SESSION_MS, Asked, GroupLab
 
 from sskafka.groups.classic_group import State
-from sskafka.groups.group import Committer
+from sskafka.groups.group import OffsetCommitter
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.leave_group import MemberIdentity
 
@@ -75,7 +75,7 @@ def test_the_older_of_two_with_one_id_is_fenced(lab: GroupLab) -> None:
     assert lab.heartbeat(old, generation, "a") is ErrorCode.FENCED_INSTANCE_ID
     assert lab.sync(old, generation, instance_id="a").code is ErrorCode.FENCED_INSTANCE_ID
     assert lab.join(old, instance_id="a").code is ErrorCode.FENCED_INSTANCE_ID
-    assert lab.commit(7, Committer(old, "a", generation)) is ErrorCode.FENCED_INSTANCE_ID
+    assert lab.commit(7, OffsetCommitter(old, "a", generation)) is ErrorCode.FENCED_INSTANCE_ID
     left = lab.leave(MemberIdentity(old, "a"))
     assert left.response.members[0].error_code == ErrorCode.FENCED_INSTANCE_ID
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any, TypeVar
 
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.features import new_cluster_levels
 from sskafka.metadata.image import ClusterImage
@@ -24,7 +24,7 @@ def replayed(image: ClusterImage, records: Iterable[MetadataRecord]) -> Metadata
     return delta
 
 
-def decided(image: ClusterImage, decision: Decision[R]) -> R:
+def decided(image: ClusterImage, decision: ControllerResult[R]) -> R:
     """Replay the records into the image and return the response."""
     replayed(image, decision.records)
     return decision.response

@@ -1,7 +1,7 @@
 import pytest
 from metadata_clusters import SETTINGS, cluster, decided, with_topic
 
-from sskafka.metadata.config_changes import Operation, alter_configs, incremental_alter_configs
+from sskafka.metadata.config_changes import AlterConfigOp, alter_configs, incremental_alter_configs
 from sskafka.metadata.delta import ConfigResource
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import ConfigRecord
@@ -11,7 +11,7 @@ from sskafka.wire.messages import alter_configs as full
 from sskafka.wire.messages import incremental_alter_configs as incremental
 
 TOPIC, BROKER, LOGGER = 2, 4, 8
-SET, DELETE, APPEND, SUBTRACT = Operation.SET, Operation.DELETE, Operation.APPEND, Operation.SUBTRACT
+SET, DELETE, APPEND, SUBTRACT = AlterConfigOp.SET, AlterConfigOp.DELETE, AlterConfigOp.APPEND, AlterConfigOp.SUBTRACT
 
 
 def topic_cluster() -> ClusterImage:

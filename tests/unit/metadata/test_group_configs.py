@@ -3,7 +3,7 @@
 import pytest
 from metadata_clusters import SETTINGS, cluster, decided
 
-from sskafka.metadata.config_changes import Operation, alter_configs, incremental_alter_configs
+from sskafka.metadata.config_changes import AlterConfigOp, alter_configs, incremental_alter_configs
 from sskafka.metadata.delta import ConfigResource
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import RESOURCE_GROUP
@@ -16,7 +16,7 @@ from sskafka.wire.messages import incremental_alter_configs as incremental
 
 SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
 ASSIGNMENT = "consumer.assignment.interval.ms"
-SET, DELETE, APPEND = Operation.SET, Operation.DELETE, Operation.APPEND
+SET, DELETE, APPEND = AlterConfigOp.SET, AlterConfigOp.DELETE, AlterConfigOp.APPEND
 
 
 def change(
@@ -130,10 +130,10 @@ def test_a_group_shows_its_settings_and_those_of_the_broker() -> None:
     session = shown[SESSION]
     assert (session.value, session.source, session.read_only) == ("50000", 8, False)
     assert [tuple(synonym) for synonym in session.synonyms] == [
-        (SESSION, "50000", ConfigSource.GROUP),
-        ("group.consumer.session.timeout.ms", "45000", ConfigSource.DEFAULT),
+        (SESSION, "50000", ConfigSource.DYNAMIC_GROUP_CONFIG),
+        ("group.consumer.session.timeout.ms", "45000", ConfigSource.DEFAULT_CONFIG),
     ]
     assignment = shown[ASSIGNMENT]
-    assert (assignment.value, assignment.source) == ("500", ConfigSource.DYNAMIC_BROKER)
+    assert (assignment.value, assignment.source) == ("500", ConfigSource.DYNAMIC_BROKER_CONFIG)
     level = shown["share.isolation.level"]
     assert [tuple(synonym) for synonym in level.synonyms] == [("share.isolation.level", "read_uncommitted", 5)]

@@ -1,7 +1,7 @@
 import pytest
 from metadata_clusters import SETTINGS, cluster, decided, new_topic, seeded, with_topic
 
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import ConfigRecord, PartitionRecord, TopicRecord
 from sskafka.metadata.topics import create_topics, delete_topics, new_topic_id
@@ -20,7 +20,7 @@ from sskafka.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopic
 
 def create(
     image: ClusterImage, *topics: CreatableTopic, settings: Settings = SETTINGS
-) -> Decision[CreateTopicsResponse]:
+) -> ControllerResult[CreateTopicsResponse]:
     return create_topics(image, CreateTopicsRequest(list(topics)), settings, seeded())
 
 

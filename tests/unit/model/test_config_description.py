@@ -18,19 +18,19 @@ def test_a_topics_value_lists_everything_it_overrides() -> None:
         {"log.retention.ms": "30"}, {"log.retention.ms": "40"}
     )
     (entry,) = describe_topic(settings, {"retention.ms": "20"}, {"retention.ms"})
-    assert (entry.value, entry.source, entry.type) == ("20", ConfigSource.TOPIC, Type.LONG)
+    assert (entry.value, entry.source, entry.type) == ("20", ConfigSource.DYNAMIC_TOPIC_CONFIG, Type.LONG)
     assert entry.synonyms == (
-        ConfigSynonym("retention.ms", "20", ConfigSource.TOPIC),
-        ConfigSynonym("log.retention.ms", "30", ConfigSource.DYNAMIC_BROKER),
-        ConfigSynonym("log.retention.ms", "40", ConfigSource.DYNAMIC_DEFAULT_BROKER),
-        ConfigSynonym("log.retention.hours", "2", ConfigSource.STATIC_BROKER),
-        ConfigSynonym("log.retention.hours", "168", ConfigSource.DEFAULT),
+        ConfigSynonym("retention.ms", "20", ConfigSource.DYNAMIC_TOPIC_CONFIG),
+        ConfigSynonym("log.retention.ms", "30", ConfigSource.DYNAMIC_BROKER_CONFIG),
+        ConfigSynonym("log.retention.ms", "40", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        ConfigSynonym("log.retention.hours", "2", ConfigSource.STATIC_BROKER_CONFIG),
+        ConfigSynonym("log.retention.hours", "168", ConfigSource.DEFAULT_CONFIG),
     )
 
 
 def test_a_topics_value_from_a_coarser_broker_setting_is_in_the_topics_unit() -> None:
     (entry,) = describe_topic(Settings.resolve({"log.retention.hours": "2"}), {}, {"retention.ms"})
-    assert (entry.value, entry.source, entry.read_only) == ("7200000", ConfigSource.DEFAULT, False)
+    assert (entry.value, entry.source, entry.read_only) == ("7200000", ConfigSource.DEFAULT_CONFIG, False)
     assert entry.synonyms == ()  # as Apache Kafka shows it: the finer name is not set anywhere
 
 
@@ -41,7 +41,7 @@ def test_all_settings_are_described_and_unknown_names_left_out() -> None:
     hidden = {row.name for row in BROKER_SETTINGS.values() if row.hidden_while_unset}
     assert {entry.name for entry in describe_broker(settings)} == {*BROKER_SETTINGS, "broker.id"} - hidden
     assert describe_broker(settings, {"no.such.thing"}) == []
-    assert all(entry.source is ConfigSource.DEFAULT for entry in describe_topic(settings, {}))
+    assert all(entry.source is ConfigSource.DEFAULT_CONFIG for entry in describe_topic(settings, {}))
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_rates_of_replication_are_shown_once_they_are_set(name: str) -> None:
     settings = Settings.resolve()
     assert describe_broker(settings, {name}) == []
     (entry,) = describe_broker(settings.with_dynamic({name: "1000"}, {name: "2000"}), {name})
-    assert (entry.value, entry.source, entry.read_only) == ("1000", ConfigSource.DYNAMIC_BROKER, False)
+    assert (entry.value, entry.source, entry.read_only) == ("1000", ConfigSource.DYNAMIC_BROKER_CONFIG, False)
     assert [(synonym.value, synonym.source) for synonym in entry.synonyms] == [
-        ("1000", ConfigSource.DYNAMIC_BROKER),
-        ("2000", ConfigSource.DYNAMIC_DEFAULT_BROKER),
+        ("1000", ConfigSource.DYNAMIC_BROKER_CONFIG),
+        ("2000", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
     ]
     validate_dynamic_configs({name: "0"}, all_brokers=True)
     with pytest.raises(SettingError):
@@ -71,7 +71,7 @@ def test_brokers_show_what_may_change() -> None:
     settings = Settings.resolve({"node.id": "4"})
     by_name = {entry.name: entry for entry in describe_broker(settings)}
     assert (by_name["node.id"].value, by_name["node.id"].read_only) == ("4", True)
-    assert (by_name["broker.id"].value, by_name["broker.id"].source) == ("4", ConfigSource.STATIC_BROKER)
+    assert (by_name["broker.id"].value, by_name["broker.id"].source) == ("4", ConfigSource.STATIC_BROKER_CONFIG)
     assert by_name["log.segment.bytes"].read_only is False
     assert (by_name["ssl.key.password"].sensitive, by_name["ssl.key.password"].value) == (True, None)
 
@@ -81,8 +81,8 @@ def test_names_that_nobody_knows_are_listed_as_secrets() -> None:
     (entry,) = describe_broker(settings, {"my.plugin.key"})
     assert (entry.value, entry.sensitive, entry.read_only, entry.type) == (None, True, True, Type.UNKNOWN)
     assert [(synonym.value, synonym.source) for synonym in entry.synonyms] == [
-        (None, ConfigSource.DYNAMIC_BROKER),
-        (None, ConfigSource.STATIC_BROKER),
+        (None, ConfigSource.DYNAMIC_BROKER_CONFIG),
+        (None, ConfigSource.STATIC_BROKER_CONFIG),
     ]
 
 
@@ -106,7 +106,7 @@ def test_a_finer_name_that_is_not_set_shows_no_value() -> None:
 
 def test_internal_topic_settings_are_listed_once_they_are_set() -> None:
     (entry,) = describe_topic(Settings.resolve(), {"internal.segment.bytes": "20"}, {"internal.segment.bytes"})
-    assert (entry.value, entry.source) == ("20", ConfigSource.TOPIC)
+    assert (entry.value, entry.source) == ("20", ConfigSource.DYNAMIC_TOPIC_CONFIG)
 
 
 def test_the_default_broker_shows_only_what_was_changed_for_all() -> None:
@@ -115,5 +115,5 @@ def test_the_default_broker_shows_only_what_was_changed_for_all() -> None:
     assert (entry.name, entry.value, entry.source) == (
         "log.segment.bytes",
         "2000",
-        ConfigSource.DYNAMIC_DEFAULT_BROKER,
+        ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
     )

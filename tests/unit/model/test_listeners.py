@@ -1,6 +1,6 @@
 import pytest
 
-from sskafka.model.listeners import Listener, Voter, parse_address
+from sskafka.model.listeners import Endpoint, Voter, parse_address
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 
@@ -20,9 +20,9 @@ def test_a_combined_node_of_apache_kafka() -> None:
         listener_security_protocol_map="CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL",
         inter_broker_listener_name="PLAINTEXT",
     )
-    assert settings.listeners == (Listener("PLAINTEXT", "", 9092),)
-    assert settings.controller_listeners == (Listener("CONTROLLER", "", 9093),)
-    assert settings.advertised_listeners == (Listener("PLAINTEXT", "localhost", 9092),)
+    assert settings.listeners == (Endpoint("PLAINTEXT", "", 9092),)
+    assert settings.controller_listeners == (Endpoint("CONTROLLER", "", 9093),)
+    assert settings.advertised_listeners == (Endpoint("PLAINTEXT", "localhost", 9092),)
     assert settings.voters == (Voter(1, "localhost", 9093),)
 
 

@@ -2,7 +2,8 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from sskafka.partition.truncation import UNDEFINED, EpochEnd, diverging_epoch, plan_truncation
+from sskafka.model.ids import EpochEnd
+from sskafka.partition.truncation import UNDEFINED, diverging_epoch, plan_truncation
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sskafka.client.fetched import FetchedPartition
+from sskafka.client.fetched import CompletedFetch
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.columns import arrow_schema
 from sskafka.pipelines.connector.decode import read_batches, to_arrow
@@ -46,7 +46,7 @@ def decoded(log: bytes, wanted: OffsetRange = ALL) -> pa.RecordBatch:
 
 
 def expected_rows(log: bytes, wanted: OffsetRange = ALL) -> list[tuple[object, ...]]:
-    one_by_one = FetchedPartition(PARTITION, log, wanted.start)
+    one_by_one = CompletedFetch(PARTITION, log, wanted.start)
     return [
         (record.offset, record.timestamp, record.key, record.value, list(record.headers))
         for record in one_by_one

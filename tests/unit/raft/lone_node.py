@@ -4,7 +4,7 @@ from memory_log import MemoryLog
 
 from sskafka.model.errors import ErrorCode
 from sskafka.raft.election_state import ElectionState
-from sskafka.raft.log_view import Batch, OffsetAndEpoch
+from sskafka.raft.log_view import OffsetAndEpoch, RaftBatch
 from sskafka.raft.messages import BeginQuorumEpochRequest, FetchRequest, Request, Response, VoteResponse
 from sskafka.raft.node import RaftNode, RequestFailed, RequestReceived, ResponseReceived
 from sskafka.raft.ready import FollowerAppend, Ready
@@ -44,7 +44,7 @@ class LoneNode:
             case None:
                 pass
             case append:
-                self.log.batches.append(Batch(append.base_offset, append.end_offset, append.epoch, b"own"))
+                self.log.batches.append(RaftBatch(append.base_offset, append.end_offset, append.epoch, b"own"))
         if ready.flush is not None and self.flushes:
             after = self.node.flushed(ready.flush, self.now_ms)
             ready.requests += after.requests

@@ -1,10 +1,10 @@
 """A log in memory with the minimum that the state machine needs."""
 
-from sskafka.raft.log_view import LOG_BEGINNING, Batch, OffsetAndEpoch, SnapshotId
+from sskafka.raft.log_view import LOG_BEGINNING, OffsetAndEpoch, RaftBatch, SnapshotId
 
 
 class MemoryLog:
-    def __init__(self, *batches: Batch, start: SnapshotId = LOG_BEGINNING) -> None:
+    def __init__(self, *batches: RaftBatch, start: SnapshotId = LOG_BEGINNING) -> None:
         self.start = start
         self.batches = list(batches)
         self.snapshots: dict[SnapshotId, bytes] = {} if start == LOG_BEGINNING else {start: b"snapshot"}
@@ -46,5 +46,5 @@ class MemoryLog:
         self.trim(snapshot_id, content)
 
 
-def batch(base_offset: int, epoch: int, data: bytes = b"x", count: int = 1) -> Batch:
-    return Batch(base_offset, base_offset + count, epoch, data)
+def batch(base_offset: int, epoch: int, data: bytes = b"x", count: int = 1) -> RaftBatch:
+    return RaftBatch(base_offset, base_offset + count, epoch, data)

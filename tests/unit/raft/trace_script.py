@@ -24,7 +24,7 @@ from trace_text import describe_outcome, describe_request, describe_response, de
 
 from sskafka.lab.votes import LabLeaderRequest, LabVoteRequest
 from sskafka.raft.election_state import ElectionState
-from sskafka.raft.log_view import Batch, SnapshotId
+from sskafka.raft.log_view import RaftBatch, SnapshotId
 from sskafka.raft.messages import (
     FetchRequest,
     FetchResponse,
@@ -60,7 +60,7 @@ class Host:
         self.node: RaftNode | None = None
         self.stored = ElectionState()
         self.log = MemoryLog()
-        self.flushed_batches: list[Batch] = []
+        self.flushed_batches: list[RaftBatch] = []
         self.unfinished = bytearray()
         self.holds_flushes = False
         self.flushes: list[FlushPoint] = []
@@ -143,7 +143,7 @@ class Script:
         self._start(int(node_id))
 
     def do_log(self, node_id: str, epochs: str) -> None:
-        batches = [Batch(offset, offset + 1, int(epoch), b"old") for offset, epoch in enumerate(epochs.split(","))]
+        batches = [RaftBatch(offset, offset + 1, int(epoch), b"old") for offset, epoch in enumerate(epochs.split(","))]
         host = self.hosts[int(node_id)]
         host.flushed_batches, host.log.batches = batches, list(batches)
 
@@ -291,6 +291,6 @@ def _is_on(link: str, message: Message) -> bool:
     return link in {"", f"{message.source}->{message.target}"}
 
 
-def _encode(append: object) -> Batch:
+def _encode(append: object) -> RaftBatch:
     data = append.records if isinstance(append.records, bytes) else f"leader {append.records.leader_id}".encode()
-    return Batch(append.base_offset, append.end_offset, append.epoch, data)
+    return RaftBatch(append.base_offset, append.end_offset, append.epoch, data)

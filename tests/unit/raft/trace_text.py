@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sskafka.lab.votes import LabLeaderRequest, LabLeaderResponse, LabVoteRequest, LabVoteResponse
 from sskafka.model.errors import ErrorCode
-from sskafka.raft.log_view import Batch, OffsetAndEpoch
+from sskafka.raft.log_view import OffsetAndEpoch, RaftBatch
 from sskafka.raft.messages import (
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
@@ -68,7 +68,7 @@ def describe_response(response: Response) -> str:
     return f"yes {knows}"
 
 
-def describe_batches(batches: tuple[Batch, ...]) -> str:
+def describe_batches(batches: tuple[RaftBatch, ...]) -> str:
     if not batches:
         return "no records"
     return ", ".join(f"{batch.base_offset}@{batch.epoch} {bytes(batch.data).decode()}" for batch in batches)

@@ -1,4 +1,4 @@
-from sskafka.replication.fetch_session import EPOCH_MAX, Asked, FetchSession
+from sskafka.replication.fetch_session import EPOCH_MAX, Asked, FetchSessionHandler
 
 A, B = (b"a" * 16, 0), (b"b" * 16, 3)
 
@@ -8,7 +8,7 @@ def asked(offset: int) -> Asked:
 
 
 def test_the_first_request_names_everything() -> None:
-    session = FetchSession(1000)
+    session = FetchSessionHandler(1000)
     topics, forgotten = session.tell({A: asked(5), B: asked(7)}, [])
     assert [(topic.topic_id, topic.partitions[0].fetch_offset) for topic in topics] == [(A[0], 5), (B[0], 7)]
     assert topics[1].partitions[0].partition_max_bytes == 1000
@@ -16,7 +16,7 @@ def test_the_first_request_names_everything() -> None:
 
 
 def test_later_ones_name_what_changed() -> None:
-    session = FetchSession(1000)
+    session = FetchSessionHandler(1000)
     session.tell({A: asked(5), B: asked(7)}, [])
     session.answered(99)
     topics, forgotten = session.tell({A: asked(5), B: asked(8)}, [])
@@ -26,7 +26,7 @@ def test_later_ones_name_what_changed() -> None:
 
 
 def test_what_is_forgotten_and_asked_for_at_once_is_named_twice() -> None:
-    session = FetchSession(1000)
+    session = FetchSessionHandler(1000)
     session.tell({A: asked(5), B: asked(7)}, [])
     session.answered(99)
     topics, forgotten = session.tell({A: asked(5)}, [A])
@@ -35,7 +35,7 @@ def test_what_is_forgotten_and_asked_for_at_once_is_named_twice() -> None:
 
 
 def test_only_what_the_leader_knows_is_forgotten() -> None:
-    session = FetchSession(1000)
+    session = FetchSessionHandler(1000)
     session.tell({A: asked(5)}, [])
     session.answered(99)
     assert session.tell({}, [A, B])[1][0].topic_id == A[0]
@@ -43,7 +43,7 @@ def test_only_what_the_leader_knows_is_forgotten() -> None:
 
 
 def test_after_a_loss_everything_is_named_again_and_the_old_session_closed() -> None:
-    session = FetchSession(1000)
+    session = FetchSessionHandler(1000)
     session.tell({A: asked(5), B: asked(7)}, [])
     session.answered(99)
     session.lost()
@@ -52,14 +52,14 @@ def test_after_a_loss_everything_is_named_again_and_the_old_session_closed() -> 
 
 
 def test_without_a_session_every_request_is_full() -> None:
-    session = FetchSession(1000)
+    session = FetchSessionHandler(1000)
     session.tell({A: asked(5)}, [])
     session.answered(0)
     assert session.is_full
 
 
 def test_epochs_wrap_to_one() -> None:
-    session = FetchSession(1000)
+    session = FetchSessionHandler(1000)
     session.answered(99)
     session.epoch = EPOCH_MAX
     session.answered(99)

@@ -7,7 +7,7 @@ from replica_requests import consume, content, fetch_as, produce, result, send
 from sskafka.metadata.records import ConfigRecord, PartitionChangeRecord, RemoveTopicRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.partition.in_sync_replicas import IsrChange, Outcome
-from sskafka.replication.errors import NotLeaderError, UnknownTopicIdError
+from sskafka.replication.errors import NotLeaderOrFollowerError, UnknownTopicIdError
 from sskafka.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 
 TOPIC_CONFIG = 2
@@ -409,7 +409,7 @@ def test_a_replica_moves_to_another_broker() -> None:
     cluster.time.run_until(lambda: 4 in cluster.controller.state().isr)
     cluster.controller.commit(PartitionChangeRecord(0, TOPIC_ID, replicas=[1, 2, 4], isr=[1, 2, 4]))
     cluster.time.run_for(100)
-    with pytest.raises(NotLeaderError):
+    with pytest.raises(NotLeaderOrFollowerError):
         cluster.partition(3)
     assert cluster.brokers[3].logs.get(cluster.partition(1).topic_partition) is None
     assert produce(cluster, b"b").error_code == 0

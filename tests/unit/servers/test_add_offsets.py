@@ -13,7 +13,7 @@ from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.handlers.transactions import TransactionHandlers
 from sskafka.servers.kafka.internal_topics import InternalTopics
-from sskafka.transactions.metadata import Verdict
+from sskafka.transactions.metadata import TransactionResult
 from sskafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 
 OFFSETS = "__consumer_offsets"
@@ -26,9 +26,9 @@ class Coordinator:
 
     async def add_partitions(
         self, name: str, producer: object, partitions: list[TopicPartition], version: int
-    ) -> Verdict:
+    ) -> TransactionResult:
         self.added += partitions
-        return Verdict()
+        return TransactionResult()
 
 
 class Controller:

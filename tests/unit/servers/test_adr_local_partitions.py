@@ -10,7 +10,7 @@ from simulated_disk import SimulatedDisk
 
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import SystemClock
-from sskafka.servers.adr.errors import AdrError
+from sskafka.servers.adr.errors import AdrServiceError
 from sskafka.servers.adr.local_partitions import LocalPartitions
 from sskafka.storage.log import Log
 
@@ -48,5 +48,5 @@ def test_a_disk_that_fails_is_told() -> None:
     log = reopen(disk)
     append(log, b"a")
     log.log_directory.fail(OSError(5, "broken"))
-    with pytest.raises(AdrError, match="broken"):
+    with pytest.raises(AdrServiceError, match="broken"):
         flush(log)

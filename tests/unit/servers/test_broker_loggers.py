@@ -3,13 +3,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from sskafka.metadata.config_changes import Operation
+from sskafka.metadata.config_changes import AlterConfigOp
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.servers.broker_loggers import TRACE, alter_loggers, describe_loggers
 from sskafka.wire.messages.incremental_alter_configs import AlterableConfig
 
 NAME = "sskafka.test.broker_loggers"
-SET, DELETE, APPEND, SUBTRACT = Operation.SET, Operation.DELETE, Operation.APPEND, Operation.SUBTRACT
+SET, DELETE, APPEND, SUBTRACT = AlterConfigOp.SET, AlterConfigOp.DELETE, AlterConfigOp.APPEND, AlterConfigOp.SUBTRACT
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sskafka.model.acl import Operation, ResourceType
+from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.counters import ConnectionCounters, RequestCounters
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
@@ -81,7 +81,7 @@ class Harness:
         apis = {
             ECHO: _api(ECHO, "Echo", self._echo),
             PARK: _api(PARK, "Park", self._park),
-            ASK: _api(ASK, "Ask", self._echo, Operation.DESCRIBE),
+            ASK: _api(ASK, "Ask", self._echo, AclOperation.DESCRIBE),
         }
         limits = ConnectionLimits(2_000_000, idle_ms_max, parked_max)
         self.memory = RequestMemory(memory_bytes)
@@ -128,7 +128,7 @@ class _InstantLoop:
 
 
 def _api(
-    key: int, name: str, handle: Callable[[Request], Response | None], operation: Operation | None = None
+    key: int, name: str, handle: Callable[[Request], Response | None], operation: AclOperation | None = None
 ) -> ServedApi:
     api = Api(ApiKey(key), 0, 5, 100, Listeners.BROKER, "", operation)
     return ServedApi(api, handle, RequestCounters(name))
@@ -374,13 +374,13 @@ def test_connections_beyond_the_limit_are_refused() -> None:
 
 
 class DenyAll:
-    def allows(self, principal: str, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+    def allows(self, principal: str, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         return False
 
 
 def test_an_api_on_the_cluster_passes_the_authorizer_before_its_handler_runs() -> None:
     harness = Harness(authorizer=DenyAll())
-    harness.listener.apis[ASK] = _api(ASK, "Ask", lambda request: pytest.fail("it ran"), Operation.DESCRIBE)
+    harness.listener.apis[ASK] = _api(ASK, "Ask", lambda request: pytest.fail("it ran"), AclOperation.DESCRIBE)
     connection, transport = harness.connect()
     feed(connection, frame(ASK, 1, version=1))
     _, start = decode_response_header(ASK, 1, transport.written, 4)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.acl import Operation, ResourceType
+from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.authorization import AllowAll
@@ -40,7 +40,7 @@ class FullController:
 
 
 class AllButSecrets(AllowAll):
-    def allows(self, principal: str, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+    def allows(self, principal: str, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         return resource_type == ResourceType.TOPIC and name != "secret"
 
 

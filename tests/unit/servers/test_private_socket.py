@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sskafka.servers.local.link import BrokerGoneError, BrokerLink, RefusedError
+from sskafka.servers.local.link import BrokerGoneError, LocalLink, RefusedError
 from sskafka.servers.local.server import Answer, serve
 
 
@@ -29,13 +29,13 @@ async def count(details: Mapping[str, Any]) -> AsyncIterator[list[int]]:
 ANSWERS: dict[str, Answer] = {"double": double, "refuse": refuse, "never": never, "count": count}
 
 
-def connected(use: Callable[[BrokerLink, "asyncio.Task[None]"], Awaitable[None]]) -> None:
+def connected(use: Callable[[LocalLink, "asyncio.Task[None]"], Awaitable[None]]) -> None:
     """Runs `use` with a link and the task that serves its other end."""
 
     async def run() -> None:
         ours, theirs = socket.socketpair()
         serving = asyncio.create_task(serve(ours, ANSWERS))
-        link = await BrokerLink.open(theirs)
+        link = await LocalLink.open(theirs)
         reading = asyncio.create_task(link.run())
         try:
             await use(link, serving)
@@ -47,7 +47,7 @@ def connected(use: Callable[[BrokerLink, "asyncio.Task[None]"], Awaitable[None]]
 
 
 def test_questions_are_answered_each_by_itself() -> None:
-    async def use(link: BrokerLink, serving: "asyncio.Task[None]") -> None:
+    async def use(link: LocalLink, serving: "asyncio.Task[None]") -> None:
         waiting = asyncio.create_task(link.ask("never"))
         assert await link.ask("double", number=21) == 42
         assert await asyncio.gather(*(link.ask("double", number=number) for number in range(50))) == list(
@@ -60,14 +60,14 @@ def test_questions_are_answered_each_by_itself() -> None:
 
 
 def test_long_answers_come_in_parts() -> None:
-    async def use(link: BrokerLink, serving: "asyncio.Task[None]") -> None:
+    async def use(link: LocalLink, serving: "asyncio.Task[None]") -> None:
         assert await link.ask_for_parts("count", to=3) == [[0], [1], [2]]
 
     connected(use)
 
 
 def test_a_failure_is_told_and_the_rest_goes_on() -> None:
-    async def use(link: BrokerLink, serving: "asyncio.Task[None]") -> None:
+    async def use(link: LocalLink, serving: "asyncio.Task[None]") -> None:
         with pytest.raises(RefusedError, match="not today"):
             await link.ask("refuse")
         with pytest.raises(RefusedError, match="unheard of"):
@@ -78,7 +78,7 @@ def test_a_failure_is_told_and_the_rest_goes_on() -> None:
 
 
 def test_whoever_waits_when_the_broker_ends_is_told() -> None:
-    async def use(link: BrokerLink, serving: "asyncio.Task[None]") -> None:
+    async def use(link: LocalLink, serving: "asyncio.Task[None]") -> None:
         waiting = asyncio.create_task(link.ask("never"))
         await link.ask("double", number=1)
         serving.cancel()
@@ -94,7 +94,7 @@ def test_serving_ends_when_the_child_has_gone() -> None:
     async def run() -> None:
         ours, theirs = socket.socketpair()
         serving = asyncio.create_task(serve(ours, ANSWERS))
-        link = await BrokerLink.open(theirs)
+        link = await LocalLink.open(theirs)
         reading = asyncio.create_task(link.run())
         waiting = asyncio.create_task(link.ask("never"))
         await link.ask("double", number=1)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sskafka.client.errors import ConnectionLostError, UnknownTopicError
-from sskafka.client.metadata import ClusterView, PartitionView, TopicView
+from sskafka.client.metadata import MetadataSnapshot, PartitionView, TopicView
 from sskafka.model.ids import TopicPartition
 from sskafka.servers.http.replica_wait import FollowerReports, ReplicaWait, StoredRecords
 from sskafka.wire.messages.describe_quorum import (
@@ -40,8 +40,8 @@ class FakeCluster:
     asked: int = 0
 
     @property
-    def view(self) -> ClusterView:
-        return ClusterView(topics={"t": TopicView("t", self.topic_id, False, 0, {})})
+    def view(self) -> MetadataSnapshot:
+        return MetadataSnapshot(topics={"t": TopicView("t", self.topic_id, False, 0, {})})
 
     async def leader_of(self, partition: TopicPartition) -> PartitionView:
         return PartitionView(0, 1, 3, (1, 2), (1, 2), (), 0)

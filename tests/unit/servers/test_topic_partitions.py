@@ -6,7 +6,7 @@ from typing import Any
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import PartitionRecord, TopicRecord
-from sskafka.model.acl import Operation, ResourceType
+from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandler
@@ -20,7 +20,7 @@ from sskafka.wire.messages.describe_topic_partitions import (
 
 
 class AllButSecrets:
-    def allows(self, principal: str, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+    def allows(self, principal: str, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         return name != "secret"
 
 

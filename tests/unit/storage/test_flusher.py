@@ -12,7 +12,7 @@ from simulated_disk import SimulatedDisk
 from sskafka.storage.flusher import Flusher
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.recovery.opening import open_log
 
 
@@ -27,16 +27,16 @@ def steps() -> Steps:
 
 
 @pytest.fixture
-def directory(disk: SimulatedDisk) -> LogDirectory:
-    return LogDirectory(disk, "/data")
+def directory(disk: SimulatedDisk) -> LogDirHealth:
+    return LogDirHealth(disk, "/data")
 
 
 @pytest.fixture
-def flusher(directory: LogDirectory, steps: Steps) -> Flusher:
+def flusher(directory: LogDirHealth, steps: Steps) -> Flusher:
     return Flusher(directory, steps)
 
 
-def log_in(directory: LogDirectory, flusher: Flusher, name: str = "orders-0", **settings: int) -> Log:
+def log_in(directory: LogDirHealth, flusher: Flusher, name: str = "orders-0", **settings: int) -> Log:
     from logs import TP
 
     config = LogConfig(**{"flush_messages": 1, **settings})  # type: ignore[arg-type]
@@ -45,7 +45,7 @@ def log_in(directory: LogDirectory, flusher: Flusher, name: str = "orders-0", **
     return log
 
 
-def test_nothing_is_ready_before_its_sync(directory: LogDirectory, flusher: Flusher, steps: Steps) -> None:
+def test_nothing_is_ready_before_its_sync(directory: LogDirHealth, flusher: Flusher, steps: Steps) -> None:
     log = log_in(directory, flusher)
     ready: list[int] = []
     log.on_ready = lambda: ready.append(log.ready_offset)
@@ -56,7 +56,7 @@ def test_nothing_is_ready_before_its_sync(directory: LogDirectory, flusher: Flus
     assert log.recovery_point == 2
 
 
-def test_one_append_is_synced_without_a_thread(directory: LogDirectory, flusher: Flusher, steps: Steps) -> None:
+def test_one_append_is_synced_without_a_thread(directory: LogDirHealth, flusher: Flusher, steps: Steps) -> None:
     log = log_in(directory, flusher)
     append(log, b"a")
     steps.turn()
@@ -65,7 +65,7 @@ def test_one_append_is_synced_without_a_thread(directory: LogDirectory, flusher:
 
 
 def test_several_appends_share_one_sync_in_a_thread(
-    disk: SimulatedDisk, directory: LogDirectory, flusher: Flusher, steps: Steps
+    disk: SimulatedDisk, directory: LogDirHealth, flusher: Flusher, steps: Steps
 ) -> None:
     logs = [log_in(directory, flusher, f"t-{n}") for n in range(2)]
     for log in [*logs, logs[0]]:
@@ -78,7 +78,7 @@ def test_several_appends_share_one_sync_in_a_thread(
     assert len(disk.syncs) == 2
 
 
-def test_who_comes_during_a_sync_waits_for_the_next(directory: LogDirectory, flusher: Flusher, steps: Steps) -> None:
+def test_who_comes_during_a_sync_waits_for_the_next(directory: LogDirHealth, flusher: Flusher, steps: Steps) -> None:
     log = log_in(directory, flusher)
     append(log, b"a")
     append(log, b"b")
@@ -93,7 +93,7 @@ def test_who_comes_during_a_sync_waits_for_the_next(directory: LogDirectory, flu
     assert not steps.turns
 
 
-def test_what_was_ready_stays_ready(directory: LogDirectory, flusher: Flusher, steps: Steps) -> None:
+def test_what_was_ready_stays_ready(directory: LogDirHealth, flusher: Flusher, steps: Steps) -> None:
     """With flush.messages=3 the third record waits for the sync, the first two did not."""
     log = log_in(directory, flusher, flush_messages=3)
     append(log, b"a")
@@ -108,7 +108,7 @@ def test_what_was_ready_stays_ready(directory: LogDirectory, flusher: Flusher, s
     assert log.ready_offset == 4
 
 
-def test_without_flush_messages_everything_is_ready_at_once(directory: LogDirectory, flusher: Flusher) -> None:
+def test_without_flush_messages_everything_is_ready_at_once(directory: LogDirHealth, flusher: Flusher) -> None:
     log = log_in(directory, flusher, flush_messages=2**63 - 1)
     append(log, b"a")
     assert log.ready_offset == 1
@@ -116,7 +116,7 @@ def test_without_flush_messages_everything_is_ready_at_once(directory: LogDirect
 
 
 def test_a_failed_sync_readies_nothing(
-    disk: SimulatedDisk, directory: LogDirectory, flusher: Flusher, steps: Steps
+    disk: SimulatedDisk, directory: LogDirHealth, flusher: Flusher, steps: Steps
 ) -> None:
     log = log_in(directory, flusher)
     append(log, b"a")
@@ -136,7 +136,7 @@ def test_a_failed_sync_readies_nothing(
 
 
 def test_a_failed_sync_on_the_loop_readies_nothing(
-    disk: SimulatedDisk, directory: LogDirectory, flusher: Flusher, steps: Steps
+    disk: SimulatedDisk, directory: LogDirHealth, flusher: Flusher, steps: Steps
 ) -> None:
     log = log_in(directory, flusher)
     append(log, b"a")
@@ -152,7 +152,7 @@ def test_a_failed_sync_on_the_loop_readies_nothing(
 
 
 def test_a_truncation_during_the_sync_is_not_taken_for_flushed(
-    directory: LogDirectory, flusher: Flusher, steps: Steps
+    directory: LogDirHealth, flusher: Flusher, steps: Steps
 ) -> None:
     log = log_in(directory, flusher)
     append(log, b"a")
@@ -168,7 +168,7 @@ def test_a_truncation_during_the_sync_is_not_taken_for_flushed(
     assert log.ready_offset == 4
 
 
-def test_a_flush_that_is_due_survives_a_truncation(directory: LogDirectory, flusher: Flusher, steps: Steps) -> None:
+def test_a_flush_that_is_due_survives_a_truncation(directory: LogDirHealth, flusher: Flusher, steps: Steps) -> None:
     log = log_in(directory, flusher)
     append(log, b"a")
     append(log, b"b")
@@ -179,7 +179,7 @@ def test_a_flush_that_is_due_survives_a_truncation(directory: LogDirectory, flus
 
 
 def test_a_full_segment_is_synced_in_a_thread(
-    disk: SimulatedDisk, directory: LogDirectory, flusher: Flusher, steps: Steps
+    disk: SimulatedDisk, directory: LogDirHealth, flusher: Flusher, steps: Steps
 ) -> None:
     log = log_in(directory, flusher, flush_messages=2**63 - 1, segment_bytes=100)
     append(log, b"a")
@@ -191,7 +191,7 @@ def test_a_full_segment_is_synced_in_a_thread(
     assert log.recovery_point == 2
 
 
-def test_a_closed_log_is_forgotten(directory: LogDirectory, flusher: Flusher, steps: Steps) -> None:
+def test_a_closed_log_is_forgotten(directory: LogDirHealth, flusher: Flusher, steps: Steps) -> None:
     log = log_in(directory, flusher)
     append(log, b"a")
     log.close()
@@ -199,7 +199,7 @@ def test_a_closed_log_is_forgotten(directory: LogDirectory, flusher: Flusher, st
     assert not steps.threads
 
 
-def test_deleted_logs_are_not_kept_in_memory(directory: LogDirectory, flusher: Flusher) -> None:
+def test_deleted_logs_are_not_kept_in_memory(directory: LogDirHealth, flusher: Flusher) -> None:
     name = "deleted-0"
     log_in(directory, flusher, name).abandon()
     gc.collect()
@@ -213,7 +213,7 @@ def test_without_a_background_an_append_is_on_disk_when_it_returns(disk: Simulat
 
 
 def test_a_log_deleted_during_its_sync_does_no_harm(
-    disk: SimulatedDisk, directory: LogDirectory, flusher: Flusher, steps: Steps
+    disk: SimulatedDisk, directory: LogDirHealth, flusher: Flusher, steps: Steps
 ) -> None:
     log = log_in(directory, flusher)
     append(log, b"a")
@@ -229,7 +229,7 @@ def test_a_log_deleted_during_its_sync_does_no_harm(
 
 
 def test_a_segment_that_filled_up_during_the_sync_is_synced_again(
-    disk: SimulatedDisk, directory: LogDirectory, flusher: Flusher, steps: Steps
+    disk: SimulatedDisk, directory: LogDirHealth, flusher: Flusher, steps: Steps
 ) -> None:
     """Records came to it after the sync had begun; only the next flush covers them."""
     log = log_in(directory, flusher, segment_bytes=220)

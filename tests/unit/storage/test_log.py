@@ -526,14 +526,14 @@ def test_changed_settings_hold_from_the_next_append(disk: SimulatedDisk) -> None
 
 def test_partitions_take_different_parts_of_the_jitter() -> None:
     from sskafka.model.ids import TopicPartition
-    from sskafka.storage.log_directory import LogDirectory
+    from sskafka.storage.log_directory import LogDirHealth
     from sskafka.storage.recovery.opening import open_log
 
     disk = SimulatedDisk()
     config = LogConfig(segment_ms=10_000, segment_jitter_ms=5000)
     rolled = set()
     for partition in range(20):
-        log = open_log(LogDirectory(disk, "/d"), f"/d/t-{partition}", TopicPartition("t", partition), config, now_ms=0)
+        log = open_log(LogDirHealth(disk, "/d"), f"/d/t-{partition}", TopicPartition("t", partition), config, now_ms=0)
         append(log, b"a")
         rolled.add(next(ms for ms in range(5000, 10_002, 100) if log.maybe_roll(NOW_MS + ms)))
     assert len(rolled) > 10

@@ -11,7 +11,7 @@ from sskafka.runtime.background import LoopBackground
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.flusher import Flusher
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.recovery.opening import open_log
 
 
@@ -19,7 +19,7 @@ from sskafka.storage.recovery.opening import open_log
 def test_appends_are_ready_when_their_sync_is_done(tmp_path: Path, appends: int) -> None:
     async def scenario() -> None:
         with ThreadPoolExecutor(1) as executor:
-            directory = LogDirectory(OsDisk(), str(tmp_path))
+            directory = LogDirHealth(OsDisk(), str(tmp_path))
             flusher = Flusher(directory, LoopBackground(asyncio.get_running_loop(), executor))
             config = LogConfig(flush_messages=1)
             log = open_log(directory, str(tmp_path / "orders-0"), TP, config, now_ms=NOW_MS, flusher=flusher)

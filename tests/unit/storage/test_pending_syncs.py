@@ -13,7 +13,7 @@ from sskafka.storage.errors import LogDirectoryError
 from sskafka.storage.flusher import Flusher
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.meta_properties import MetaProperties
 from sskafka.storage.recovery.opening import open_log
@@ -131,7 +131,7 @@ SMALL_SEGMENTS = LogConfig(segment_bytes=700)
 
 
 def threaded_log(disk: SimulatedDisk, steps: Steps, recovery_point: int = 0) -> Log:
-    directory = LogDirectory(disk, "/data")
+    directory = LogDirHealth(disk, "/data")
     flusher = Flusher(directory, steps)
     return open_log(
         directory, DIRECTORY, TP, SMALL_SEGMENTS, now_ms=NOW_MS, flusher=flusher, recovery_point=recovery_point

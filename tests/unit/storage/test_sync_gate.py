@@ -15,7 +15,7 @@ from sskafka.storage.flusher import Flusher
 from sskafka.storage.leader_epochs import LeaderEpochs
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.meta_properties import MetaProperties
 from sskafka.storage.recovery.opening import open_log
@@ -35,7 +35,7 @@ def steps() -> Steps:
 
 
 def threaded_log(disk: SimulatedDisk, steps: Steps, config: LogConfig | None = None) -> Log:
-    directory = LogDirectory(disk, "/data")
+    directory = LogDirHealth(disk, "/data")
     return open_log(directory, DIRECTORY, TP, config or LogConfig(), now_ms=NOW_MS, flusher=Flusher(directory, steps))
 
 

@@ -3,14 +3,14 @@
 import pytest
 
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.transactions.add_partitions import decide, verify
-from sskafka.transactions.metadata import EPOCH_MAX, ProducerIdentity, TransactionMetadata, TransactionState
+from sskafka.transactions.metadata import EPOCH_MAX, TransactionMetadata, TransactionState
 
 S = TransactionState
 NOW = 1_000
 A, B = TopicPartition("a", 0), TopicPartition("b", 1)
-ME = ProducerIdentity(7, 3)
+ME = ProducerIdAndEpoch(7, 3)
 
 
 def known(state: S = S.EMPTY, *partitions: TopicPartition, **fields: object) -> TransactionMetadata:
@@ -37,15 +37,15 @@ def test_partitions_that_are_in_it_already_change_nothing() -> None:
 @pytest.mark.parametrize(
     ("state", "producer", "error"),
     [
-        (S.ONGOING, ProducerIdentity(8, 3), ErrorCode.INVALID_PRODUCER_ID_MAPPING),
-        (S.ONGOING, ProducerIdentity(7, 2), ErrorCode.PRODUCER_FENCED),
-        (S.ONGOING, ProducerIdentity(7, 4), ErrorCode.PRODUCER_FENCED),
+        (S.ONGOING, ProducerIdAndEpoch(8, 3), ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (S.ONGOING, ProducerIdAndEpoch(7, 2), ErrorCode.PRODUCER_FENCED),
+        (S.ONGOING, ProducerIdAndEpoch(7, 4), ErrorCode.PRODUCER_FENCED),
         (S.PREPARE_COMMIT, ME, ErrorCode.CONCURRENT_TRANSACTIONS),
         (S.PREPARE_ABORT, ME, ErrorCode.CONCURRENT_TRANSACTIONS),
-        (S.PREPARE_ABORT, ProducerIdentity(7, 2), ErrorCode.PRODUCER_FENCED),
+        (S.PREPARE_ABORT, ProducerIdAndEpoch(7, 2), ErrorCode.PRODUCER_FENCED),
     ],
 )
-def test_who_may_not_add(state: S, producer: ProducerIdentity, error: ErrorCode) -> None:
+def test_who_may_not_add(state: S, producer: ProducerIdAndEpoch, error: ErrorCode) -> None:
     transaction = known(state, A)
     assert decide(transaction, producer, [B], 0, NOW) == (error, None, (-1, -1), False)
     assert verify(transaction, producer, A) is error
@@ -60,7 +60,7 @@ def test_a_producer_that_was_told_its_next_id_waits_until_that_is_its() -> None:
     last = TransactionMetadata(
         "pay", 7, EPOCH_MAX, 60_000, S.PREPARE_COMMIT, frozenset({A}), next_producer_id=8, client_version=2
     )
-    assert decide(last, ProducerIdentity(8, 0), [A], 2, NOW).error is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert decide(last, ProducerIdAndEpoch(8, 0), [A], 2, NOW).error is ErrorCode.CONCURRENT_TRANSACTIONS
 
 
 def test_a_late_record_is_found_out() -> None:
@@ -72,5 +72,5 @@ def test_a_late_record_is_found_out() -> None:
 def test_nobody_adds_to_a_transaction_in_the_epoch_of_its_markers() -> None:
     """No producer ever gets the last epoch, but anybody can claim it."""
     preparing = known(S.PREPARE_COMMIT, A, next_producer_id=99)._replace(producer_epoch=EPOCH_MAX)
-    verdict = decide(preparing, ProducerIdentity(7, EPOCH_MAX), [B], 2, NOW)
+    verdict = decide(preparing, ProducerIdAndEpoch(7, EPOCH_MAX), [B], 2, NOW)
     assert (verdict.error, verdict.changed) == (ErrorCode.CONCURRENT_TRANSACTIONS, None)

@@ -3,12 +3,11 @@
 import pytest
 
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.transactions.end_txn import EndTxn, decide
 from sskafka.transactions.metadata import (
     EPOCH_MAX,
     LAST_USABLE_EPOCH,
-    ProducerIdentity,
     TransactionMetadata,
     TransactionState,
     completed,
@@ -42,11 +41,11 @@ def known(state: S, epoch: int = 3, version: int = 0, **fields: object) -> Trans
 
 
 def commit(epoch: int = 3, version: int = 0, producer_id: int = 7) -> EndTxn:
-    return EndTxn(ProducerIdentity(producer_id, epoch), True, version)
+    return EndTxn(ProducerIdAndEpoch(producer_id, epoch), True, version)
 
 
 def abort(epoch: int = 3, version: int = 0, producer_id: int = 7) -> EndTxn:
-    return EndTxn(ProducerIdentity(producer_id, epoch), False, version)
+    return EndTxn(ProducerIdAndEpoch(producer_id, epoch), False, version)
 
 
 @pytest.mark.parametrize(("asked", "state"), [(commit(), S.PREPARE_COMMIT), (abort(), S.PREPARE_ABORT)])

@@ -3,15 +3,9 @@
 import pytest
 
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.transactions.init_producer_id import InitProducerId, decide, refused
-from sskafka.transactions.metadata import (
-    EPOCH_MAX,
-    LAST_USABLE_EPOCH,
-    ProducerIdentity,
-    TransactionMetadata,
-    TransactionState,
-)
+from sskafka.transactions.metadata import EPOCH_MAX, LAST_USABLE_EPOCH, TransactionMetadata, TransactionState
 
 S = TransactionState
 NOW = 1_000
@@ -22,7 +16,7 @@ def known(state: S = S.EMPTY, epoch: int = 3, **fields: object) -> TransactionMe
 
 
 def asked(producer_id: int = -1, epoch: int = -1, timeout_ms: int = 30_000) -> InitProducerId:
-    return InitProducerId("pay", timeout_ms, ProducerIdentity(producer_id, epoch))
+    return InitProducerId("pay", timeout_ms, ProducerIdAndEpoch(producer_id, epoch))
 
 
 @pytest.mark.parametrize(

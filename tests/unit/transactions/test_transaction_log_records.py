@@ -2,10 +2,10 @@
 
 import pytest
 
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.transactions.init_producer_id import InitProducerId, decide
 from sskafka.transactions.log_records import decode_key, decode_value, encode_key, encode_value, value_version
-from sskafka.transactions.metadata import ProducerIdentity, TransactionMetadata, TransactionState
+from sskafka.transactions.metadata import TransactionMetadata, TransactionState
 from sskafka.wire.errors import MalformedMessageError
 
 PARTITIONS = frozenset({TopicPartition("b", 0), TopicPartition("a", 2), TopicPartition("a", 0)})
@@ -65,5 +65,5 @@ def test_the_next_coordinator_knows_who_asked_for_a_newer_epoch() -> None:
     recovered = TransactionMetadata("pay", 7, 4, 60_000, last_producer_epoch=3)
     stored = decode_value("pay", encode_value(recovered, 1))
     assert stored == recovered
-    again = InitProducerId("pay", 60_000, ProducerIdentity(7, 3))
+    again = InitProducerId("pay", 60_000, ProducerIdAndEpoch(7, 3))
     assert decide(stored, again, None, 0).identity == (7, 4)

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from sskafka.model.coordination import Decision, StateRecord
+from sskafka.model.coordination import CoordinatorResult, StateRecord
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.init_producer_id import InitProducerId
 from sskafka.transactions.log_records import TransactionRecord
-from sskafka.transactions.metadata import ProducerIdentity, TransactionState
+from sskafka.transactions.metadata import TransactionState
 from sskafka.transactions.shard import (
     EXPIRY,
     SWEEP,
@@ -27,9 +27,11 @@ S = TransactionState
 
 class Timers:
     def __init__(self) -> None:
-        self.due: dict[Hashable, Callable[[int], Decision[TransactionRecord, None]]] = {}
+        self.due: dict[Hashable, Callable[[int], CoordinatorResult[TransactionRecord, None]]] = {}
 
-    def schedule(self, key: Hashable, delay_ms: int, due: Callable[[int], Decision[TransactionRecord, None]]) -> None:
+    def schedule(
+        self, key: Hashable, delay_ms: int, due: Callable[[int], CoordinatorResult[TransactionRecord, None]]
+    ) -> None:
         self.due[key] = due
 
     def cancel(self, key: Hashable) -> None:
@@ -52,7 +54,7 @@ class Coordinator:
             self.shard.replay(decoded, None)
         self.take(self.shard.start(0))
 
-    def take(self, decision: Decision[TransactionRecord, Any]) -> Any:
+    def take(self, decision: CoordinatorResult[TransactionRecord, Any]) -> Any:
         """What the requester hears."""
         for record in decision.records:
             self.log.append(self.shard.encode(record))
@@ -71,10 +73,10 @@ class Coordinator:
         return self.take(self.shard.init_producer_id(InitProducerId("pay", 1_000), spare_id, now_ms))
 
     def add(self, *partitions: TopicPartition, epoch: int = 0, now_ms: int = 0) -> Any:
-        return self.take(self.shard.add_partitions("pay", ProducerIdentity(9, epoch), partitions, 2, now_ms))
+        return self.take(self.shard.add_partitions("pay", ProducerIdAndEpoch(9, epoch), partitions, 2, now_ms))
 
     def end(self, *, commit: bool = True, epoch: int = 0, now_ms: int = 0) -> Any:
-        asked = EndTxn(ProducerIdentity(9, epoch), commit, 2)
+        asked = EndTxn(ProducerIdAndEpoch(9, epoch), commit, 2)
         return self.take(self.shard.end_txn("pay", asked, None, now_ms))
 
     @property
@@ -123,7 +125,7 @@ def test_completion_by_another_coordinator_is_no_completion() -> None:
     first = ongoing()
     first.end()
     second = Coordinator(list(first.log), epoch=6)
-    assert second.shard.complete(first.prepared[0], 10) == Decision(answer=None)
+    assert second.shard.complete(first.prepared[0], 10) == CoordinatorResult(answer=None)
     assert second.state is S.PREPARE_COMMIT
 
 
@@ -152,7 +154,7 @@ def test_a_sweep_asks_for_the_same_markers_until_they_are_written() -> None:
 def test_decisions_change_nothing() -> None:
     coordinator = ongoing()
     shard, before = coordinator.shard, dict(coordinator.shard.transactions)
-    asked = EndTxn(ProducerIdentity(9, 0), True, 2)
+    asked = EndTxn(ProducerIdAndEpoch(9, 0), True, 2)
     (record,) = shard.end_txn("pay", asked, None, 0).records
     assert shard.transactions == before
     assert shard.end_txn("pay", asked, None, 0).records == [record]
@@ -208,7 +210,7 @@ def test_verifying_tells_of_each_partition() -> None:
     coordinator = Coordinator()
     coordinator.initialize()
     coordinator.add(A)
-    assert coordinator.shard.verify("pay", ProducerIdentity(9, 0), [A, B]) == {
+    assert coordinator.shard.verify("pay", ProducerIdAndEpoch(9, 0), [A, B]) == {
         A: ErrorCode.NONE,
         B: ErrorCode.TRANSACTION_ABORTABLE,
     }
@@ -243,6 +245,6 @@ def test_a_leader_is_refused_like_a_producer() -> None:
     coordinator = ongoing()
     before = len(coordinator.log)
     for partition, error, written in (A, ErrorCode.NONE, 0), (C, ErrorCode.TRANSACTION_ABORTABLE, 1):
-        heard = coordinator.take(coordinator.shard.verify_surely("pay", ProducerIdentity(9, 0), [partition]))
+        heard = coordinator.take(coordinator.shard.verify_surely("pay", ProducerIdAndEpoch(9, 0), [partition]))
         assert heard == {partition: error}
         assert len(coordinator.log) == before + written

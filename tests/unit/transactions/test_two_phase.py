@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.transactions import add_partitions, end_txn
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.init_producer_id import InitProducerId, decide, refused
@@ -13,10 +13,9 @@ from sskafka.transactions.log_records import decode_value, encode_value
 from sskafka.transactions.metadata import (
     LAST_USABLE_EPOCH,
     NO_TIMEOUT_MS,
-    ProducerIdentity,
     TransactionMetadata,
+    TransactionResult,
     TransactionState,
-    Verdict,
     completed,
     fenced,
     has_timed_out,
@@ -85,7 +84,7 @@ def test_without_an_open_transaction_nothing_is_kept() -> None:
 @pytest.mark.parametrize("commit", [True, False])
 def test_the_new_producer_ends_it_and_the_old_one_cannot(version: int, epoch: int, commit: bool) -> None:
     known = taken_over(ongoing(version=version))
-    old, new = ProducerIdentity(7, 3), ProducerIdentity(7, 4)
+    old, new = ProducerIdAndEpoch(7, 3), ProducerIdAndEpoch(7, 4)
     assert end_txn.decide(known, EndTxn(old, commit, version), None, NOW).error is ErrorCode.PRODUCER_FENCED
     ended = end_txn.decide(known, EndTxn(new, commit, version), None, NOW)
     assert ended.identity == (7, epoch)
@@ -98,8 +97,8 @@ def test_the_new_producer_ends_it_and_the_old_one_cannot(version: int, epoch: in
 def test_nobody_adds_to_a_transaction_that_was_taken_over() -> None:
     known = taken_over(ongoing())
     for producer, error in (
-        (ProducerIdentity(7, 3), ErrorCode.PRODUCER_FENCED),
-        (ProducerIdentity(7, 4), ErrorCode.INVALID_TXN_STATE),
+        (ProducerIdAndEpoch(7, 3), ErrorCode.PRODUCER_FENCED),
+        (ProducerIdAndEpoch(7, 4), ErrorCode.INVALID_TXN_STATE),
     ):
         assert add_partitions.decide(known, producer, [A], 0, NOW).error is error
         assert add_partitions.verify(known, producer, A) is error
@@ -112,7 +111,7 @@ def test_whoever_aborts_a_transaction_that_was_taken_over_fences_both_producers(
 
 def test_in_the_last_epoch_no_higher_one_is_given() -> None:
     known = taken_over(ongoing(LAST_USABLE_EPOCH))
-    last = ProducerIdentity(7, LAST_USABLE_EPOCH)
+    last = ProducerIdAndEpoch(7, LAST_USABLE_EPOCH)
     assert known.holder == last
     assert end_txn.decide(known, EndTxn(last, True, 0), None, NOW).error is ErrorCode.NONE
 
@@ -141,5 +140,5 @@ def test_who_may_take_part(allowed: bool, version: int, asked: InitProducerId, e
     limits = TransactionLimits(900_000, 7_000, 100, 500, allows_two_phase=allowed)
     shard = TransactionCoordinatorShard(5, NoTimers(), limits, lambda: version)
     decision = shard.init_producer_id(asked, 9, NOW)
-    assert isinstance(decision.answer, Verdict)
+    assert isinstance(decision.answer, TransactionResult)
     assert decision.answer.error is error

@@ -5,10 +5,9 @@ from random import Random
 
 import pytest
 
-from sskafka.model.ids import ZERO_UUID
+from sskafka.model.ids import ZERO_UUID, EpochEnd
 from sskafka.wire.codec import MalformedMessageError, decode, encode
 from sskafka.wire.fetch import (
-    EpochEnd,
     FetchedPartition,
     FetchRequestView,
     PartitionTags,

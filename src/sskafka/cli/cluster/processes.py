@@ -17,7 +17,7 @@ from pathlib import Path
 from sskafka.cli.cluster.homes import BrokerHome
 from sskafka.cli.cluster.ports import HOST, Ports, Server
 from sskafka.cli.failures import CommandError
-from sskafka.model.listeners import Listener
+from sskafka.model.listeners import Endpoint
 from sskafka.servers.kafka.sockets import PortTakenError, bind
 
 _LOG_TAIL_LINES = 8
@@ -39,7 +39,7 @@ def bound_sockets(homes: Sequence[BrokerHome], ports: Sequence[Ports]) -> Iterat
 
 def _bind(home: BrokerHome, server: Server, port: int) -> socket.socket:
     try:
-        return bind(Listener(server.name, HOST, port))
+        return bind(Endpoint(server.name, HOST, port))
     except PortTakenError as error:
         raise CommandError(
             f"port {port}, for broker {home.node_id}, is in use by another program{_suspect(home)}",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConsumerConfig
-from sskafka.client.consumer import Consumer
+from sskafka.client.consumer import ConsumerEngine
 from sskafka.client.groups import Committed
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
 from sskafka.model.ids import TopicPartition
@@ -54,7 +54,7 @@ async def _ages(cluster: Cluster, lags: list[PartitionLag]) -> dict[TopicPartiti
     behind = {lag.partition: max(lag.committed or 0, lag.log_start) for lag in lags if lag.lag}
     ages: dict[TopicPartition, int] = {}
     deadline_ms = cluster.deadline_ms(_READ_TIMEOUT_MS)
-    async with Consumer(cluster, ConsumerConfig(max_partition_fetch_bytes=1)) as consumer:
+    async with ConsumerEngine(cluster, ConsumerConfig(max_partition_fetch_bytes=1)) as consumer:
         consumer.assign(behind)
         while behind.keys() - ages.keys() and cluster.clock.monotonic_ms() < deadline_ms:
             for record in await consumer.poll(500):

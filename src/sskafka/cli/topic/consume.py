@@ -23,7 +23,7 @@ from sskafka.cli.output import Format
 from sskafka.cli.record_format import FormatError, RecordPrinter
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConsumerConfig, configured
-from sskafka.client.consumer import Consumer
+from sskafka.client.consumer import ConsumerEngine
 from sskafka.client.errors import UnknownPartitionError
 from sskafka.client.fetched import ConsumedRecord
 from sskafka.model.ids import TopicPartition
@@ -75,7 +75,7 @@ def consume(
     config = _config(client, read_committed)
 
     async def work() -> None:
-        async with connected(bootstrap, client) as cluster, Consumer(cluster, config) as consumer:
+        async with connected(bootstrap, client) as cluster, ConsumerEngine(cluster, config) as consumer:
             spans = await resolve(cluster, wanted, await _partitions(cluster, names, partitions), config.isolation)
             _assign(consumer, spans, any_replica=any_replica)
             await _copy(consumer, spans, number, printer, sys.stdout.buffer)
@@ -143,14 +143,14 @@ async def _partitions(cluster: Cluster, names: Iterable[str], numbers: list[int]
     return chosen
 
 
-def _assign(consumer: Consumer, spans: dict[TopicPartition, Span], *, any_replica: bool) -> None:
+def _assign(consumer: ConsumerEngine, spans: dict[TopicPartition, Span], *, any_replica: bool) -> None:
     """Assign the partitions. A partition whose stop is its start is done already."""
     offsets = {key: span.start for key, span in spans.items() if span.stop is None or span.start < span.stop}
     consumer.assign(offsets, any_replica=any_replica)
 
 
 async def _copy(
-    consumer: Consumer,
+    consumer: ConsumerEngine,
     spans: dict[TopicPartition, Span],
     number: int | None,
     printer: RecordPrinter | JsonPrinter,

@@ -15,9 +15,10 @@ from sskafka.cli.connecting import (
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_heading, print_json, print_table
 from sskafka.client.cluster import Cluster
-from sskafka.client.configs import ConfigEntry, ConfigSource, Resource, describe_configs
+from sskafka.client.configs import DescribedConfig, Resource, describe_configs
 from sskafka.client.metadata import PartitionView, TopicView
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
+from sskafka.model.config_description import ConfigSource
 from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition, uuid_text
 
@@ -31,7 +32,7 @@ class PartitionOffsets(NamedTuple):
 
 class TopicDescription(NamedTuple):
     topic: TopicView
-    configs: list[ConfigEntry]
+    configs: list[DescribedConfig]
     offsets: dict[int, PartitionOffsets]
 
 
@@ -85,14 +86,14 @@ async def _offsets(cluster: Cluster, partition: TopicPartition) -> PartitionOffs
     return PartitionOffsets(first[partition].offset, last[partition].offset)
 
 
-def _source(entry: ConfigEntry) -> str:
+def _source(entry: DescribedConfig) -> str:
     try:
         return ConfigSource(entry.source).name
     except ValueError:
         return str(entry.source)
 
 
-def _value(entry: ConfigEntry) -> str:
+def _value(entry: DescribedConfig) -> str:
     return "(hidden)" if entry.is_sensitive else entry.value or ""
 
 

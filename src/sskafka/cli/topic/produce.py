@@ -22,7 +22,7 @@ from sskafka.cli.record_format import FormatError, unescape
 from sskafka.cli.record_input import InputFields, RecordCutter, read_pieces
 from sskafka.client.accumulator import Delivery
 from sskafka.client.config import ProducerConfig, configured
-from sskafka.client.producer import Producer
+from sskafka.client.producer import ProducerEngine
 from sskafka.records.compression import Compression
 from sskafka.records.record import Headers
 
@@ -92,7 +92,7 @@ def produce(
     deliveries = Deliveries(output if report or output is Format.JSON else None)
 
     async def work() -> None:
-        async with connected(bootstrap, client) as cluster, Producer(cluster, config) as producer:
+        async with connected(bootstrap, client) as cluster, ProducerEngine(cluster, config) as producer:
             async for piece in read_pieces(sys.stdin.fileno(), cutter.record_end):
                 await deliveries.add(await template.send(producer, _cut(cutter, piece)))
             await producer.flush()
@@ -112,7 +112,7 @@ class Template:
         self._partition = partition
         self._tombstone = tombstone
 
-    async def send(self, producer: Producer, fields: InputFields) -> asyncio.Future[Delivery]:
+    async def send(self, producer: ProducerEngine, fields: InputFields) -> asyncio.Future[Delivery]:
         value = None if self._tombstone and not fields.value else fields.value
         return await producer.send(
             fields.topic or self._topic,

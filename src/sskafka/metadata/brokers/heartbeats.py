@@ -19,7 +19,7 @@ from enum import Enum
 from sskafka.metadata.brokers.lifecycle import begin_controlled_shutdown, fence_brokers, unfence_broker
 from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.metadata.brokers.sessions import BrokerSession, BrokerSessions
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.features import CORDONED_DIRECTORIES
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import BrokerRegistrationChangeRecord, MetadataRecord
@@ -42,11 +42,11 @@ class BrokerState(Enum):
 
 def broker_heartbeat(
     image: ClusterImage, request: BrokerHeartbeatRequest, sessions: BrokerSessions, settings: Settings, now_ms: int
-) -> Decision[BrokerHeartbeatResponse]:
+) -> ControllerResult[BrokerHeartbeatResponse]:
     """Decide the next state of the broker. `sessions` records the contact at once; it is not part of the decision."""
     broker = image.brokers.get(request.broker_id)
     if broker is None or broker.epoch != request.broker_epoch:
-        return Decision((), BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
+        return ControllerResult((), BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
     session = sessions.touch(broker.id, broker.epoch, now_ms, request.current_metadata_offset)
     state = _next_state(image, broker, request, session, sessions)
     records = [*_records_for(image, broker, state, settings)]
@@ -62,7 +62,7 @@ def broker_heartbeat(
         is_fenced=state.is_fenced,
         should_shut_down=state is BrokerState.STOPPED,
     )
-    return Decision(records, response)
+    return ControllerResult(records, response)
 
 
 def _cordon_changes(

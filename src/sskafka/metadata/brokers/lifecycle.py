@@ -7,7 +7,7 @@ rejected.
 from collections.abc import Iterable
 
 from sskafka.metadata.brokers.registration import BrokerRegistration
-from sskafka.metadata.decision import Decision
+from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.elections import (
     changes_when_broker_restarts,
@@ -44,7 +44,7 @@ def register_broker(
     settings: Settings,
     *,
     previous_may_be_alive: bool,
-) -> Decision[BrokerRegistrationResponse]:
+) -> ControllerResult[BrokerRegistrationResponse]:
     """Register a broker.
 
     `previous_may_be_alive`: an earlier process with this id was heard from so recently that it may still be running.
@@ -54,76 +54,76 @@ def register_broker(
     known = image.brokers.get(request.broker_id)
     problem = _registration_problem(image, request, known, cluster_id, previous_may_be_alive)
     if problem is not None:
-        return Decision((), BrokerRegistrationResponse(error_code=problem))
+        return ControllerResult((), BrokerRegistrationResponse(error_code=problem))
     if known is not None and known.incarnation_id == request.incarnation_id:
-        return Decision((), BrokerRegistrationResponse(broker_epoch=known.epoch))
+        return ControllerResult((), BrokerRegistrationResponse(broker_epoch=known.epoch))
     record = _registration_record(request, image.next_offset)
     broker = BrokerRegistration.from_record(record)
     stopped_cleanly = known is not None and known.epoch == request.previous_broker_epoch
     rules = ElectionRules(image, settings, stopping=(broker.id,))
     changes = changes_when_broker_restarts(rules, broker, stopped_cleanly=stopped_cleanly)
-    return Decision([record, *changes], BrokerRegistrationResponse(broker_epoch=broker.epoch))
+    return ControllerResult([record, *changes], BrokerRegistrationResponse(broker_epoch=broker.epoch))
 
 
 def start_single_broker(
     image: ClusterImage, request: BrokerRegistrationRequest, cluster_id: str, settings: Settings
-) -> Decision[BrokerRegistrationResponse]:
+) -> ControllerResult[BrokerRegistrationResponse]:
     """Register and unfence, in one step, the broker that runs in the same process as the only controller."""
     known = image.brokers.get(request.broker_id)
     problem = _registration_problem(image, request, known, cluster_id, previous_may_be_alive=False)
     if problem is not None:
-        return Decision((), BrokerRegistrationResponse(error_code=problem))
+        return ControllerResult((), BrokerRegistrationResponse(error_code=problem))
     record = _registration_record(request, image.next_offset)
     broker = BrokerRegistration.from_record(record)
     rules = ElectionRules(image, settings, starting=broker)
     changes = changes_when_only_broker_restarts(rules, broker, was_registered=known is not None)
     unfence = BrokerRegistrationChangeRecord(broker.id, broker.epoch, fenced=UNFENCE)
-    return Decision([record, unfence, *changes], BrokerRegistrationResponse(broker_epoch=broker.epoch))
+    return ControllerResult([record, unfence, *changes], BrokerRegistrationResponse(broker_epoch=broker.epoch))
 
 
-def unfence_broker(image: ClusterImage, broker_id: int, settings: Settings) -> Decision[None]:
+def unfence_broker(image: ClusterImage, broker_id: int, settings: Settings) -> ControllerResult[None]:
     broker = image.brokers[broker_id]
     records: list[MetadataRecord] = []
     if broker.fenced:
         records.append(BrokerRegistrationChangeRecord(broker_id, broker.epoch, fenced=UNFENCE))
         records += changes_when_broker_returns(ElectionRules(image, settings, starting=broker), broker_id)
-    return Decision(records, None)
+    return ControllerResult(records, None)
 
 
-def fence_brokers(image: ClusterImage, broker_ids: Iterable[int], settings: Settings) -> Decision[None]:
+def fence_brokers(image: ClusterImage, broker_ids: Iterable[int], settings: Settings) -> ControllerResult[None]:
     """Fence brokers that stopped or were silent for too long; all at once, so that none of them is elected leader."""
     known = [image.brokers[broker_id] for broker_id in broker_ids if broker_id in image.brokers]
     stopping = [broker for broker in known if not broker.fenced]
     if not stopping:
-        return Decision([], None)
+        return ControllerResult([], None)
     ids = {broker.id for broker in stopping}
     records: list[MetadataRecord] = [*changes_when_brokers_stop(ElectionRules(image, settings, stopping=ids), ids)]
     records += [BrokerRegistrationChangeRecord(broker.id, broker.epoch, fenced=FENCE) for broker in stopping]
-    return Decision(records, None)
+    return ControllerResult(records, None)
 
 
-def begin_controlled_shutdown(image: ClusterImage, broker_id: int, settings: Settings) -> Decision[None]:
+def begin_controlled_shutdown(image: ClusterImage, broker_id: int, settings: Settings) -> ControllerResult[None]:
     """Move the leaderships of the broker to other brokers; it keeps answering clients that do not know of this yet."""
     broker = image.brokers[broker_id]
     if broker.in_controlled_shutdown:
-        return Decision((), None)
+        return ControllerResult((), None)
     change = BrokerRegistrationChangeRecord(broker_id, broker.epoch, in_controlled_shutdown=1)
     rules = ElectionRules(image, settings, stopping=(broker_id,))
-    return Decision([change, *changes_when_brokers_stop(rules, (broker_id,))], None)
+    return ControllerResult([change, *changes_when_brokers_stop(rules, (broker_id,))], None)
 
 
 def unregister_broker(
     image: ClusterImage, request: UnregisterBrokerRequest, settings: Settings
-) -> Decision[UnregisterBrokerResponse]:
+) -> ControllerResult[UnregisterBrokerResponse]:
     broker = image.brokers.get(request.broker_id)
     if broker is None:
         message = f"Broker ID {request.broker_id} is not currently registered"
         response = UnregisterBrokerResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED, error_message=message)
-        return Decision((), response)
+        return ControllerResult((), response)
     rules = ElectionRules(image, settings, stopping=(broker.id,))
     records: list[MetadataRecord] = [*changes_when_brokers_stop(rules, (broker.id,))]
     records.append(UnregisterBrokerRecord(broker.id, broker.epoch))
-    return Decision(records, UnregisterBrokerResponse(error_message=None))
+    return ControllerResult(records, UnregisterBrokerResponse(error_message=None))
 
 
 def supported_features() -> list[Feature]:

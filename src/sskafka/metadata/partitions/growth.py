@@ -3,7 +3,7 @@
 from collections import Counter
 
 from sskafka.metadata.assignments import automatic_assignments, check_assignment, partition_record
-from sskafka.metadata.decision import Decision, RandomBytes
+from sskafka.metadata.controller_result import ControllerResult, RandomBytes
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.records import MetadataRecord
 from sskafka.metadata.topics import PARTITIONS_PER_REQUEST_MAX, TOO_MANY_PARTITIONS
@@ -18,7 +18,7 @@ from sskafka.wire.messages.create_partitions import (
 
 def create_partitions(
     image: ClusterImage, request: CreatePartitionsRequest, random: RandomBytes
-) -> Decision[CreatePartitionsResponse]:
+) -> ControllerResult[CreatePartitionsResponse]:
     names = Counter(topic.name for topic in request.topics)
     records: list[MetadataRecord] = []
     results: list[CreatePartitionsTopicResult] = []
@@ -33,7 +33,7 @@ def create_partitions(
             results.append(CreatePartitionsTopicResult(wanted.name))
     if request.validate_only:
         records = []
-    return Decision(records, CreatePartitionsResponse(results=results))
+    return ControllerResult(records, CreatePartitionsResponse(results=results))
 
 
 def _add_partitions(image: ClusterImage, wanted: CreatePartitionsTopic, random: RandomBytes) -> list[MetadataRecord]:

@@ -19,7 +19,7 @@ share_group = partial(Setting, no_effect_because="share groups are not supported
 streams_group = partial(Setting, no_effect_because="streams groups are not supported")
 
 
-class OffsetReset:
+class AutoOffsetResetStrategy:
     """earliest, latest, or a duration before now."""
 
     def allows(self, value: Value) -> bool:
@@ -76,7 +76,7 @@ GROUP_CONFIGS = (
     share_group("share.assignment.interval.ms", INT, 1000, AtLeast(0), DYNAMIC, MEDIUM,
             "Shortest time between two target assignments of a share group.",
             fallbacks=_follows("group.share.assignment.interval.ms")),
-    share_group("share.auto.offset.reset", STRING, "latest", OffsetReset(), DYNAMIC, MEDIUM,
+    share_group("share.auto.offset.reset", STRING, "latest", AutoOffsetResetStrategy(), DYNAMIC, MEDIUM,
             "Where a share group begins to read a partition."),
     share_group("share.isolation.level", STRING, "read_uncommitted", OneOf(("read_committed", "read_uncommitted")),
             DYNAMIC, MEDIUM, "Whether a share group reads records of open and aborted transactions."),

@@ -15,7 +15,7 @@ from sskafka.client.accumulator import Delivery
 from sskafka.client.admin import Admin, NewTopic
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ProducerConfig
-from sskafka.client.producer import Producer
+from sskafka.client.producer import ProducerEngine
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.pipelines.files.model import Pipeline, TopicSink, Trigger
 from sskafka.pipelines.runner.run import RunSettings, run_pipeline
@@ -78,13 +78,13 @@ async def produce(bootstrap: str, topics: Mapping[str, str], messages: Mapping[s
         for outcome in (await Admin(cluster).create_topics(wanted)).values():
             if isinstance(outcome, KafkaError) and outcome.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise outcome
-        async with Producer(cluster, ProducerConfig()) as producer:
+        async with ProducerEngine(cluster, ProducerConfig()) as producer:
             sent = [await send(producer, topics[table], message) for table, own in messages.items() for message in own]
             await producer.flush()
             await asyncio.gather(*sent)
 
 
-async def send(producer: Producer, topic: str, message: Message) -> asyncio.Future[Delivery]:
+async def send(producer: ProducerEngine, topic: str, message: Message) -> asyncio.Future[Delivery]:
     return await producer.send(
         topic,
         message.value,

@@ -106,11 +106,11 @@ class AdrEndpoints:
 
     def _refusing(self, work: "Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]") -> "Answer":
         async def answer(details: Mapping[str, Any]) -> dict[str, Any]:
-            from sskafka.servers.adr.errors import AdrError  # noqa: PLC0415
+            from sskafka.servers.adr.errors import AdrServiceError  # noqa: PLC0415
 
             try:
                 return await work(details)
-            except AdrError as error:
+            except AdrServiceError as error:
                 return {"kind": error.kind, "error": str(error)}
             except KafkaError as error:
                 return {"kind": "unavailable" if error.retriable else "failed", "error": str(error)}

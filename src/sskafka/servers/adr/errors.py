@@ -1,31 +1,31 @@
 """Errors of the ADR-0011 server: they say whose fault a failure is, and whether it is safe to retry."""
 
 
-class AdrError(Exception):
+class AdrServiceError(Exception):
     """The request failed; the text is for the client."""
 
     kind = "failed"
 
 
-class InvalidRequestError(AdrError):
+class InvalidRequestError(AdrServiceError):
     """The request is invalid: a bad name, a negative offset, a record that is too large."""
 
     kind = "invalid"
 
 
-class NotThereError(AdrError):
+class NotThereError(AdrServiceError):
     """The topic or partition does not exist."""
 
     kind = "missing"
 
 
-class NotTakenError(AdrError):
+class NotTakenError(AdrServiceError):
     """A temporary error: nothing was written or read, safe to retry."""
 
     kind = "unavailable"
 
 
-class UnclearError(AdrError):
+class UnclearError(AdrServiceError):
     """Outcome unknown: the record was sent and may or may not be stored; a retry could duplicate it."""
 
     kind = "unclear"

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 
 from sskafka.model.errors import KafkaError
 from sskafka.servers.adr.consumer_spread import Chosen, ConsumerSpread
-from sskafka.servers.adr.errors import AdrError
+from sskafka.servers.adr.errors import AdrServiceError
 from sskafka.servers.adr.service import AdrService
 from sskafka.wire.adr import (
     ANY_PARTITION,
@@ -109,7 +109,7 @@ class AdrListener:
                 case Flush():
                     await self._service.flush()
                     return Flushed()
-        except (AdrError, KafkaError) as error:
+        except (AdrServiceError, KafkaError) as error:
             return Failure(answer_type(frame_type), str(error))
         except Exception as error:
             log.exception("unexpected error in a request to the ADR server")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from concurrent.futures import Executor
 from typing import TypeAlias
 
-from sskafka.client.fetched import FetchedPartition
+from sskafka.client.fetched import CompletedFetch
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.records.builder import NewRecord, build_batch
@@ -17,11 +17,11 @@ from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.delayed_operation import DelayedCallback
-from sskafka.servers.adr.errors import AdrError, InvalidRequestError, NotTakenError, UnclearError
+from sskafka.servers.adr.errors import AdrServiceError, InvalidRequestError, NotTakenError, UnclearError
 from sskafka.storage.errors import InvalidRecordError, RecordTooLargeError, StorageError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import AppendInfo
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 
 Bounds: TypeAlias = tuple[int, int]
 """The first readable offset and the end offset."""
@@ -64,14 +64,14 @@ class LocalPartitions:
         except (InvalidRecordError, RecordTooLargeError) as error:
             raise InvalidRequestError(str(error)) from error
         except StorageError as error:
-            raise AdrError(str(error)) from error
+            raise AdrServiceError(str(error)) from error
         counters = partition.counters
         counters.produce_requests += 1
         counters.messages_in += 1
         counters.bytes_in += len(batch)
         return _committed(partition, info)
 
-    async def fetch(self, partition: Partition, offset: int) -> FetchedPartition | None:
+    async def fetch(self, partition: Partition, offset: int) -> CompletedFetch | None:
         """Return committed records from `offset` on, or from the first available one. None at the end."""
         start = max(offset, partition.log_start_offset)
         if start >= partition.last_stable_offset:
@@ -82,7 +82,7 @@ class LocalPartitions:
             raise NotTakenError(str(error)) from error
         data = await asyncio.get_running_loop().run_in_executor(self._executor, _bytes_of, found.slices)
         aborted = [(first_offset, producer_id) for producer_id, first_offset in found.aborted or ()]
-        return FetchedPartition(partition.topic_partition, data, start, aborted=aborted)
+        return CompletedFetch(partition.topic_partition, data, start, aborted=aborted)
 
     async def flush(self) -> None:
         """Sync everything written so far before returning. Raise AdrError if a disk has failed."""
@@ -108,11 +108,11 @@ def _bytes_of(slices: Iterable[FileSlice]) -> bytes:
     return b"".join(part.read() for part in slices)
 
 
-def _check_online(directory: LogDirectory) -> None:
+def _check_online(directory: LogDirHealth) -> None:
     try:
         directory.check_online()
     except StorageError as error:
-        raise AdrError(str(error)) from error
+        raise AdrServiceError(str(error)) from error
 
 
 def _committed(partition: Partition, info: AppendInfo) -> "asyncio.Future[int]":

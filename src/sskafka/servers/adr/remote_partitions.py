@@ -9,16 +9,16 @@ from contextlib import AsyncExitStack
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConsumerConfig, ProducerConfig
-from sskafka.client.connection import Connection
+from sskafka.client.connection import BrokerConnection
 from sskafka.client.errors import ClientError, is_retriable, raise_for
-from sskafka.client.fetched import FetchedPartition
+from sskafka.client.fetched import CompletedFetch
 from sskafka.client.fetcher import Position, fetch
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
-from sskafka.client.producer import Producer
+from sskafka.client.producer import ProducerEngine
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.records.builder import NewRecord
-from sskafka.servers.adr.errors import AdrError, InvalidRequestError, NotTakenError, UnclearError
+from sskafka.servers.adr.errors import AdrServiceError, InvalidRequestError, NotTakenError, UnclearError
 from sskafka.servers.adr.local_partitions import CHUNK_BYTES, Bounds
 from sskafka.wire.adr import Produced
 from sskafka.wire.messages.flush_logs import FlushLogsRequest, FlushLogsResponse
@@ -50,7 +50,7 @@ class RemotePartitions:
         self._connect = connect
         self._stack = AsyncExitStack()
         self._opening = asyncio.Lock()
-        self._opened: tuple[Cluster, Producer] | None = None
+        self._opened: tuple[Cluster, ProducerEngine] | None = None
 
     async def close(self) -> None:
         self._opened = None
@@ -65,9 +65,9 @@ class RemotePartitions:
             )
             return (await delivery).offset
         except KafkaError as error:
-            raise (AdrError if error.retriable else InvalidRequestError)(str(error)) from error
+            raise (AdrServiceError if error.retriable else InvalidRequestError)(str(error)) from error
         except ClientError as error:
-            raise AdrError(str(error)) from error
+            raise AdrServiceError(str(error)) from error
 
     async def place(self, leader: int, topic: str, data: bytes) -> Produced:
         """Let the leader of the topic's partition 0 place a record without a key."""
@@ -84,7 +84,7 @@ class RemotePartitions:
         if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             raise NotTakenError(answer.error_message or f"broker {leader} does not lead {topic}-0")
         if answer.error_code != ErrorCode.NONE:
-            raise AdrError(answer.error_message or ErrorCode(answer.error_code).name)
+            raise AdrServiceError(answer.error_message or ErrorCode(answer.error_code).name)
         return Produced(answer.offset, answer.partition_index)
 
     async def record_counts(self, leader: int, topic: str, indexes: Sequence[int]) -> dict[int, int]:
@@ -109,7 +109,7 @@ class RemotePartitions:
             raise NotTakenError(str(error)) from error
         return {item.partition: (first[item].offset, last[item].offset) for item in partitions}
 
-    async def fetch(self, topic_partition: TopicPartition, offset: int) -> FetchedPartition | None:
+    async def fetch(self, topic_partition: TopicPartition, offset: int) -> CompletedFetch | None:
         """Return committed records from `offset` on, or from the first available one. None at the end."""
         cluster, _ = await self._open()
         try:
@@ -119,10 +119,10 @@ class RemotePartitions:
                 found = await self._fetch(cluster, topic_partition, earliest) if offset < earliest else None
         except (ClientError, KafkaError) as error:
             cluster.forget(topic_partition.topic)
-            raise (NotTakenError if is_retriable(error) else AdrError)(str(error)) from error
+            raise (NotTakenError if is_retriable(error) else AdrServiceError)(str(error)) from error
         return found
 
-    async def _fetch(self, cluster: Cluster, topic_partition: TopicPartition, offset: int) -> FetchedPartition | None:
+    async def _fetch(self, cluster: Cluster, topic_partition: TopicPartition, offset: int) -> CompletedFetch | None:
         leader = (await cluster.leader_of(topic_partition)).leader
         (answer,) = await fetch(cluster, _READING, leader, {topic_partition: Position(offset)})
         data = answer.data
@@ -130,7 +130,7 @@ class RemotePartitions:
             return None
         raise_for(data.error_code, f"{topic_partition}: {ErrorCode(data.error_code).name}")
         aborted = [(item.first_offset, item.producer_id) for item in data.aborted_transactions or ()]
-        return FetchedPartition(topic_partition, data.records or b"", offset, aborted=aborted)
+        return CompletedFetch(topic_partition, data.records or b"", offset, aborted=aborted)
 
     async def flush(self, broker_id: int) -> None:
         cluster, _ = await self._open()
@@ -139,17 +139,17 @@ class RemotePartitions:
             answer = await connection.request(FlushLogsRequest(), FlushLogsResponse, version=_OWN_VERSION)
             raise_for(answer.error_code, answer.error_message)
         except (ClientError, KafkaError) as error:
-            raise AdrError(f"broker {broker_id} did not flush: {error}") from error
+            raise AdrServiceError(f"broker {broker_id} did not flush: {error}") from error
 
-    async def _connection(self, cluster: Cluster, broker_id: int) -> Connection:
+    async def _connection(self, cluster: Cluster, broker_id: int) -> BrokerConnection:
         if broker_id not in cluster.view.brokers:
             await cluster.refresh()
         return await cluster.connection_to(broker_id)
 
-    async def _open(self) -> tuple[Cluster, Producer]:
+    async def _open(self) -> tuple[Cluster, ProducerEngine]:
         async with self._opening:
             if self._opened is None:
                 cluster = await self._stack.enter_async_context(self._connect())
-                producer = await self._stack.enter_async_context(Producer(cluster, _WRITING))
+                producer = await self._stack.enter_async_context(ProducerEngine(cluster, _WRITING))
                 self._opened = cluster, producer
             return self._opened

@@ -12,9 +12,9 @@ from concurrent.futures import Executor
 from itertools import islice
 from typing import Any, TypeVar
 
-from sskafka.client.fetched import ConsumedRecord, FetchedPartition
+from sskafka.client.fetched import CompletedFetch, ConsumedRecord
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.acl import Operation, ResourceType
+from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, METADATA_TOPIC, TopicPartition, topic_name_problem
 from sskafka.model.settings import Settings
@@ -22,7 +22,7 @@ from sskafka.records.builder import NewRecord
 from sskafka.records.partitioner import KEY_HASHES, partition_for_key
 from sskafka.runtime.clock import Clock
 from sskafka.servers.adr.errors import (
-    AdrError,
+    AdrServiceError,
     InvalidRequestError,
     NotTakenError,
     NotThereError,
@@ -87,7 +87,7 @@ class AdrService:
             raise InvalidRequestError(problem)
         if topic in INTERNAL_TOPICS or topic == METADATA_TOPIC:
             raise InvalidRequestError(f"only coordinators may write to {topic!r}")
-        self._check_may(Operation.WRITE, ResourceType.TOPIC, topic)
+        self._check_may(AclOperation.WRITE, ResourceType.TOPIC, topic)
         if not self.partition_count(topic):
             await self._create(topic)
         return await self._patiently(lambda: self._try_to_produce(request))
@@ -153,13 +153,13 @@ class AdrService:
         response: Any = await self._controller.ask(CreateTopicsRequest(topics=[wanted]), ANSWER_TIMEOUT_MS)
         for outcome in response.topics:
             if outcome.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
-                raise AdrError(outcome.error_message or f"topic {topic!r}: {ErrorCode(outcome.error_code).name}")
+                raise AdrServiceError(outcome.error_message or f"topic {topic!r}: {ErrorCode(outcome.error_code).name}")
 
     # -- consume
 
     async def consume(self, request: Consume) -> Consumed:
         topic, index, offset, batch_size = request
-        self._check_may(Operation.READ, ResourceType.TOPIC, topic)
+        self._check_may(AclOperation.READ, ResourceType.TOPIC, topic)
         if offset < 0:
             raise InvalidRequestError(f"the offset {offset} is negative")
         if batch_size < 0:
@@ -201,7 +201,7 @@ class AdrService:
             position = fetched.next_offset
         return Consumed(position if messages else offset, messages)
 
-    async def _fetch(self, topic_partition: TopicPartition, offset: int) -> FetchedPartition | None:
+    async def _fetch(self, topic_partition: TopicPartition, offset: int) -> CompletedFetch | None:
         partition = self._local.find(topic_partition)
         if partition is not None:
             return await self._local.fetch(partition, offset)
@@ -209,7 +209,7 @@ class AdrService:
             raise NotTakenError(f"{topic_partition} is not open yet")
         return await self._remote.fetch(topic_partition, offset)
 
-    async def _take(self, fetched: FetchedPartition, count: int) -> list[ConsumedRecord]:
+    async def _take(self, fetched: CompletedFetch, count: int) -> list[ConsumedRecord]:
         """Decode in a thread: many records would block the event loop for too long."""
         return await asyncio.get_running_loop().run_in_executor(self._executor, _taken, fetched, count)
 
@@ -217,7 +217,7 @@ class AdrService:
 
     async def flush(self) -> None:
         """Flush on every broker, because produced records may be on any of them."""
-        self._check_may(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
+        self._check_may(AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
         others = [broker.id for broker in self._image().active_brokers() if broker.id != self._node_id]
         await asyncio.gather(self.flush_here(), *(self._remote.flush(broker) for broker in others))
 
@@ -226,9 +226,9 @@ class AdrService:
 
     # -- shared parts
 
-    def _check_may(self, operation: Operation, resource_type: ResourceType, name: str) -> None:
+    def _check_may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> None:
         if not self._authorizer.allows(ANONYMOUS, operation, resource_type, name):
-            raise AdrError(f"{ANONYMOUS} may not {operation.name} {resource_type.name.lower()} {name!r}")
+            raise AdrServiceError(f"{ANONYMOUS} may not {operation.name} {resource_type.name.lower()} {name!r}")
 
     def _leader_of(self, topic_partition: TopicPartition) -> int:
         state = self._image().partition(*topic_partition)
@@ -247,7 +247,7 @@ class AdrService:
             await asyncio.sleep(RETRY_S)
 
 
-def _taken(fetched: FetchedPartition, count: int) -> list[ConsumedRecord]:
+def _taken(fetched: CompletedFetch, count: int) -> list[ConsumedRecord]:
     """Return up to `count` messages, within the size limit of an answer."""
     records: list[ConsumedRecord] = []
     size_bytes = 0

@@ -13,7 +13,7 @@ from sskafka.servers.http.configuration import Configuration
 from sskafka.servers.http.record_reader import RecordReader
 from sskafka.servers.http.record_writer import RecordWriter
 from sskafka.servers.http.replica_wait import FollowerReports, ReplicaWait
-from sskafka.servers.local.link import BrokerGoneError, BrokerLink
+from sskafka.servers.local.link import BrokerGoneError, LocalLink
 
 NO_LEADER = -1
 NOWHERE = ("", 0)  # controllers have no route that connects there
@@ -23,7 +23,7 @@ REQUEST_TIMEOUT_MS = 30_000
 
 
 class HttpContext:
-    def __init__(self, configuration: Configuration, link: BrokerLink, clock: Clock) -> None:
+    def __init__(self, configuration: Configuration, link: LocalLink, clock: Clock) -> None:
         self.configuration = configuration
         self.link = link
         self.clock = clock

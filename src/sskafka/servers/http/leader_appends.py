@@ -16,24 +16,24 @@ from sskafka.wire.messages.produce import PartitionProduceData, ProduceRequest, 
 BATCH_BYTES = 512 * 1024
 
 
-class Batch(NamedTuple):
+class BuiltBatch(NamedTuple):
     data: bytearray
     records: int
 
 
-def batches_of(records: Sequence[NewRecord], now_ms: int) -> Iterator[Batch]:
+def batches_of(records: Sequence[NewRecord], now_ms: int) -> Iterator[BuiltBatch]:
     """Yield batches in order, each within BATCH_BYTES unless a single record is larger."""
     builder, count = BatchBuilder(), 0
     for record in records:
         if count and builder.size_bytes + encoded_size_max(record.key, record.value, ()) > BATCH_BYTES:
-            yield Batch(builder.build(), count)
+            yield BuiltBatch(builder.build(), count)
             builder, count = BatchBuilder(), 0
         builder.append(record.key, record.value, (), now_ms)
         count += 1
-    yield Batch(builder.build(), count)
+    yield BuiltBatch(builder.build(), count)
 
 
-async def append(cluster: Cluster, partition: TopicPartition, batch: Batch) -> int:
+async def append(cluster: Cluster, partition: TopicPartition, batch: BuiltBatch) -> int:
     """Append the batch. Return the offset of the last record once the leader has it."""
     connection = await cluster.connection_to((await cluster.leader_of(partition)).leader)
     response = await connection.request(_request(cluster, partition, batch, acks=1), ProduceResponse)
@@ -45,13 +45,13 @@ async def append(cluster: Cluster, partition: TopicPartition, batch: Batch) -> i
     return answers[0].base_offset + batch.records - 1
 
 
-async def hand_over(cluster: Cluster, partition: TopicPartition, batch: Batch) -> None:
+async def hand_over(cluster: Cluster, partition: TopicPartition, batch: BuiltBatch) -> None:
     """Write the batch to the leader's connection without waiting for the outcome."""
     connection = await cluster.connection_to((await cluster.leader_of(partition)).leader)
     await connection.send(_request(cluster, partition, batch, acks=0))
 
 
-def _request(cluster: Cluster, partition: TopicPartition, batch: Batch, acks: int) -> ProduceRequest:
+def _request(cluster: Cluster, partition: TopicPartition, batch: BuiltBatch, acks: int) -> ProduceRequest:
     topic_id = cluster.view.topics[partition.topic].topic_id
     data = [PartitionProduceData(partition.partition, batch.data)]
     return ProduceRequest(

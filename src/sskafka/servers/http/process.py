@@ -15,7 +15,7 @@ from sskafka.runtime.event_loop import new_event_loop
 from sskafka.servers.http.app import build_app
 from sskafka.servers.http.configuration import CONFIGURATION, OPENED, Configuration
 from sskafka.servers.http.context import HttpContext
-from sskafka.servers.local.link import BrokerGoneError, BrokerLink
+from sskafka.servers.local.link import BrokerGoneError, LocalLink
 
 NICENESS = 5  # set once the server is open: the broker has priority when both need the CPU
 KEEP_ALIVE_S = 65
@@ -27,7 +27,7 @@ BACKLOG = 1024
 class Server(uvicorn.Server):
     """Reports when it is open. The broker handles the signals."""
 
-    def __init__(self, config: uvicorn.Config, link: BrokerLink) -> None:
+    def __init__(self, config: uvicorn.Config, link: LocalLink) -> None:
         super().__init__(config)
         self._link = link
 
@@ -42,7 +42,7 @@ class Server(uvicorn.Server):
 
 
 async def run(link_end: socket.socket, listener: socket.socket) -> None:
-    link = await BrokerLink.open(link_end)
+    link = await LocalLink.open(link_end)
     link_ended = asyncio.create_task(link.run())
     configuration = Configuration.from_json(await link.ask(CONFIGURATION))
     async with HttpContext(configuration, link, SystemClock()) as context:

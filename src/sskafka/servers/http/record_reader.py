@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConsumerConfig
 from sskafka.client.errors import broker_error
-from sskafka.client.fetched import ConsumedRecord, FetchedPartition
+from sskafka.client.fetched import CompletedFetch, ConsumedRecord
 from sskafka.client.fetcher import Position, fetch
 from sskafka.client.offsets import EARLIEST, list_offsets
 from sskafka.client.replica_positions import replica_positions
@@ -59,7 +59,7 @@ class _Reading:
         left = self.records_max - len(self.records)
         return min(max(left * RECORD_BYTES_GUESS, FETCH_BYTES_MIN), FETCH_BYTES_MAX)
 
-    def take(self, fetched: FetchedPartition) -> None:
+    def take(self, fetched: CompletedFetch) -> None:
         for record in fetched:
             if self.is_full:
                 return
@@ -140,7 +140,7 @@ class RecordReader:
                 raise broker_error(data.error_code, f"reading {partition}")
             else:
                 reading.high_watermark = data.high_watermark
-                reading.take(FetchedPartition(partition, data.records or b"", reading.next_offset))
+                reading.take(CompletedFetch(partition, data.records or b"", reading.next_offset))
 
     async def _enter_range(self, reading: _Reading, cluster: Cluster) -> None:
         """Skip deleted records. A reader beyond the end has read everything."""

@@ -19,11 +19,11 @@ from typing import Self
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ProducerConfig
 from sskafka.client.errors import BrokerUnavailableError, ConnectionLostError, RequestTimeoutError, is_retriable
-from sskafka.client.producer import Producer
+from sskafka.client.producer import ProducerEngine
 from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition, Uuid
 from sskafka.records.builder import NewRecord
-from sskafka.servers.http.leader_appends import BATCH_BYTES, Batch, append, batches_of, hand_over
+from sskafka.servers.http.leader_appends import BATCH_BYTES, BuiltBatch, append, batches_of, hand_over
 from sskafka.servers.http.replica_wait import ReplicaWait, StoredRecords
 
 NO_LEADER_TIMEOUT_MS = 5_000
@@ -52,7 +52,7 @@ class RecordWriter:
         config = ProducerConfig(
             linger_ms=0, batch_size=BATCH_BYTES, delivery_timeout_ms=ISR_TIMEOUT_MS, allow_auto_create_topics=False
         )
-        self._in_sync = Producer(waiting, config)
+        self._in_sync = ProducerEngine(waiting, config)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -90,7 +90,7 @@ class RecordWriter:
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _store(self, partition: TopicPartition, batch: Batch) -> StoredRecords:
+    async def _store(self, partition: TopicPartition, batch: BuiltBatch) -> StoredRecords:
         deadline_ms = self._cluster.deadline_ms(NO_LEADER_TIMEOUT_MS)
         attempt = 0
         while True:

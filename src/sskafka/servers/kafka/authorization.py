@@ -7,7 +7,7 @@ other resource in the handler that touches it. ApiVersions alone is open to all.
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
-from sskafka.model.acl import Operation, ResourceType
+from sskafka.model.acl import AclOperation, ResourceType
 
 T = TypeVar("T")
 
@@ -17,41 +17,41 @@ ANONYMOUS = "User:ANONYMOUS"
 
 
 class Authorizer(Protocol):
-    def allows(self, principal: str, operation: Operation, resource_type: ResourceType, name: str) -> bool: ...
+    def allows(self, principal: str, operation: AclOperation, resource_type: ResourceType, name: str) -> bool: ...
 
 
 class AllowAll:
     """What Kafka does while no authorizer is configured."""
 
-    def allows(self, principal: str, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+    def allows(self, principal: str, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         return True
 
 
 TOPIC_OPERATIONS = (
-    Operation.READ,
-    Operation.WRITE,
-    Operation.CREATE,
-    Operation.DELETE,
-    Operation.ALTER,
-    Operation.DESCRIBE,
-    Operation.DESCRIBE_CONFIGS,
-    Operation.ALTER_CONFIGS,
+    AclOperation.READ,
+    AclOperation.WRITE,
+    AclOperation.CREATE,
+    AclOperation.DELETE,
+    AclOperation.ALTER,
+    AclOperation.DESCRIBE,
+    AclOperation.DESCRIBE_CONFIGS,
+    AclOperation.ALTER_CONFIGS,
 )
 CLUSTER_OPERATIONS = (
-    Operation.CREATE,
-    Operation.ALTER,
-    Operation.DESCRIBE,
-    Operation.CLUSTER_ACTION,
-    Operation.DESCRIBE_CONFIGS,
-    Operation.ALTER_CONFIGS,
-    Operation.IDEMPOTENT_WRITE,
+    AclOperation.CREATE,
+    AclOperation.ALTER,
+    AclOperation.DESCRIBE,
+    AclOperation.CLUSTER_ACTION,
+    AclOperation.DESCRIBE_CONFIGS,
+    AclOperation.ALTER_CONFIGS,
+    AclOperation.IDEMPOTENT_WRITE,
 )
 GROUP_OPERATIONS = (
-    Operation.READ,
-    Operation.DELETE,
-    Operation.DESCRIBE,
-    Operation.DESCRIBE_CONFIGS,
-    Operation.ALTER_CONFIGS,
+    AclOperation.READ,
+    AclOperation.DELETE,
+    AclOperation.DESCRIBE,
+    AclOperation.DESCRIBE_CONFIGS,
+    AclOperation.ALTER_CONFIGS,
 )
 NOT_ASKED = -(2**31)  # what responses carry when the client did not ask for its rights
 

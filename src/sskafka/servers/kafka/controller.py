@@ -25,7 +25,7 @@ class Controller(Protocol):
         ...
 
 
-class QuorumMember(Protocol):
+class QuorumNode(Protocol):
     """This node's own part in the quorum, as other nodes ask it."""
 
     async def decide(self, request: Message) -> Any:

@@ -9,9 +9,9 @@ from sskafka.storage import errors as storage
 log = logging.getLogger(__name__)
 
 _CODES: dict[type[Exception], ErrorCode] = {
-    replication.UnknownPartitionError: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    replication.UnknownTopicOrPartitionError: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     replication.UnknownTopicIdError: ErrorCode.UNKNOWN_TOPIC_ID,
-    replication.NotLeaderError: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    replication.NotLeaderOrFollowerError: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     replication.StaleBrokerEpochError: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     replication.FencedLeaderEpochError: ErrorCode.FENCED_LEADER_EPOCH,
     replication.UnknownLeaderEpochError: ErrorCode.UNKNOWN_LEADER_EPOCH,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
-from sskafka.model.acl import Operation, ResourceType
+from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.servers.kafka.authorization import (
     CLUSTER_NAME,
     CLUSTER_OPERATIONS,
@@ -52,25 +52,25 @@ class Request:
         """Keep this request's place in the order of answers; the handler returns None and completes the slot later."""
         return self.connection.reserve(self)
 
-    def may(self, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+    def may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         connection = self.connection
         return connection.authorizer.allows(connection.principal, operation, resource_type, name)
 
-    def rights(self, resource_type: ResourceType, name: str, operations: Iterable[Operation]) -> int:
+    def rights(self, resource_type: ResourceType, name: str, operations: Iterable[AclOperation]) -> int:
         """Which of the operations are allowed, as a field of bits numbered by operation."""
         return sum(1 << operation for operation in operations if self.may(operation, resource_type, name))
 
-    def may_on_topic(self, operation: Operation, topic: str) -> bool:
+    def may_on_topic(self, operation: AclOperation, topic: str) -> bool:
         connection = self.connection  # as `may`, without a second call: every fetch asks for each partition
         return connection.authorizer.allows(connection.principal, operation, ResourceType.TOPIC, topic)
 
-    def may_on_cluster(self, operation: Operation) -> bool:
+    def may_on_cluster(self, operation: AclOperation) -> bool:
         return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
-    def may_on_group(self, operation: Operation, group_id: str) -> bool:
+    def may_on_group(self, operation: AclOperation, group_id: str) -> bool:
         return self.may(operation, ResourceType.GROUP, group_id)
 
-    def may_on_transactional_id(self, operation: Operation, transactional_id: str) -> bool:
+    def may_on_transactional_id(self, operation: AclOperation, transactional_id: str) -> bool:
         return self.may(operation, ResourceType.TRANSACTIONAL_ID, transactional_id)
 
     def rights_on_topic(self, topic: str) -> int:

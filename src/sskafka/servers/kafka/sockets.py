@@ -3,14 +3,14 @@
 import errno
 import socket
 
-from sskafka.model.listeners import Listener
+from sskafka.model.listeners import Endpoint
 
 
 class PortTakenError(OSError):
     """Somebody else listens on the address that a listener is to have."""
 
 
-def bind(listener: Listener) -> socket.socket:
+def bind(listener: Endpoint) -> socket.socket:
     everywhere = not listener.host and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if everywhere or ":" in listener.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
@@ -29,14 +29,14 @@ def bind(listener: Listener) -> socket.socket:
 def bind_server(setting: str, host: str, port: int) -> socket.socket:
     """Bind the socket of a server with a setting of its own, such as `adr.listener`."""
     try:
-        return bind(Listener(setting, host, port))
+        return bind(Endpoint(setting, host, port))
     except PortTakenError as error:
         text = f"port {port} is taken: another program listens on {host or '*'}:{port}; stop it, or give the door "
         advice = f"another port (--set {setting}={host}:PORT, 0 for any free one) or none (--set {setting}=)"
         raise PortTakenError(error.errno, text + advice) from error
 
 
-def _explained(listener: Listener, error: OSError) -> OSError:
+def _explained(listener: Endpoint, error: OSError) -> OSError:
     address = f"{listener.host or '*'}:{listener.port}"
     if error.errno == errno.EADDRINUSE:
         return PortTakenError(

@@ -16,7 +16,7 @@ class RefusedError(Exception):
     """The broker could not answer; says why."""
 
 
-class BrokerLink:
+class LocalLink:
     """`run` reads the answers; it ends when the broker does."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -28,7 +28,7 @@ class BrokerLink:
         self._has_ended = False
 
     @classmethod
-    async def open(cls, end: socket.socket) -> "BrokerLink":
+    async def open(cls, end: socket.socket) -> "LocalLink":
         return cls(*await asyncio.open_unix_connection(sock=end))
 
     async def run(self) -> None:

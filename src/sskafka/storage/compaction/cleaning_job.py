@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sskafka.storage.compaction.batch_cleaning import LastOfProducer
 from sskafka.storage.compaction.segment_groups import SourceSegment
-from sskafka.storage.transactions.index import AbortedTransaction
+from sskafka.storage.transactions.index import AbortedTxn
 
 
 class CleaningLimits(NamedTuple):
@@ -36,7 +36,7 @@ class CleaningJob:
     segment_index_bytes: int
     index_interval_bytes: int
     last_of_producers: Mapping[int, LastOfProducer]
-    aborted: tuple[AbortedTransaction, ...]
+    aborted: tuple[AbortedTxn, ...]
     limits: CleaningLimits
 
 
@@ -78,7 +78,7 @@ def decode_job(line: bytes) -> CleaningJob:
     fields["last_of_producers"] = {
         int(producer_id): LastOfProducer(*last) for producer_id, last in fields["last_of_producers"].items()
     }
-    fields["aborted"] = tuple(AbortedTransaction(*aborted) for aborted in fields["aborted"])
+    fields["aborted"] = tuple(AbortedTxn(*aborted) for aborted in fields["aborted"])
     fields["limits"] = CleaningLimits(*fields["limits"])
     return CleaningJob(**fields)
 

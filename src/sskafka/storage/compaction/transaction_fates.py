@@ -13,16 +13,16 @@ from collections.abc import Iterable
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import BatchHeader
 from sskafka.records.control import ControlType
-from sskafka.storage.transactions.index import AbortedTransaction
+from sskafka.storage.transactions.index import AbortedTxn
 from sskafka.storage.transactions.marker import read_marker
 
 
 class TransactionFates:
-    def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
+    def __init__(self, aborted: Iterable[AbortedTxn]) -> None:
         self._ahead = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
-        self._aborting: dict[int, AbortedTransaction] = {}  # producer id -> its open transaction, which will be aborted
+        self._aborting: dict[int, AbortedTxn] = {}  # producer id -> its open transaction, which will be aborted
         self._met: set[int] = set()  # producers with a batch since their last marker
-        self.retained: list[AbortedTransaction] = []
+        self.retained: list[AbortedTxn] = []
         """Aborted transactions whose markers are kept. The transaction index of the cleaned segment needs them."""
 
     def is_batch_void(self, header: BatchHeader) -> bool:
@@ -48,7 +48,7 @@ class TransactionFates:
             self.retained.append(aborted)
         return not was_met
 
-    def take_retained(self) -> list[AbortedTransaction]:
+    def take_retained(self) -> list[AbortedTxn]:
         """Return the transactions retained since the last call, for the index of one segment."""
         taken, self.retained = self.retained, []
         return taken

@@ -7,7 +7,7 @@ from sskafka.storage.producers.history import recall_batches
 from sskafka.storage.producers.snapshots import ProducerSnapshots
 from sskafka.storage.producers.state import ProducerState
 from sskafka.storage.segment import Segment
-from sskafka.storage.transactions.index import AbortedTransaction
+from sskafka.storage.transactions.index import AbortedTxn
 from sskafka.storage.transactions.marker import read_marker_if_any
 
 
@@ -70,7 +70,7 @@ def _replay_segment(segment: Segment, state: ProducerState, start_offset: int, n
 
 def replay_batch(
     state: ProducerState, segment: Segment, position: int, header: BatchHeader, now_ms: int
-) -> AbortedTransaction | None:
+) -> AbortedTxn | None:
     """Apply a batch to its producer. Return an abort's entry for the transaction index."""
     if not header.is_control:
         state.add(header, header.base_offset, now_ms)

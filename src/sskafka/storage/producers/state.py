@@ -16,7 +16,7 @@ from sskafka.records.batch import NO_SEQUENCE, NO_TIMESTAMP, TRANSACTIONAL, Batc
 from sskafka.records.control import ControlType, EndTransactionMarker
 from sskafka.storage.errors import InvalidProducerEpochError, InvalidRecordError, TransactionCoordinatorFencedError
 from sskafka.storage.producers.entry import NO_TRANSACTION, ProducedBatch, ProducerEntry
-from sskafka.storage.transactions.index import AbortedTransaction
+from sskafka.storage.transactions.index import AbortedTxn
 from sskafka.storage.transactions.verification import Verification, Verifications, unverified
 
 PRODUCERS_MAX = 20_000
@@ -173,7 +173,7 @@ class ProducerState:
 
     def end_transaction(
         self, header: BatchHeader, marker: EndTransactionMarker, offset: int, seen_ms: int
-    ) -> AbortedTransaction | None:
+    ) -> AbortedTxn | None:
         """Apply a marker that is in the log at `offset`. Return the entry for the transaction index, if any."""
         self._verifications.marker_written(header.producer_id, header.producer_epoch)
         entry = self._entry(header.producer_id)
@@ -191,7 +191,7 @@ class ProducerState:
         if not aborted:
             return None
         last_stable_offset = min(self._open.values(), default=offset + 1)
-        return AbortedTransaction(header.producer_id, first_offset, offset, last_stable_offset)
+        return AbortedTxn(header.producer_id, first_offset, offset, last_stable_offset)
 
     def _entry(self, producer_id: int) -> ProducerEntry:
         entry = self.producers.get(producer_id)

@@ -23,7 +23,7 @@ from sskafka.storage.flusher import Flusher
 from sskafka.storage.leader_epochs import NO_EPOCH, LeaderEpochs
 from sskafka.storage.log import Log, LogParts
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producers import snapshot as producer_snapshot
 from sskafka.storage.producers.rebuild import rebuild_producers, replay_batch
@@ -31,7 +31,7 @@ from sskafka.storage.producers.snapshots import ProducerSnapshots
 from sskafka.storage.producers.state import ProducerState
 from sskafka.storage.recovery.report import RecoveryReport
 from sskafka.storage.segment import DELETED_SUFFIX, LOG_SUFFIX, SUFFIXES, Segment
-from sskafka.storage.segment_check import Expectations, Verdict, rebuild_segment, verify_segment
+from sskafka.storage.segment_check import CheckedSegment, Expectations, rebuild_segment, verify_segment
 from sskafka.storage.segment_swap import CLEANED_SUFFIX, SWAP_SUFFIX, finish_swaps
 
 _log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ _LEFTOVER_SUFFIXES = (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, ".tmp")
 
 
 def open_log(
-    log_directory: LogDirectory,
+    log_directory: LogDirHealth,
     directory: str,
     topic_partition: TopicPartition,
     config: LogConfig,
@@ -100,7 +100,7 @@ def recover_files(disk: Disk, directory: str, config: LogConfig, now_ms: int, kn
 
 
 def make_log(
-    log_directory: LogDirectory,
+    log_directory: LogDirHealth,
     directory: str,
     topic_partition: TopicPartition,
     config: LogConfig,
@@ -252,7 +252,7 @@ class _Opening:
                 self._snapshots.take(self._producers, following)
                 state_at = following
 
-    def _refuse_to_lose(self, segment: Segment, verdict: Verdict) -> None:
+    def _refuse_to_lose(self, segment: Segment, verdict: CheckedSegment) -> None:
         if verdict.problem is not None and self._kept_before is not None and verdict.end_offset < self._kept_before:
             path = os.path.join(self._directory, f"{segment.base_offset:020d}{LOG_SUFFIX}")
             for opened in self._segments:

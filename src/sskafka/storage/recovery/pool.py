@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from sskafka.model.ids import TopicPartition
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.recovery.opening import RecoveredFiles
 
 _log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ Work = Callable[[], RecoveredFiles]
 class _Directory:
     """The threads of one log directory and their progress."""
 
-    def __init__(self, health: LogDirectory, threads: int) -> None:
+    def __init__(self, health: LogDirHealth, threads: int) -> None:
         self.executor = ThreadPoolExecutor(threads, thread_name_prefix="sskafka-recovery")
         self._health = health
         self._lock = threading.Lock()
@@ -56,14 +56,14 @@ class _Directory:
 
 class RecoveryPool:
     def __init__(self) -> None:
-        self._directories: dict[LogDirectory, _Directory] = {}
+        self._directories: dict[LogDirHealth, _Directory] = {}
         self._recovered: dict[TopicPartition, Future[RecoveredFiles]] = {}
 
     def __contains__(self, topic_partition: TopicPartition) -> bool:
         return topic_partition in self._recovered
 
     def submit_all(
-        self, works: dict[TopicPartition, tuple[LogDirectory, Work]], threads: int, done: Callable[[], None]
+        self, works: dict[TopicPartition, tuple[LogDirHealth, Work]], threads: int, done: Callable[[], None]
     ) -> None:
         """Recover logs in `threads` threads for each directory. `done` is called from any thread when all are
         recovered."""

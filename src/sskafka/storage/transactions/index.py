@@ -24,7 +24,7 @@ _LAYOUT = Struct(">hqqqq")
 _VERSION = 0
 
 
-class AbortedTransaction(NamedTuple):
+class AbortedTxn(NamedTuple):
     producer_id: int
     first_offset: int
     last_offset: int
@@ -39,16 +39,16 @@ class TransactionIndex:
     def __init__(self, disk: Disk, path: str) -> None:
         self._disk = disk
         self.path = path
-        self._entries: list[AbortedTransaction] | None = None
+        self._entries: list[AbortedTxn] | None = None
         self._file_entries = 0
 
-    def add(self, aborted: AbortedTransaction) -> None:
+    def add(self, aborted: AbortedTxn) -> None:
         self._loaded().append(aborted)
 
-    def __iter__(self) -> Iterator[AbortedTransaction]:
+    def __iter__(self) -> Iterator[AbortedTxn]:
         return iter(self._loaded())
 
-    def overlapping(self, start_offset: int, end_offset: int) -> tuple[list[AbortedTransaction], bool]:
+    def overlapping(self, start_offset: int, end_offset: int) -> tuple[list[AbortedTxn], bool]:
         """Return the transactions with records in [start, end), and whether later segments can be skipped."""
         found = []
         for aborted in self._loaded():
@@ -85,7 +85,7 @@ class TransactionIndex:
         self._entries = []
         self._file_entries = 0
 
-    def _loaded(self) -> list[AbortedTransaction]:
+    def _loaded(self) -> list[AbortedTxn]:
         if self._entries is None:
             data = read_file(self._disk, self.path) if self._disk.exists(self.path) else b""
             self._entries = list(_parse(data, self.path))
@@ -93,12 +93,12 @@ class TransactionIndex:
         return self._entries
 
 
-def _parse(data: bytes, path: str) -> Iterator[AbortedTransaction]:
+def _parse(data: bytes, path: str) -> Iterator[AbortedTxn]:
     if len(data) % _LAYOUT.size:
         raise CorruptFileError(f"{path} has {len(data)} bytes, not a multiple of {_LAYOUT.size}")
     previous = -1
     for version, *fields in _LAYOUT.iter_unpack(data):
-        aborted = AbortedTransaction(*fields)
+        aborted = AbortedTxn(*fields)
         if version != _VERSION or aborted.last_offset < max(previous, aborted.first_offset):
             raise CorruptFileError(f"{path} has an invalid entry: version {version}, {aborted}")
         previous = aborted.last_offset

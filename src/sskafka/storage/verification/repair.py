@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sskafka.model.ids import TopicPartition
 from sskafka.storage.checkpoints import HIGH_WATERMARKS, RECOVERY_POINTS, read_offsets, write_offsets
 from sskafka.storage.disk import Disk
-from sskafka.storage.log_directory import LogDirectory
+from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.recovery.opening import open_log
 from sskafka.storage.synced_offset import read_synced_offset, write_synced_offset
 from sskafka.storage.verification.findings import DirectoryReport, PartitionReport, Remedy
@@ -66,7 +66,7 @@ def _mend(disk: Disk, path: str, report: PartitionReport, now_ms: int) -> tuple[
     """Open the log as after a crash and close it. Return the outcome and the log end offset."""
     directory = os.path.join(path, report.name)
     before = _log_bytes(disk, directory)
-    log = open_log(LogDirectory(disk, path), directory, report.topic_partition, CHECK_CONFIG, now_ms=now_ms)
+    log = open_log(LogDirHealth(disk, path), directory, report.topic_partition, CHECK_CONFIG, now_ms=now_ms)
     log.close()
     if (read_synced_offset(disk, directory) or 0) > log.log_end_offset:
         write_synced_offset(disk, directory, log.log_end_offset, is_durable=True)

@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 from sskafka.metadata import records
-from sskafka.metadata.config_changes import Operation as ConfigOperation
-from sskafka.metadata.config_changes import node_id_of
+from sskafka.metadata.config_changes import AlterConfigOp, node_id_of
 from sskafka.metadata.delta import ConfigResource
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.records import (
@@ -20,7 +19,7 @@ from sskafka.metadata.records import (
     RESOURCE_GROUP,
     RESOURCE_TOPIC,
 )
-from sskafka.model.acl import Operation
+from sskafka.model.acl import AclOperation
 from sskafka.model.client_metrics import describe_client_metrics
 from sskafka.model.config_description import (
     ConfigEntry,
@@ -32,7 +31,7 @@ from sskafka.model.config_description import (
 from sskafka.model.dynamic_configs import validate_against_current, validate_dynamic_configs
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import topic_name_problem
-from sskafka.model.listeners import Listener
+from sskafka.model.listeners import Endpoint
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.servers.broker_loggers import alter_loggers, describe_loggers
@@ -60,11 +59,11 @@ Refusals = dict[int, KafkaError | None]
 class ListenerPorts(Protocol):
     """The ports of this broker's listeners, while the controller is asked for others."""
 
-    def reserve(self, listeners: Iterable[Listener]) -> list[Listener]:
+    def reserve(self, listeners: Iterable[Endpoint]) -> list[Endpoint]:
         """Bind the ports of new listeners; raises OSError where one cannot be had."""
         ...
 
-    def release(self, reserved: Iterable[Listener]) -> None:
+    def release(self, reserved: Iterable[Endpoint]) -> None:
         """Give back what no listener has come to use."""
         ...
 
@@ -118,12 +117,12 @@ class ConfigHandlers:
         if resource.resource_type == RESOURCE_TOPIC:
             return self._topic_entries(name, names, request)
         if resource.resource_type == RESOURCE_GROUP:
-            if not request.may_on_group(Operation.DESCRIBE_CONFIGS, name):
+            if not request.may_on_group(AclOperation.DESCRIBE_CONFIGS, name):
                 raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
             if not name:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
             return describe_group(self._effective(), image.configs(ConfigResource(RESOURCE_GROUP, name)), names)
-        if not request.may_on_cluster(Operation.DESCRIBE_CONFIGS):
+        if not request.may_on_cluster(AclOperation.DESCRIBE_CONFIGS):
             raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         match resource.resource_type:
             case records.RESOURCE_BROKER:
@@ -140,7 +139,7 @@ class ConfigHandlers:
 
     def _topic_entries(self, name: str, names: list[str] | None, request: Request) -> list[ConfigEntry]:
         image = self._controller.image
-        if not request.may_on_topic(Operation.DESCRIBE_CONFIGS, name):
+        if not request.may_on_topic(AclOperation.DESCRIBE_CONFIGS, name):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if (problem := topic_name_problem(name)) is not None:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
@@ -172,7 +171,7 @@ class ConfigHandlers:
     # -- changing
 
     async def alter_configs(self, message: full.AlterConfigsRequest, request: Request) -> full.AlterConfigsResponse:
-        reserved: list[Listener] = []
+        reserved: list[Endpoint] = []
 
         def judge(resource: full.AlterConfigsResource) -> bool:
             if resource.resource_type == RESOURCE_BROKER_LOGGER:
@@ -191,7 +190,7 @@ class ConfigHandlers:
     async def incremental_alter_configs(
         self, message: incremental.IncrementalAlterConfigsRequest, request: Request
     ) -> incremental.IncrementalAlterConfigsResponse:
-        reserved: list[Listener] = []
+        reserved: list[Endpoint] = []
 
         def judge(resource: incremental.AlterConfigsResource) -> bool:
             if resource.resource_type == RESOURCE_BROKER_LOGGER:
@@ -230,7 +229,7 @@ class ConfigHandlers:
         alter_loggers(resource.configs, validate_only=validate_only)
 
     @asynccontextmanager
-    async def _reserved(self, reserved: list[Listener]) -> AsyncIterator[None]:
+    async def _reserved(self, reserved: list[Endpoint]) -> AsyncIterator[None]:
         """Ports that are bound for listeners while the controller is asked whether these may be opened."""
         try:
             yield
@@ -240,7 +239,7 @@ class ConfigHandlers:
             if self._listeners is not None:
                 self._listeners.release(reserved)
 
-    def _reserve(self, wanted: Settings, reserved: list[Listener]) -> None:
+    def _reserve(self, wanted: Settings, reserved: list[Endpoint]) -> None:
         if self._listeners is None:
             return
         try:
@@ -249,7 +248,7 @@ class ConfigHandlers:
             raise KafkaError(ErrorCode.INVALID_REQUEST, error.strerror or str(error)) from error
 
     def _check_broker(
-        self, resource: Resource, changed: dict[str, str], removed: dict[str, str], reserved: list[Listener]
+        self, resource: Resource, changed: dict[str, str], removed: dict[str, str], reserved: list[Endpoint]
     ) -> None:
         """Whether this node can have the settings that a request wants for it, or for all brokers.
 
@@ -290,9 +289,9 @@ def _changes(resource: incremental.AlterConfigsResource) -> tuple[dict[str, str]
     """What is set and what is deleted; lists that are added to are judged by the controller, which knows them."""
     changed, removed = {}, {}
     for config in resource.configs:
-        if config.config_operation == ConfigOperation.SET and config.value is not None:
+        if config.config_operation == AlterConfigOp.SET and config.value is not None:
             changed[config.name] = config.value
-        elif config.config_operation == ConfigOperation.DELETE:
+        elif config.config_operation == AlterConfigOp.DELETE:
             removed[config.name] = ""
     return changed, removed
 
@@ -329,10 +328,10 @@ def _in_order(
 
 def _may_alter(request: Request, resource: Resource) -> bool:
     if resource.resource_type == RESOURCE_TOPIC:
-        return request.may_on_topic(Operation.ALTER_CONFIGS, resource.resource_name)
+        return request.may_on_topic(AclOperation.ALTER_CONFIGS, resource.resource_name)
     if resource.resource_type == RESOURCE_GROUP:
-        return request.may_on_group(Operation.ALTER_CONFIGS, resource.resource_name)
-    return request.may_on_cluster(Operation.ALTER_CONFIGS)
+        return request.may_on_group(AclOperation.ALTER_CONFIGS, resource.resource_name)
+    return request.may_on_cluster(AclOperation.ALTER_CONFIGS)
 
 
 def _refusal(resource: Resource) -> ErrorCode:

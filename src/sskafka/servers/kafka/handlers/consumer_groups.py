@@ -8,7 +8,7 @@ from sskafka.groups.consumer_records import by_topic
 from sskafka.groups.group import Group
 from sskafka.groups.members import ConsumerMember
 from sskafka.metadata.features import GROUP_VERSION
-from sskafka.model.acl import Operation
+from sskafka.model.acl import AclOperation
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.cluster_view import ClusterView
@@ -51,10 +51,10 @@ class ConsumerGroupHandlers:
         if not self._is_served:
             completion.refuse(ErrorCode.UNSUPPORTED_VERSION)
             return
-        if not allowed_on_group(request, Operation.READ, message.group_id, completion):
+        if not allowed_on_group(request, AclOperation.READ, message.group_id, completion):
             return
         names = message.subscribed_topic_names or ()
-        if not all(request.may_on_topic(Operation.DESCRIBE, name) for name in names):
+        if not all(request.may_on_topic(AclOperation.DESCRIBE, name) for name in names):
             completion.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             return
         self._groups.consumer_heartbeat(Heartbeat(message, request.version, client_of(request)), completion)
@@ -74,7 +74,7 @@ class ConsumerGroupHandlers:
             part = gathering.part(name)
             if not name:
                 part.refuse(ErrorCode.INVALID_GROUP_ID)
-            elif allowed_on_group(request, Operation.DESCRIBE, name, part):
+            elif allowed_on_group(request, AclOperation.DESCRIBE, name, part):
                 self._groups.describe(name, self._describe, part)
         gathering.close()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sskafka.controller.envelopes import answer_envelope, open_envelope
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.servers.kafka.controller import QuorumMember
+from sskafka.servers.kafka.controller import QuorumNode
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import API_BY_KEY
@@ -15,7 +15,7 @@ from sskafka.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 
 
 class ControllerHandlers:
-    def __init__(self, member: QuorumMember) -> None:
+    def __init__(self, member: QuorumNode) -> None:
         self._member = member
 
     async def decide(self, message: Any, request: Request) -> Any:

@@ -7,7 +7,7 @@ client's time is over: what is said to be deleted does not come back with anothe
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from sskafka.model.acl import Operation
+from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import INTERNAL_TOPICS
 from sskafka.replication.partition import Partition
@@ -69,7 +69,7 @@ class DeleteRecordsHandler:
     def _delete(self, request: Request, topic: str, asked: DeleteRecordsPartition) -> _Deletion:
         """Each partition succeeds or fails for itself."""
         index = asked.partition_index
-        if not request.may_on_topic(Operation.DELETE, topic):
+        if not request.may_on_topic(AclOperation.DELETE, topic):
             return _Deletion(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         try:
             partition = self._replicas.find(topic, index)

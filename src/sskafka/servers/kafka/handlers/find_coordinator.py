@@ -5,7 +5,7 @@ The internal topics come into being here, when somebody first asks for what they
 
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, partition_of
 from sskafka.metadata.image import TopicImage
-from sskafka.model.acl import Operation, ResourceType
+from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.internal_topics import InternalTopics
@@ -49,7 +49,7 @@ class FindCoordinatorHandler:
         name = _TOPICS.get(key_type)
         if name is None:
             return _nobody(key, ErrorCode.INVALID_REQUEST, f"coordinators of type {key_type} are not served")
-        if not request.may(Operation.DESCRIBE, _RESOURCES[key_type], key):
+        if not request.may(AclOperation.DESCRIBE, _RESOURCES[key_type], key):
             return _nobody(key, _REFUSALS[key_type])
         topic = await self._topics.find_or_create(name)
         if topic is None:

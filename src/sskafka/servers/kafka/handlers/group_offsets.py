@@ -8,9 +8,9 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 from sskafka.coordination.group_coordinator import FetchedOffsets, GroupCoordinator
-from sskafka.groups.group import Committer
+from sskafka.groups.group import OffsetCommitter
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
-from sskafka.model.acl import Operation
+from sskafka.model.acl import AclOperation
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
@@ -76,14 +76,14 @@ class GroupOffsetHandlers:
     # -- OffsetCommit
 
     def commit(self, message: OffsetCommitRequest, request: Request, completion: Completion) -> None:
-        if not allowed_on_group(request, Operation.READ, message.group_id, completion):
+        if not allowed_on_group(request, AclOperation.READ, message.group_id, completion):
             return
-        topics = [self._topic(topic.name, topic.topic_id, request, Operation.READ) for topic in message.topics]
+        topics = [self._topic(topic.name, topic.topic_id, request, AclOperation.READ) for topic in message.topics]
         commits = list(_commits(message.topics, topics))
         if not commits:
             completion.answer(_commit_response(message.topics, topics, []))
             return
-        committer = Committer(
+        committer = OffsetCommitter(
             message.member_id,
             message.group_instance_id,
             message.generation_id_or_member_epoch,
@@ -92,7 +92,7 @@ class GroupOffsetHandlers:
         outcomes = _CommitOutcomes(completion, message.topics, topics)
         self._groups.commit_offsets(message.group_id, committer, commits, message.retention_time_ms, outcomes)
 
-    def _topic(self, name: str, topic_id: Uuid, request: Request, operation: Operation) -> _Topic:
+    def _topic(self, name: str, topic_id: Uuid, request: Request, operation: AclOperation) -> _Topic:
         image = self._view.image
         by_id = request.version >= TOPIC_IDS_FROM
         topic = image.topics_by_id.get(topic_id) if by_id else image.topics_by_name.get(name)
@@ -112,7 +112,7 @@ class GroupOffsetHandlers:
         )
         for number, group in enumerate(groups):
             part = gathering.part(number)
-            if allowed_on_group(request, Operation.DESCRIBE, group.group_id, part):
+            if allowed_on_group(request, AclOperation.DESCRIBE, group.group_id, part):
                 self._fetch_group(group, message.require_stable, request, part)
         gathering.close()
 
@@ -136,7 +136,7 @@ class GroupOffsetHandlers:
             allowed = {
                 partition: fetched
                 for partition, fetched in found.items()
-                if partitions is not None or request.may_on_topic(Operation.DESCRIBE, partition.topic)
+                if partitions is not None or request.may_on_topic(AclOperation.DESCRIBE, partition.topic)
             }
             return allowed | refused
 
@@ -146,18 +146,18 @@ class GroupOffsetHandlers:
     def _fetchable(self, asked: OffsetFetchRequestTopics, request: Request) -> _Topic:
         """Offsets of topics that are gone may still be asked for by name."""
         if request.version >= TOPIC_IDS_FROM:
-            topic = self._topic(asked.name, asked.topic_id, request, Operation.DESCRIBE)
+            topic = self._topic(asked.name, asked.topic_id, request, AclOperation.DESCRIBE)
             return topic if topic.error is ErrorCode.NONE else topic._replace(name=_placeholder(asked.topic_id))
-        is_allowed = request.may_on_topic(Operation.DESCRIBE, asked.name)
+        is_allowed = request.may_on_topic(AclOperation.DESCRIBE, asked.name)
         error = ErrorCode.NONE if is_allowed else ErrorCode.TOPIC_AUTHORIZATION_FAILED
         return _Topic(asked.name, ZERO_UUID, error)
 
     # -- OffsetDelete
 
     def delete(self, message: OffsetDeleteRequest, request: Request, completion: Completion) -> None:
-        if not allowed_on_group(request, Operation.DELETE, message.group_id, completion):
+        if not allowed_on_group(request, AclOperation.DELETE, message.group_id, completion):
             return
-        topics = [self._topic(topic.name, ZERO_UUID, request, Operation.READ) for topic in message.topics]
+        topics = [self._topic(topic.name, ZERO_UUID, request, AclOperation.READ) for topic in message.topics]
         partitions = [
             TopicPartition(topic.name, partition.partition_index)
             for asked, topic in zip(message.topics, topics, strict=True)

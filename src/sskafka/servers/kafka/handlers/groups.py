@@ -6,7 +6,7 @@ from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.group import Group, GroupEvent
 from sskafka.groups.members import Client
-from sskafka.model.acl import Operation
+from sskafka.model.acl import AclOperation
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.completions import Gathering, completing_api
@@ -49,7 +49,7 @@ class GroupHandlers:
     # -- members
 
     def join(self, message: JoinGroupRequest, request: Request, completion: Completion) -> None:
-        if allowed_on_group(request, Operation.READ, message.group_id, completion):
+        if allowed_on_group(request, AclOperation.READ, message.group_id, completion):
             self._groups.join(message, request.version, client_of(request), completion)
 
     def join_abandoned(self, message: JoinGroupRequest, completion: Completion) -> None:
@@ -59,25 +59,25 @@ class GroupHandlers:
         is_named = message.protocol_type is not None and message.protocol_name is not None
         if request.version >= PROTOCOL_NAMED_FROM and not is_named:
             completion.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        elif allowed_on_group(request, Operation.READ, message.group_id, completion):
+        elif allowed_on_group(request, AclOperation.READ, message.group_id, completion):
             self._groups.sync(message, completion)
 
     def heartbeat(self, message: HeartbeatRequest, request: Request, completion: Completion) -> None:
-        if allowed_on_group(request, Operation.READ, message.group_id, completion):
+        if allowed_on_group(request, AclOperation.READ, message.group_id, completion):
             self._groups.heartbeat(message, completion)
 
     def leave(self, message: LeaveGroupRequest, request: Request, completion: Completion) -> None:
-        if allowed_on_group(request, Operation.READ, message.group_id, completion):
+        if allowed_on_group(request, AclOperation.READ, message.group_id, completion):
             self._groups.leave(message, request.version, completion)
 
     # -- administrators
 
     def list_groups(self, message: ListGroupsRequest, request: Request) -> ListGroupsResponse:
-        may_all = request.may_on_cluster(Operation.DESCRIBE)
+        may_all = request.may_on_cluster(AclOperation.DESCRIBE)
         listed = [
             ListedGroup(group.group_id, group.protocol_type, group.state_name, group.type_name)
             for group in self._groups.list_groups(message.states_filter, message.types_filter)
-            if may_all or request.may_on_group(Operation.DESCRIBE, group.group_id)
+            if may_all or request.may_on_group(AclOperation.DESCRIBE, group.group_id)
         ]
         is_loading = self._groups.is_loading
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NONE
@@ -93,14 +93,14 @@ class GroupHandlers:
         )
         for name in dict.fromkeys(message.groups):
             part = gathering.part(name)
-            if allowed_on_group(request, Operation.DESCRIBE, name, part):
+            if allowed_on_group(request, AclOperation.DESCRIBE, name, part):
                 self._groups.describe(name, _describe, part)
         gathering.close()
 
     def describe_timeline(
         self, message: DescribeGroupTimelineRequest, request: Request, completion: Completion
     ) -> None:
-        if allowed_on_group(request, Operation.DESCRIBE, message.group_id, completion):
+        if allowed_on_group(request, AclOperation.DESCRIBE, message.group_id, completion):
             self._groups.describe_timeline(message.group_id, _told, completion)
 
     def delete_groups(self, message: DeleteGroupsRequest, request: Request, completion: Completion) -> None:
@@ -112,7 +112,7 @@ class GroupHandlers:
         )
         for name in names:
             part = gathering.part(name)
-            if allowed_on_group(request, Operation.DELETE, name, part):
+            if allowed_on_group(request, AclOperation.DELETE, name, part):
                 self._groups.delete_group(name, part)
         gathering.close()
 
@@ -121,7 +121,7 @@ def client_of(request: Request) -> Client:
     return Client(request.client_id or "", f"/{request.connection.peer.rpartition(':')[0]}")
 
 
-def allowed_on_group(request: Request, operation: Operation, group_id: str, completion: Completion) -> bool:
+def allowed_on_group(request: Request, operation: AclOperation, group_id: str, completion: Completion) -> bool:
     """Whether that is allowed; who may not is told so."""
     if request.may_on_group(operation, group_id):
         return True

@@ -10,7 +10,7 @@ from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition, topic_name_problem
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.request import Request
-from sskafka.storage.broker_directory import BrokerDirectory
+from sskafka.storage.broker_directory import LogDir
 from sskafka.storage.log import Log
 from sskafka.storage.log_manager import LogManager
 from sskafka.wire.messages.alter_replica_log_dirs import (
@@ -48,9 +48,7 @@ class LogDirsHandler:
             results=[self._describe_directory(directory, wanted) for directory in self._logs.directories]
         )
 
-    def _describe_directory(
-        self, directory: BrokerDirectory, wanted: set[TopicPartition] | None
-    ) -> DescribeLogDirsResult:
+    def _describe_directory(self, directory: LogDir, wanted: set[TopicPartition] | None) -> DescribeLogDirsResult:
         if not directory.is_online:
             return DescribeLogDirsResult(
                 ErrorCode.KAFKA_STORAGE_ERROR, directory.path, is_cordoned=directory.is_cordoned

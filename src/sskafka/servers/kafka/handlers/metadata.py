@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from sskafka.metadata.image import TopicImage
 from sskafka.metadata.partitions.image import PartitionImage
-from sskafka.model.acl import Operation
+from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, ZERO_UUID, topic_name_problem
 from sskafka.raft.voters import NO_NODE
@@ -59,7 +59,7 @@ class MetadataHandler:
         return [
             self._describe(topic, message, request)
             for topic in self._view.image.topics_by_name.values()
-            if request.may_on_topic(Operation.DESCRIBE, topic.name)
+            if request.may_on_topic(AclOperation.DESCRIBE, topic.name)
         ]
 
     def _create_missing(self, topics: list[MetadataRequestTopic], message: MetadataRequest, request: Request) -> None:
@@ -75,7 +75,7 @@ class MetadataHandler:
             and asked.name not in known
             and topic_name_problem(asked.name) is None
         ]
-        allowed = [name for name in dict.fromkeys(missing) if request.may_on_topic(Operation.CREATE, name)]
+        allowed = [name for name in dict.fromkeys(missing) if request.may_on_topic(AclOperation.CREATE, name)]
         if allowed:
             self._creation.create_soon(allowed)
 
@@ -85,10 +85,10 @@ class MetadataHandler:
         image = self._view.image
         if asked.name is None or asked.topic_id != ZERO_UUID:
             topic = image.topics_by_id.get(asked.topic_id)
-            if topic is None or not request.may_on_topic(Operation.DESCRIBE, topic.name):
+            if topic is None or not request.may_on_topic(AclOperation.DESCRIBE, topic.name):
                 return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, asked.topic_id)
             return self._describe(topic, message, request)
-        if not request.may_on_topic(Operation.DESCRIBE, asked.name):
+        if not request.may_on_topic(AclOperation.DESCRIBE, asked.name):
             return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, asked.name)
         if topic_name_problem(asked.name) is not None:
             return MetadataResponseTopic(

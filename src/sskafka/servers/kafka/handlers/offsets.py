@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
-from sskafka.model.acl import Operation
+from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
@@ -58,7 +58,7 @@ class OffsetHandlers:
         def answer(topic: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
             index = asked.partition_index
             return self._on_partition(
-                (request, Operation.DESCRIBE, topic, index),
+                (request, AclOperation.DESCRIBE, topic, index),
                 lambda partition: _find_offset(
                     partition, asked, _visible_end(partition, committed, may_see_all), request.version
                 ),
@@ -85,7 +85,7 @@ class OffsetHandlers:
     ) -> OffsetForLeaderEpochResponse:
         def answer(topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
             return self._on_partition(
-                (request, Operation.DESCRIBE, topic, asked.partition),
+                (request, AclOperation.DESCRIBE, topic, asked.partition),
                 lambda partition: _find_epoch_end(partition, asked),
                 lambda code: EpochEndOffset(code, asked.partition),
             )
@@ -99,7 +99,7 @@ class OffsetHandlers:
 
     def _on_partition(
         self,
-        target: tuple[Request, Operation, str, int],
+        target: tuple[Request, AclOperation, str, int],
         act: Callable[[Partition], R],
         refuse: Callable[[ErrorCode], R],
     ) -> R:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from sskafka.model.acl import Operation, ResourceType
+from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import INTERNAL_TOPICS
 from sskafka.records.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC, is_transactional
@@ -111,7 +111,7 @@ class ProduceHandler:
     def _handle_any(self, request: Request) -> Response | None:
         produce = decode_produce_request(request.frame, request.position, request.version)
         if produce.transactional_id is not None:
-            if not request.may_on_transactional_id(Operation.WRITE, produce.transactional_id):
+            if not request.may_on_transactional_id(AclOperation.WRITE, produce.transactional_id):
                 return self._refuse_all(request, produce, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
             if produce.acks != 0 and self._must_wait(request, produce):
                 return None
@@ -207,7 +207,7 @@ class ProduceHandler:
         partition = self._replicas.find(topic, index)
         connection = request.connection
         name = partition.topic_partition.topic
-        if not connection.authorizer.allows(connection.principal, Operation.WRITE, ResourceType.TOPIC, name):
+        if not connection.authorizer.allows(connection.principal, AclOperation.WRITE, ResourceType.TOPIC, name):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         records = _only_batch(records)
         if acks not in _ACKS:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from sskafka.model.acl import Operation
+from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import topic_name_problem
 from sskafka.records.batch import NO_PRODUCER_ID
@@ -75,7 +75,7 @@ class ProducerHandlers:
         """An idempotent producer gets a new id even when it names an old one: its sequences start afresh."""
         if message.transactional_id is not None:
             return await self._initialize_transactional(message, request)
-        if not request.may_on_cluster(Operation.IDEMPOTENT_WRITE):
+        if not request.may_on_cluster(AclOperation.IDEMPOTENT_WRITE):
             return _refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         if (message.producer_id == NO_PRODUCER_ID) != (message.producer_epoch == NO_PRODUCER_EPOCH):
             return _refused(ErrorCode.INVALID_REQUEST)
@@ -97,7 +97,7 @@ class ProducerHandlers:
 
     def _describe(self, request: Request, topic: str, index: int) -> PartitionResponse:
         """As this replica has it, leader or not: each follower keeps the state of producers for when it leads."""
-        if not request.may_on_topic(Operation.READ, topic):
+        if not request.may_on_topic(AclOperation.READ, topic):
             return PartitionResponse(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if (problem := topic_name_problem(topic)) is not None:
             return PartitionResponse(index, ErrorCode.INVALID_TOPIC_EXCEPTION, problem)

@@ -6,13 +6,13 @@ Voters and observers read the metadata log with Fetch: requests for that log, an
 from typing import Any
 
 from sskafka.model.errors import KafkaError
-from sskafka.servers.kafka.controller import QuorumMember
+from sskafka.servers.kafka.controller import QuorumNode
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import API_BY_KEY
 
 
 class QuorumHandlers:
-    def __init__(self, member: QuorumMember) -> None:
+    def __init__(self, member: QuorumNode) -> None:
         self._member = member
 
     async def handle(self, message: Any, request: Request) -> Any:

@@ -4,7 +4,7 @@ limit 3    a-0 a-1 a-2 | a-3 b-0 b-1 | b-2        next cursors: (a, 3), (b, 2), 
 """
 
 from sskafka.metadata.image import TopicImage
-from sskafka.model.acl import Operation
+from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, topic_name_problem
 from sskafka.raft.voters import NO_NODE
@@ -47,7 +47,9 @@ class TopicPartitionsHandler:
         """Those asked for, or all that the client may know of, from the cursor on."""
         asked = {topic.name for topic in message.topics}
         if not asked:
-            asked = {name for name in self._view.image.topics_by_name if request.may_on_topic(Operation.DESCRIBE, name)}
+            asked = {
+                name for name in self._view.image.topics_by_name if request.may_on_topic(AclOperation.DESCRIBE, name)
+            }
         first = message.cursor.topic_name if message.cursor else ""
         return sorted(name for name in asked if name >= first)
 
@@ -56,7 +58,7 @@ class TopicPartitionsHandler:
     ) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
         """The topic with the partitions that fit, and the first that did not."""
         topic = self._view.image.topics_by_name.get(name)
-        if not request.may_on_topic(Operation.DESCRIBE, name):
+        if not request.may_on_topic(AclOperation.DESCRIBE, name):
             return DescribeTopicPartitionsResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name), None
         if topic is None:
             is_named = topic_name_problem(name) is None

@@ -1,7 +1,7 @@
 """Topics come, grow and go: decided by the controller, answered once that is durable."""
 
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.acl import Operation
+from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID
 from sskafka.servers.kafka.authorization import divided
@@ -32,7 +32,7 @@ class TopicHandlers:
         self._controller = controller
 
     async def create_topics(self, message: CreateTopicsRequest, request: Request) -> CreateTopicsResponse:
-        allowed, refused = divided(message.topics, lambda topic: _may(request, Operation.CREATE, topic.name))
+        allowed, refused = divided(message.topics, lambda topic: _may(request, AclOperation.CREATE, topic.name))
         message.topics = allowed
         response = await ask(
             self._controller,
@@ -45,7 +45,7 @@ class TopicHandlers:
     async def delete_topics(self, message: DeleteTopicsRequest, request: Request) -> DeleteTopicsResponse:
         wanted = message.topics or [DeleteTopicState(name=name) for name in message.topic_names]
         image = self._controller.image
-        allowed, refused = divided(wanted, lambda state: _may(request, Operation.DELETE, _name_of(image, state)))
+        allowed, refused = divided(wanted, lambda state: _may(request, AclOperation.DELETE, _name_of(image, state)))
         message.topics, message.topic_names = allowed, []
         response = await ask(
             self._controller,
@@ -56,7 +56,7 @@ class TopicHandlers:
         return response
 
     async def create_partitions(self, message: CreatePartitionsRequest, request: Request) -> CreatePartitionsResponse:
-        allowed, refused = divided(message.topics, lambda topic: _may(request, Operation.ALTER, topic.name))
+        allowed, refused = divided(message.topics, lambda topic: _may(request, AclOperation.ALTER, topic.name))
         message.topics = allowed
         response = await ask(
             self._controller,
@@ -79,7 +79,7 @@ def _not_grown(topic: CreatePartitionsTopic, code: ErrorCode, text: str | None =
     return CreatePartitionsTopicResult(topic.name, code, text)
 
 
-def _may(request: Request, operation: Operation, topic: str) -> bool:
+def _may(request: Request, operation: AclOperation, topic: str) -> bool:
     return request.may_on_topic(operation, topic) or request.may_on_cluster(operation)
 
 

@@ -6,10 +6,9 @@ Administrators use it too, to abort a transaction that hangs in a partition with
 import asyncio
 
 from sskafka.coordination.transaction_markers import Marker, MarkerWriter
-from sskafka.model.acl import Operation
-from sskafka.model.coordination import TransactionalProducer
+from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -32,7 +31,7 @@ class TransactionMarkerHandler:
         self._writer = writer
 
     async def write_markers(self, message: WriteTxnMarkersRequest, request: Request) -> WriteTxnMarkersResponse:
-        may_write = request.may_on_cluster(Operation.CLUSTER_ACTION) or request.may_on_cluster(Operation.ALTER)
+        may_write = request.may_on_cluster(AclOperation.CLUSTER_ACTION) or request.may_on_cluster(AclOperation.ALTER)
         results = []
         for asked in message.markers:
             errors = [
@@ -55,7 +54,7 @@ class TransactionMarkerHandler:
 
 def _marker(asked: WritableTxnMarker) -> Marker:
     return Marker(
-        TransactionalProducer(asked.producer_id, asked.producer_epoch),
+        ProducerIdAndEpoch(asked.producer_id, asked.producer_epoch),
         asked.transaction_result,
         asked.coordinator_epoch,
         asked.transaction_version,

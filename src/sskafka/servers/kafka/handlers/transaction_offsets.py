@@ -12,19 +12,17 @@ from sskafka.coordination.completions import FutureCompletion
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.coordination.transaction_verifier import Outcome, Question, TransactionVerifier
-from sskafka.groups.group import Committer
+from sskafka.groups.group import OffsetCommitter
 from sskafka.groups.offset_requests import OffsetCommit
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.acl import Operation
-from sskafka.model.coordination import TransactionalProducer
+from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.handlers.transaction_refusals import refusal_for_client
 from sskafka.servers.kafka.request import Request
-from sskafka.transactions.metadata import ProducerIdentity
 from sskafka.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
@@ -68,13 +66,13 @@ class TransactionOffsetHandler:
         targets = [
             TopicPartition(topic.name, asked.partition_index) for topic in message.topics for asked in topic.partitions
         ]
-        if not request.may_on_transactional_id(Operation.WRITE, message.transactional_id):
+        if not request.may_on_transactional_id(AclOperation.WRITE, message.transactional_id):
             return dict.fromkeys(targets, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        if not request.may_on_group(Operation.READ, message.group_id):
+        if not request.may_on_group(AclOperation.READ, message.group_id):
             return dict.fromkeys(targets, ErrorCode.GROUP_AUTHORIZATION_FAILED)
         image, refused = self._image(), {}
         for target in targets:
-            if not request.may_on_topic(Operation.READ, target.topic):
+            if not request.may_on_topic(AclOperation.READ, target.topic):
                 refused[target] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             elif image.partition(*target) is None:
                 refused[target] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -83,14 +81,14 @@ class TransactionOffsetHandler:
     async def _commit(self, message: TxnOffsetCommitRequest, commits: list[OffsetCommit], version: int) -> Outcome:
         if not message.group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-        producer = TransactionalProducer(message.producer_id, message.producer_epoch)
+        producer = ProducerIdAndEpoch(message.producer_id, message.producer_epoch)
         partition = self._partition_of(message.group_id)
         producers = partition.producers
         is_asked = producers.verifies_transactions or version >= ADDS_FROM
         if is_asked and not producers.has_open_transaction(*producer):
             await self._verify(partition, message.transactional_id, producer, version)
         completion = FutureCompletion()
-        committer = Committer(message.member_id, message.group_instance_id, message.generation_id)
+        committer = OffsetCommitter(message.member_id, message.group_instance_id, message.generation_id)
 
         self._groups.commit_offsets_in_transaction(message.group_id, committer, commits, producer, completion)
         errors: list[ErrorCode] = await completion.future
@@ -104,7 +102,7 @@ class TransactionOffsetHandler:
         return partition
 
     async def _verify(
-        self, partition: Partition, transactional_id: str, producer: TransactionalProducer, version: int
+        self, partition: Partition, transactional_id: str, producer: ProducerIdAndEpoch, version: int
     ) -> None:
         """Returns when the transaction is open here; nothing may be awaited between that and the append.
 
@@ -123,11 +121,11 @@ class TransactionOffsetHandler:
             is_open = producers.verified(verification)
 
     async def _asked(
-        self, partition: Partition, transactional_id: str, producer: TransactionalProducer, adds: bool
+        self, partition: Partition, transactional_id: str, producer: ProducerIdAndEpoch, adds: bool
     ) -> ErrorCode:
         answered: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         target = partition.topic_partition
-        self._verifier.ask(Question(transactional_id, ProducerIdentity(*producer), [target], adds, answered.set_result))
+        self._verifier.ask(Question(transactional_id, producer, [target], adds, answered.set_result))
         return (await answered)[target]
 
 

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sskafka.coordination.transaction_verifier import Outcome, Question, TransactionVerifier
-from sskafka.model.acl import Operation
+from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import INTERNAL_TOPICS, TopicPartition
+from sskafka.model.ids import INTERNAL_TOPICS, ProducerIdAndEpoch, TopicPartition
 from sskafka.records.batch import HEADER_BYTES, TRANSACTIONAL, BatchHeader, read_header
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
@@ -24,7 +24,6 @@ from sskafka.servers.kafka.handlers.transaction_refusals import refusal_for_clie
 from sskafka.servers.kafka.request import Request
 from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.storage.transactions.verification import Verification
-from sskafka.transactions.metadata import ProducerIdentity
 from sskafka.wire.produce import ProduceRequestView, Topic
 
 ADDS_FROM = 12
@@ -123,7 +122,7 @@ class TransactionalProduce:
         self._verifier.ask(
             Question(
                 produce.transactional_id or "",
-                ProducerIdentity(header.producer_id, header.producer_epoch),
+                ProducerIdAndEpoch(header.producer_id, header.producer_epoch),
                 list(verifications),
                 adds,
                 lambda outcome: self._verified(waiting, verifications, outcome),
@@ -194,7 +193,7 @@ def _opens_transaction(partition: Partition, header: BatchHeader, adds: bool) ->
 def _may_write(request: Request, partition: Partition) -> bool:
     """What the append will refuse must not come into the transaction: its marker would be written all the same."""
     name = partition.topic_partition.topic
-    return name not in INTERNAL_TOPICS and request.may_on_topic(Operation.WRITE, name)
+    return name not in INTERNAL_TOPICS and request.may_on_topic(AclOperation.WRITE, name)
 
 
 def _of_several_producers(unverified: list[_Unverified]) -> Refusals:

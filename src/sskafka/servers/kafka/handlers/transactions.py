@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable, Iterable
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.coordination.transaction_coordinator import TransactionCoordinator
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.acl import Operation
+from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import INTERNAL_TOPICS, TopicPartition
+from sskafka.model.ids import INTERNAL_TOPICS, ProducerIdAndEpoch, TopicPartition
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.init_producer_id import InitProducerId
-from sskafka.transactions.metadata import BUMPING_VERSION, FIRST_VERSION, NOBODY, ProducerIdentity, TransactionState
+from sskafka.transactions.metadata import BUMPING_VERSION, FIRST_VERSION, NOBODY, TransactionState
 from sskafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from sskafka.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -59,10 +59,10 @@ class TransactionHandlers:
 
     async def initialize(self, message: InitProducerIdRequest, request: Request) -> InitProducerIdResponse:
         assert message.transactional_id is not None
-        if not request.may_on_transactional_id(Operation.WRITE, message.transactional_id):
+        if not request.may_on_transactional_id(AclOperation.WRITE, message.transactional_id):
             code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             return InitProducerIdResponse(error_code=code, producer_epoch=-1)
-        expected = ProducerIdentity(message.producer_id, message.producer_epoch)
+        expected = ProducerIdAndEpoch(message.producer_id, message.producer_epoch)
         asked = InitProducerId(
             message.transactional_id,
             message.transaction_timeout_ms,
@@ -86,7 +86,7 @@ class TransactionHandlers:
     async def add_partitions(self, message: AddPartitionsToTxnRequest, request: Request) -> AddPartitionsToTxnResponse:
         if request.version < BROKERS_ASK_FROM:
             return await self._add_for_client(message, request)
-        if not request.may_on_cluster(Operation.CLUSTER_ACTION):
+        if not request.may_on_cluster(AclOperation.CLUSTER_ACTION):
             return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         results = await asyncio.gather(*(self._answer_leader(item, request) for item in message.transactions))
         return AddPartitionsToTxnResponse(results_by_transaction=list(results))
@@ -96,19 +96,19 @@ class TransactionHandlers:
         partitions = _flat(message.v3_and_below_topics)
         outcome = self._refused(transactional_id, partitions, request)
         if not outcome:
-            producer = ProducerIdentity(message.v3_and_below_producer_id, message.v3_and_below_producer_epoch)
+            producer = ProducerIdAndEpoch(message.v3_and_below_producer_id, message.v3_and_below_producer_epoch)
             error = await self._add(transactional_id, producer, partitions, request.version)
             outcome = dict.fromkeys(partitions, error)
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_by_topic(outcome))
 
     def _refused(self, transactional_id: str, partitions: list[TopicPartition], request: Request) -> Outcome:
         """Empty when all is well; where one partition cannot be added, none is."""
-        if not request.may_on_transactional_id(Operation.WRITE, transactional_id):
+        if not request.may_on_transactional_id(AclOperation.WRITE, transactional_id):
             return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         image = self._image()
         refused: Outcome = {}
         for item in partitions:
-            if item.topic in INTERNAL_TOPICS or not request.may_on_topic(Operation.WRITE, item.topic):
+            if item.topic in INTERNAL_TOPICS or not request.may_on_topic(AclOperation.WRITE, item.topic):
                 refused[item] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             elif image.partition(*item) is None:
                 refused[item] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -123,7 +123,7 @@ class TransactionHandlers:
             refused = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
             refused |= dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             return AddPartitionsToTxnResult(asked.transactional_id, _by_topic(refused))
-        producer = ProducerIdentity(asked.producer_id, asked.producer_epoch)
+        producer = ProducerIdAndEpoch(asked.producer_id, asked.producer_epoch)
         answered: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         if asked.verify_only or request.version >= BUMPING_FROM:
             self._coordinator.answer_leader(
@@ -137,7 +137,7 @@ class TransactionHandlers:
         return AddPartitionsToTxnResult(asked.transactional_id, _by_topic(known))
 
     async def _add(
-        self, transactional_id: str, producer: ProducerIdentity, partitions: list[TopicPartition], version: int
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: list[TopicPartition], version: int
     ) -> ErrorCode:
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
@@ -151,15 +151,15 @@ class TransactionHandlers:
 
     async def add_offsets(self, message: AddOffsetsToTxnRequest, request: Request) -> AddOffsetsToTxnResponse:
         transactional_id = message.transactional_id
-        if not request.may_on_transactional_id(Operation.WRITE, transactional_id):
+        if not request.may_on_transactional_id(AclOperation.WRITE, transactional_id):
             return AddOffsetsToTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        if not request.may_on_group(Operation.READ, message.group_id):
+        if not request.may_on_group(AclOperation.READ, message.group_id):
             return AddOffsetsToTxnResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
         index = await self._offsets_partition(message.group_id)
         if index is None:  # a partition that is not known when the transaction ends would get no marker
             return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         partition = TopicPartition(CONSUMER_OFFSETS, index)
-        producer = ProducerIdentity(message.producer_id, message.producer_epoch)
+        producer = ProducerIdAndEpoch(message.producer_id, message.producer_epoch)
         return AddOffsetsToTxnResponse(
             error_code=await self._add(transactional_id, producer, [partition], request.version)
         )
@@ -168,11 +168,11 @@ class TransactionHandlers:
 
     async def end(self, message: EndTxnRequest, request: Request) -> EndTxnResponse:
         transactional_id = message.transactional_id
-        if not request.may_on_transactional_id(Operation.WRITE, transactional_id):
+        if not request.may_on_transactional_id(AclOperation.WRITE, transactional_id):
             return EndTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         if not transactional_id:
             return EndTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
-        producer = ProducerIdentity(message.producer_id, message.producer_epoch)
+        producer = ProducerIdAndEpoch(message.producer_id, message.producer_epoch)
         version = BUMPING_VERSION if request.version >= BUMPING_FROM else FIRST_VERSION
         try:
             verdict = await self._coordinator.end_txn(transactional_id, EndTxn(producer, message.committed, version))

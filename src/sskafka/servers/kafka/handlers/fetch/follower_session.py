@@ -11,7 +11,7 @@ then.
 from collections.abc import Iterable
 
 from sskafka.partition.follower_progress import Pulse
-from sskafka.replication.partition import DataWaiter, ParkedFetch, Partition
+from sskafka.replication.partition import DataWaiter, DelayedFetch, Partition
 from sskafka.servers.kafka.handlers.fetch.session import FetchSession, Key, Target
 from sskafka.wire.fetch import FetchedPartition, FetchRequestView
 
@@ -28,7 +28,7 @@ class Watch:
         self._key = key
         self.partition = partition
 
-    def take_note(self) -> ParkedFetch | None:
+    def take_note(self) -> DelayedFetch | None:
         return self._session.make_due(self._key)
 
     def partition_changed(self) -> None:
@@ -54,7 +54,7 @@ class FollowerSession(FetchSession):
         self.follower = follower
         """Its broker, and the epoch of that."""
         self.pulse = Pulse()
-        self.parked: ParkedFetch | None = None
+        self.parked: DelayedFetch | None = None
         self._due = dict(self.targets)
         self._watches: dict[Key, Watch] = {}
         self._looked_at_all_ms = now_ms
@@ -71,7 +71,7 @@ class FollowerSession(FetchSession):
     def due(self) -> list[Target]:
         return list(self._due.values())
 
-    def make_due(self, key: Key) -> ParkedFetch | None:
+    def make_due(self, key: Key) -> DelayedFetch | None:
         """Behind those that are due already. Gives the fetch that waits for news."""
         target = self.targets.get(key)
         if target is None:

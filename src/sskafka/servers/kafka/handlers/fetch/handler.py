@@ -9,7 +9,7 @@ differ in how they read (readers.py).
 
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import METADATA_TOPIC_ID, ZERO_UUID
-from sskafka.replication.partition import ParkedFetch, Partition
+from sskafka.replication.partition import DelayedFetch, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.timer_wheel import Timer, TimerWheel
@@ -222,7 +222,7 @@ class FetchOperation:
             self._reader.waiters_of(partition)[self] = None
             self._watched.append(partition)
 
-    def take_note(self) -> ParkedFetch:
+    def take_note(self) -> DelayedFetch:
         return self
 
     def data_arrived(self) -> None:

@@ -5,7 +5,7 @@ Each partition fails for itself. Who asks the wrong broker is told the right one
 
 from typing import Protocol
 
-from sskafka.model.acl import Operation
+from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.partition.read_replica import ReadReplica, nearest_replica
 from sskafka.replication.partition import DataWaiter, FollowerPosition, Partition, PartitionRead
@@ -14,7 +14,7 @@ from sskafka.servers.kafka.error_mapping import WRONG_BROKER, error_code_of
 from sskafka.servers.kafka.handlers.fetch.follower_session import FollowerSession
 from sskafka.servers.kafka.handlers.fetch.session import Target
 from sskafka.servers.kafka.request import Request
-from sskafka.wire.fetch import EpochEnd, FetchedPartition, FetchRequestView, PartitionTags
+from sskafka.wire.fetch import FetchedPartition, FetchRequestView, PartitionTags
 from sskafka.wire.leaders import CurrentLeader
 
 NO_OFFSET = -1
@@ -103,7 +103,7 @@ class ConsumerReader:
 
     def _find(self, target: Target) -> Partition:
         partition = self._replicas.find(target.topic, target.index)
-        if not self._request.may_on_topic(Operation.READ, partition.topic_partition.topic):
+        if not self._request.may_on_topic(AclOperation.READ, partition.topic_partition.topic):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         return partition
 
@@ -144,7 +144,7 @@ class FollowerReader:
         self._replicas = replicas
         self._replica_id = fetch.replica_id
         self._broker_epoch = fetch.replica_epoch
-        self._may_replicate = request.may_on_cluster(Operation.CLUSTER_ACTION)
+        self._may_replicate = request.may_on_cluster(AclOperation.CLUSTER_ACTION)
         self._is_new = True
         self._version = request.version
 
@@ -207,7 +207,7 @@ class FollowerReader:
 
 def _fetched(index: int, found: PartitionRead) -> FetchedPartition:
     high_watermark, last_stable, log_start, slices, size_bytes, aborted, diverging = found
-    tags = None if diverging is None else PartitionTags(diverging_epoch=EpochEnd(*diverging))
+    tags = None if diverging is None else PartitionTags(diverging_epoch=diverging)
     return FetchedPartition(
         index, 0, high_watermark, last_stable, log_start, aborted, NO_REPLICA, size_bytes, slices, tags
     )

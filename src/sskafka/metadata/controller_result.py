@@ -17,6 +17,6 @@ RandomBytes: TypeAlias = Callable[[int], bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Decision(Generic[Response_co]):
+class ControllerResult(Generic[Response_co]):
     records: Sequence[MetadataRecord]
     response: Response_co
