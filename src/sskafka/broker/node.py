@@ -316,6 +316,7 @@ class Broker:
             request_bytes_max=settings["socket.request.max.bytes"],
             idle_ms_max=settings["connections.max.idle.ms"],
             parked_max=settings["queued.max.requests"],
+            arrival_ms_max=settings["socket.request.arrival.timeout.ms"],
             send_buffer_bytes=settings["socket.send.buffer.bytes"],
             receive_buffer_bytes=settings["socket.receive.buffer.bytes"],
         )

@@ -79,8 +79,13 @@ class OtherServers:
         from sskafka.servers.adr.listener import AdrListener  # noqa: PLC0415
 
         settings = self._context.settings
-        frame_bytes_max, idle_ms_max = settings["socket.request.max.bytes"], settings["connections.max.idle.ms"]
-        listener = AdrListener(self.adr.service, frame_bytes_max, idle_ms_max, settings["max.connections"])
+        listener = AdrListener(
+            self.adr.service,
+            frame_bytes_max=settings["socket.request.max.bytes"],
+            idle_ms_max=settings["connections.max.idle.ms"],
+            arrival_ms_max=settings["socket.request.arrival.timeout.ms"],
+            connections_max=settings["max.connections"],
+        )
         await listener.start(bound, settings["socket.listen.backlog.size"])
         self._context.stack.push_async_callback(listener.stop)
 

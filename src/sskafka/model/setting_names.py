@@ -54,7 +54,8 @@ Integer: TypeAlias = Literal[
     "transaction.remove.expired.transaction.cleanup.interval.ms", "add.partitions.to.txn.retry.backoff.ms",
     "add.partitions.to.txn.retry.backoff.max.ms", "replication.quota.window.num",
     "replication.quota.window.size.seconds", "alter.log.dirs.replication.quota.window.num",
-    "alter.log.dirs.replication.quota.window.size.seconds", "log.dir.partition.base"
+    "alter.log.dirs.replication.quota.window.size.seconds", "log.dir.partition.base",
+    "socket.request.arrival.timeout.ms"
 ]
 List: TypeAlias = Literal[
     "process.roles", "listeners", "log.dir", "log.dirs", "cordoned.log.dirs", "log.cleanup.policy",

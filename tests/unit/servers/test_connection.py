@@ -2,8 +2,12 @@
 
 import asyncio
 import struct
-from collections.abc import Callable
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import pairwise
 
 import pytest
 
@@ -14,6 +18,7 @@ from sskafka.model.settings import Settings
 from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.connection import LARGE_FRAME_BYTES, Connection
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
+from sskafka.servers.kafka.fair_turns import SLICE_NS
 from sskafka.servers.kafka.listener import RECEIVE_BUFFER_BYTES, ConnectionLimits, Listener
 from sskafka.servers.kafka.outgoing import WRITE_CHUNK_BYTES
 from sskafka.servers.kafka.registry import ServedApi
@@ -26,6 +31,12 @@ from sskafka.wire.header import decode_response_header
 from sskafka.wire.messages.describe_cluster import DescribeClusterResponse
 
 ECHO, PARK, ASK = 0, 1, 60
+
+
+@pytest.fixture(autouse=True)
+def _no_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine any request may take longer than a slice."""
+    monkeypatch.setattr("sskafka.servers.kafka.connection.SLICE_NS", 10**12)
 
 
 class FakeTransport(asyncio.Transport):
@@ -95,7 +106,9 @@ class Harness:
             ConnectionCounters(),
             ThreadPoolExecutor(1),
         )
-        self.listener._loop = _InstantLoop()  # type: ignore[assignment]
+        self.loop = _InstantLoop()
+        self.listener._loop = self.loop  # type: ignore[assignment]
+        self.listener.turns.start(self.loop)  # type: ignore[arg-type]
 
     def connect(self) -> tuple[Connection, FakeTransport]:
         connection, transport = Connection(self.listener), FakeTransport()
@@ -117,11 +130,36 @@ class Harness:
 
 
 class _InstantLoop:
+    """The next turn comes at once, but not in the middle of one, and not while `is_held`."""
+
+    def __init__(self) -> None:
+        self._due: deque[Callable[[], None]] = deque()
+        self._is_turning = False
+        self.is_held = False
+        self.turns = 0
+
     def time(self) -> float:
         return 0.0
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        callback()
+        self._due.append(callback)
+        if not self._is_turning and not self.is_held:
+            self.run()
+
+    def run(self, turns: int = 1000) -> None:
+        """Take turns until nothing is left to do."""
+        while self._due and turns:
+            turns -= 1
+            self.turns += 1
+            callback = self._due.popleft()
+            with self.turn():
+                callback()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        self._is_turning = True
+        yield
+        self._is_turning = False
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> None:
         pass  # seconds go by when the test says so
@@ -145,12 +183,17 @@ def answer(correlation_id: int, body: bytes = b"") -> bytes:
 
 def feed(connection: Connection, data: bytes) -> None:
     """As a transport does: ask for room, fill it, say how much."""
+    loop = connection._listener._loop
+    assert isinstance(loop, _InstantLoop)
     while data and not connection.closed:
         room = connection.get_buffer(-1)
         taken = min(len(room), len(data))
         room[:taken] = data[:taken]
         data = data[taken:]
-        connection.buffer_updated(taken)
+        with loop.turn():
+            connection.buffer_updated(taken)
+        if not loop.is_held:
+            loop.run()
 
 
 def test_every_frame_in_the_buffer_is_answered_in_one_write() -> None:
@@ -188,29 +231,83 @@ def test_large_frames_get_a_buffer_of_their_own_and_return_it(size: int) -> None
     body = bytes(range(256)) * (size // 256)
     feed(connection, frame(ECHO, 1) + frame(ECHO, 7, body) + frame(ECHO, 8))
     assert bytes(transport.written) == answer(1) + answer(7, body) + answer(8)
-    assert harness.memory.lent_bytes == 0
+    assert harness.memory.held_bytes == 0
 
 
-def test_a_large_frame_waits_for_memory_and_nothing_resumes_it_early() -> None:
-    harness = Harness(memory_bytes=600_000)
+def test_a_large_frame_waits_for_memory_and_nothing_resumes_it_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sskafka.servers.kafka.request_memory.RESERVE_BYTES", 0)
+    harness = Harness(memory_bytes=400_000)
     (one, out_one), (two, out_two) = harness.connect(), harness.connect()
     large = frame(ECHO, 1, b"x" * 500_000)
     feed(one, large[:300_000])
-    room = two.get_buffer(-1)
     feed(two, frame(PARK, 5))
-    start = large[: len(room) - 100]
-    room = two.get_buffer(-1)
-    room[: len(start)] = start
-    two.buffer_updated(len(start))
+    feed(two, large[:200_000])
     assert not out_two.reading
     harness.complete(0)
     two.resume_writing()
     assert not out_two.reading
     feed(one, large[300_000:])
     assert out_two.reading
-    feed(two, large[len(start) :])
+    feed(two, large[200_000:])
     assert bytes(out_one.written) == answer(1, b"x" * 500_000)
     assert bytes(out_two.written) == answer(5) + answer(1, b"x" * 500_000)
+
+
+def test_announced_bytes_take_nothing_from_others() -> None:
+    harness = Harness(memory_bytes=400_000)
+    for _ in range(5):
+        feed(harness.connect()[0], frame(ECHO, 1, bytes(1_900_000))[:100])
+    connection, transport = harness.connect()
+    feed(connection, frame(ECHO, 7, bytes(300_000)))
+    assert bytes(transport.written) == answer(7, bytes(300_000))
+
+
+@pytest.mark.parametrize("arrived_bytes", [2, 100, 30_000, 300_000])
+def test_a_request_whose_rest_stays_out_ends_its_connection(arrived_bytes: int) -> None:
+    harness = Harness(idle_ms_max=-1)
+    (silent, out_silent), (idle, out_idle) = harness.connect(), harness.connect()
+    feed(idle, frame(ECHO, 1))
+    feed(silent, frame(ECHO, 1, bytes(1_000_000))[:arrived_bytes])
+    for _ in range(30):
+        harness.listener._reap_idle()
+    assert not out_silent.closed
+    feed(silent, b"x")
+    for _ in range(31):
+        harness.listener._reap_idle()
+    assert out_silent.closed
+    silent.connection_lost(None)
+    assert harness.memory.held_bytes == 0
+    assert not out_idle.closed
+
+
+def test_a_connection_with_many_requests_lets_others_go_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sskafka.servers.kafka.connection.SLICE_NS", SLICE_NS)
+    harness = Harness()
+    order: list[bytes] = []
+
+    def slow_echo(request: Request) -> Response:
+        stop_ns = time.perf_counter_ns() + SLICE_NS // 4
+        while time.perf_counter_ns() < stop_ns:
+            pass
+        order.append(bytes(request.frame[request.position :]))
+        return answer(request.correlation_id)
+
+    harness.listener.apis[ECHO] = _api(ECHO, "Echo", slow_echo)
+    floods = [harness.connect() for _ in range(3)]
+    harness.loop.is_held = True
+    for number, (connection, _) in enumerate(floods):
+        feed(connection, b"".join(frame(ECHO, count, b"%d" % number) for count in range(100)))
+    assert len(order) < 20, "each has a slice"
+    newcomer, transport = harness.connect()
+    feed(newcomer, frame(ECHO, 1, b"new"))
+    assert bytes(transport.written) == answer(1), "a single request is handled at once"
+    harness.loop.run()
+    assert harness.loop.turns > 10
+    for number, (_, transport) in enumerate(floods):
+        assert bytes(transport.written) == b"".join(map(answer, range(100)))
+        assert transport.reading
+        places = [place for place, item in enumerate(order) if item == b"%d" % number]
+        assert max(after - before for before, after in pairwise(places)) < 40, "nobody waits for long"
 
 
 def test_answers_leave_in_the_order_of_requests_even_when_an_early_one_waits() -> None:

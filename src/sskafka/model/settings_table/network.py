@@ -54,7 +54,8 @@ NETWORK = (
     Setting("queued.max.requests", INT, 500, AtLeast(1), READ_ONLY, HIGH,
             "Requests that may be in work before the broker stops reading from the network."),
     Setting("queued.max.request.bytes", LONG, -1, None, READ_ONLY, MEDIUM,
-            "Bytes of requests that may be in work; -1 sets no limit."),
+            "Bytes of large requests that may arrive and be in work at once, of all connections of a listener;"
+            " -1 means 256 MB."),
     Setting("request.timeout.ms", INT, 30000, None, READ_ONLY, HIGH,
             "How long this broker waits for an answer of another node."),
     Setting("fetch.max.bytes", INT, 57671680, AtLeast(1024), READ_ONLY, MEDIUM,

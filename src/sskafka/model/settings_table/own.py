@@ -26,6 +26,9 @@ OWN = (
     Setting("controller.quorum.first.election.delay.ms", INT, None, AtLeast(0), READ_ONLY, LOW,
             "How long this voter waits before the first election of a new cluster; a random time when not set.",
             own=True),
+    Setting("socket.request.arrival.timeout.ms", INT, 30000, AtLeast(1000), READ_ONLY, LOW,
+            "A connection is closed when a request has begun to arrive and nothing of its rest comes for this long.",
+            own=True),
     Setting("topics.file", STRING, None, None, READ_ONLY, MEDIUM,
             "JSON file with topics that are created once as many brokers as voters are there.", own=True),
 )

@@ -3,17 +3,20 @@
 Each connection is one task, which is fast enough: the hot path is the Kafka protocol. A failed request is answered and
 the connection stays open. Bytes that are not a frame are answered if their type can be read, and the connection is
 closed, because the start of the next frame is unknown.
+
+Memory is bounded: that of large frames as on Kafka's listeners (request_memory.py), that of answers by AnswerSlots.
 """
 
 import asyncio
 import logging
 import socket
-from contextlib import nullcontext
 
 from sskafka.model.errors import KafkaError
+from sskafka.servers.adr.answer_slots import AnswerSlot, AnswerSlots
 from sskafka.servers.adr.consumer_spread import Chosen, ConsumerSpread
 from sskafka.servers.adr.errors import AdrServiceError
 from sskafka.servers.adr.service import AdrService
+from sskafka.servers.kafka.request_memory import LargeRequest, RequestMemory
 from sskafka.wire.adr import (
     ANY_PARTITION,
     HEADER_BYTES,
@@ -33,26 +36,62 @@ from sskafka.wire.adr import (
 
 log = logging.getLogger(__name__)
 
-LARGE_FRAME_BYTES = 1024 * 1024
-LARGE_FRAMES_MAX = 4
-"""Limit of large frames read at once by all connections together, to bound memory."""
+LARGE_FRAME_BYTES = 64 * 1024
+LARGE_FRAMES_BYTES_MAX = 128 * 1024 * 1024
+"""Limit of what has arrived of large frames, of all connections together."""
+ANSWERS_MAX = 8
+"""Answers to CONSUME, of several megabytes each, that are read and sent at the same time."""
+WRITE_BYTES = 256 * 1024
+TICK_S = 1.0
+
+
+class _Sender:
+    """The task of a connection, as RequestMemory knows it."""
+
+    def __init__(self, task: "asyncio.Task[None]") -> None:
+        self._task = task
+        self.may_read = asyncio.Event()
+
+    def memory_available(self) -> None:
+        self.may_read.set()
+
+    def drop(self, reason: str) -> None:
+        log.info("closing a connection of the ADR server: %s", reason)
+        self._task.cancel()
 
 
 class AdrListener:
-    def __init__(self, service: AdrService, frame_bytes_max: int, idle_ms_max: int, connections_max: int) -> None:
+    def __init__(
+        self,
+        service: AdrService,
+        frame_bytes_max: int,
+        idle_ms_max: int,
+        arrival_ms_max: int,
+        connections_max: int,
+    ) -> None:
         self._service = service
         self._frame_bytes_max = frame_bytes_max
         self._idle_s = idle_ms_max / 1000 if idle_ms_max >= 0 else None
+        self._arrival_s = arrival_ms_max / 1000
         self._connections_max = connections_max
-        self._large_frames = asyncio.Semaphore(LARGE_FRAMES_MAX)
+        self._memory = RequestMemory(LARGE_FRAMES_BYTES_MAX)
+        self._answer_slots = AnswerSlots(ANSWERS_MAX)
         self._spread = ConsumerSpread()
         self._connections: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+        self._ticker: asyncio.TimerHandle | None = None
 
     async def start(self, bound: socket.socket, backlog: int) -> None:
         self._server = await asyncio.start_server(self._serve, sock=bound, backlog=backlog)
+        self._tick()
+
+    def _tick(self) -> None:
+        self._memory.close_stalled(self._memory.tick + 1, max(1, int(self._arrival_s / TICK_S)))
+        self._ticker = asyncio.get_running_loop().call_later(TICK_S, self._tick)
 
     async def stop(self) -> None:
+        if self._ticker is not None:
+            self._ticker.cancel()
         if self._server is not None:
             self._server.close()
         for connection in self._connections:
@@ -79,25 +118,62 @@ class AdrListener:
             writer.close()
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, chosen: Chosen) -> None:
+        task = asyncio.current_task()
+        assert task is not None
         while True:
             async with asyncio.timeout(self._idle_s):
                 length, frame_type = read_head(await reader.readexactly(HEADER_BYTES))
             try:
-                request = await self._read(reader, length, frame_type)
+                request = await self._read(reader, length, frame_type, task)
             except MalformedFrameError as error:
-                writer.write(encode_answer(Failure(answer_type(frame_type), str(error))))
-                await writer.drain()
+                await self._send(writer, Failure(answer_type(frame_type), str(error)))
                 return
-            writer.write(encode_answer(await self._answer(request, frame_type, chosen)))
-            await writer.drain()
+            if isinstance(request, Consume):
+                async with self._answer_slots.slot(task.cancel) as slot:
+                    await self._send(writer, await self._answer(request, frame_type, chosen), slot)
+            else:
+                await self._send(writer, await self._answer(request, frame_type, chosen))
 
-    async def _read(self, reader: asyncio.StreamReader, length: int, frame_type: int) -> Request:
+    async def _send(self, writer: asyncio.StreamWriter, answer: Answer, slot: AnswerSlot | None = None) -> None:
+        """Send in pieces: what the client does not take yet is held once, here, and not in the transport too."""
+        data = memoryview(encode_answer(answer))
+        for start in range(0, len(data), WRITE_BYTES):
+            if slot is not None:
+                slot.note_progress()
+            writer.write(data[start : start + WRITE_BYTES])
+            async with asyncio.timeout(self._idle_s):
+                await writer.drain()
+
+    async def _read(
+        self, reader: asyncio.StreamReader, length: int, frame_type: int, task: "asyncio.Task[None]"
+    ) -> Request:
         if not HEADER_BYTES <= length <= self._frame_bytes_max:
             raise MalformedFrameError(f"a frame of {length} bytes is outside {HEADER_BYTES}..{self._frame_bytes_max}")
-        async with self._large_frames if length > LARGE_FRAME_BYTES else nullcontext():
-            async with asyncio.timeout(self._idle_s):
-                body = await reader.readexactly(length - HEADER_BYTES)
+        size = length - HEADER_BYTES
+        async with asyncio.timeout(self._arrival_s):
+            body = await reader.readexactly(min(size, LARGE_FRAME_BYTES))
+        if len(body) == size:
             return decode_request(frame_type, body)
+        sender = _Sender(task)
+        large = self._memory.begin(size, memoryview(body), sender)
+        try:
+            await self._read_rest(reader, large, sender)
+            return decode_request(frame_type, bytes(large.content()))
+        finally:
+            self._memory.end(large)
+
+    async def _read_rest(self, reader: asyncio.StreamReader, large: LargeRequest, sender: _Sender) -> None:
+        """Read until the frame is complete; RequestMemory closes the connection if the rest does not arrive."""
+        while not large.is_complete:
+            if self._memory.is_full_for(large):
+                sender.may_read.clear()
+                await sender.may_read.wait()
+            room = large.room()
+            data = await reader.read(len(room))
+            if not data:
+                raise asyncio.IncompleteReadError(b"", large.size_bytes)
+            room[: len(data)] = data
+            self._memory.received(large, len(data))
 
     async def _answer(self, request: Request, frame_type: int, chosen: Chosen) -> Answer:
         try:

@@ -5,7 +5,8 @@
           large frame: a buffer of its own     parked: a slot keeps its place
 
 Rules
-- Every complete frame in the buffer is handled before anything is written, then all answers leave in one write.
+- Every complete frame in the buffer is handled before anything is written, then all answers leave in one write. A
+  connection that has more to do than fits into a slice of time waits for its next turn (fair_turns.py).
 - The receive buffer is shared by all connections of the loop: only the unfinished tail of a frame is kept per
   connection, and a handler must not hold on to its frame.
 - A slow reader stops being read from: responses pile up neither in memory (file slices are read when the socket
@@ -23,11 +24,12 @@ from typing import TYPE_CHECKING, cast
 from sskafka.model.acl import ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.authorization import ANONYMOUS, CLUSTER_NAME, Authorizer
+from sskafka.servers.kafka.fair_turns import SLICE_NS
 from sskafka.servers.kafka.frames import REQUEST_START, SIZE, error_frame
-from sskafka.servers.kafka.large_frame import LargeFrame
 from sskafka.servers.kafka.outgoing import WRITE_CHUNK_BYTES, Outgoing
 from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request import Request, Response
+from sskafka.servers.kafka.request_memory import LargeRequest
 from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.errors import MalformedMessageError
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LARGE_FRAME_BYTES = 64 * 1024
+LARGE_FRAME_BEGINNING_BYTES = 16 * 1024
+"""What must have arrived of a large frame before it gets a buffer of its own."""
 WRITE_BUFFER_HIGH_BYTES = 2 * 1024 * 1024
 
 _GONE = memoryview(b"")  # stands in for the frame of a parked request, whose buffer others use by then
@@ -51,6 +55,7 @@ class Connection(Outgoing):
         "_api",
         "_awaiting_memory",
         "_backlog",
+        "_is_in_queue",
         "_large",
         "_reading_paused",
         "_slots",
@@ -63,7 +68,8 @@ class Connection(Outgoing):
         super().__init__(listener)
         self._tail = b""
         self._backlog = b""  # what had come in when reading was paused
-        self._large: LargeFrame | None = None
+        self._is_in_queue = False
+        self._large: LargeRequest | None = None
         self._api: ServedApi | None = None
         self._slots: deque[ResponseSlot | Response] = deque()  # parked requests, and answers behind them
         self._reading_paused = False
@@ -74,6 +80,11 @@ class Connection(Outgoing):
     @property
     def listener_name(self) -> str:
         return self._listener.name
+
+    @property
+    def has_part_of_a_request(self) -> bool:
+        """Whether the rest of a request, too short for a buffer of its own so far, is awaited."""
+        return bool(self._tail)
 
     @property
     def is_owed_answers(self) -> bool:
@@ -97,8 +108,8 @@ class Connection(Outgoing):
             if isinstance(slot, ResponseSlot) and slot.on_abandoned is not None:
                 slot.on_abandoned()
         self._out.clear()
-        self._backlog = b""
-        self._give_back_large()
+        self._backlog = self._tail = b""
+        self._end_large()
         self._listener.forget(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -145,7 +156,7 @@ class Connection(Outgoing):
             self.flush()
 
     def _handle_frames(self, view: memoryview, end: int) -> None:
-        position = 0
+        position = stop_ns = 0
         received_ns = perf_counter_ns()
         while end - position >= 4 and not self._reading_paused:
             (size,) = _parse_size(view, position)
@@ -155,66 +166,82 @@ class Connection(Outgoing):
                 self._refuse_size(size)
                 return
             if frame_end > end:
-                if size > LARGE_FRAME_BYTES:
-                    self._start_large(view[frame_start:end], size)
+                if size > LARGE_FRAME_BYTES and end - frame_start >= LARGE_FRAME_BEGINNING_BYTES:
+                    self._begin_large(view[frame_start:end], size)
                     return
                 break
-            self._dispatch(view[frame_start:frame_end], received_ns)
+            now_ns = self._dispatch(view[frame_start:frame_end], received_ns)
             if self.closed:
                 return
             position = frame_end
             if self._unwritten_bytes >= WRITE_CHUNK_BYTES:
                 self.flush()
-        rest = bytes(view[position:end]) if position < end else b""
+            if position == end:
+                self._tail = self._backlog = b""
+                return
+            if not stop_ns:
+                stop_ns = min(received_ns + SLICE_NS, self._listener.turns.over_ns)
+            if now_ns > stop_ns:
+                self._pause_reading()
+                self.wait_for_turn()
+        rest = bytes(view[position:end])
         self._tail, self._backlog = (b"", rest) if self._reading_paused else (rest, b"")
 
-    def handle_backlog(self) -> None:
+    def wait_for_turn(self) -> None:
+        """Handle the backlog in a later turn of the loop."""
+        if not self._is_in_queue:
+            self._is_in_queue = True
+            self._listener.turns.put(self)
+
+    def take_turn(self) -> None:
         """Go on with what had come in when reading was paused; the transport is told to read when that is done."""
-        if self._backlog and self._may_read():
-            backlog, self._backlog = bytearray(self._backlog), b""
+        self._is_in_queue = False
+        if self._reading_paused and self._may_read():
             self._reading_paused = False
-            self._handle(memoryview(backlog), len(backlog))
+            if self._backlog:
+                backlog, self._backlog = bytearray(self._backlog), b""
+                self._handle(memoryview(backlog), len(backlog))
             if not self._reading_paused and not self.closed and self._transport is not None:
                 self._transport.resume_reading()
 
-    def _start_large(self, beginning: memoryview, size: int) -> None:
-        self._large = LargeFrame.maybe_begin(self._listener.memory, size, beginning)
-        if self._large is None:
-            self._wait_for_memory(bytes(beginning), size)
-        else:
-            self._tail = b""
+    def _begin_large(self, beginning: memoryview, size: int) -> None:
+        self._tail = b""
+        self._large = self._listener.memory.begin(size, beginning, self)
+        self._maybe_wait_for_memory(self._large)
 
-    def _wait_for_memory(self, beginning: bytes, size: int) -> None:
-        """Too many large requests are on their way in already: read no more until one is done."""
-        self._awaiting_memory = True
-        self._pause_reading()
+    def _maybe_wait_for_memory(self, large: LargeRequest) -> None:
+        if self._listener.memory.is_full_for(large):
+            self._awaiting_memory = True
+            self._pause_reading()
 
-        def retry() -> None:
-            if not self.closed:
-                self._awaiting_memory = False
-                self._start_large(memoryview(beginning), size)
-                self._maybe_resume_reading()
+    def memory_available(self) -> None:
+        self._awaiting_memory = False
+        if not self.closed:
+            self._maybe_resume_reading()
 
-        self._listener.memory.wait(retry)
+    def _handle_large(self, large: LargeRequest, nbytes: int) -> None:
+        memory = self._listener.memory
+        memory.received(large, nbytes)
+        if not large.is_complete:
+            self._maybe_wait_for_memory(large)
+            return
+        try:
+            self._dispatch(large.content(), perf_counter_ns())
+        finally:
+            self._end_large()
 
-    def _handle_large(self, large: LargeFrame, nbytes: int) -> None:
-        if large.is_complete_with(nbytes):
-            try:
-                self._dispatch(large.content(), perf_counter_ns())
-            finally:
-                self._give_back_large()
-
-    def _give_back_large(self) -> None:
+    def _end_large(self) -> None:
         if self._large is not None:
             large, self._large = self._large, None
-            large.give_back()
+            self._listener.memory.end(large)
 
-    def _dispatch(self, frame: memoryview, received_ns: int) -> None:
+    def _dispatch(self, frame: memoryview, received_ns: int) -> int:
+        """Handle one request; return the time when that was done."""
         key, version, correlation_id, client_id_length = _parse_start(frame, 0)
         api = self._listener.apis.get(key)
         if api is None or not api.min_version <= version <= api.max_version:
             self._answer_unsupported(key, version, correlation_id, frame, received_ns)
-            return
+            return perf_counter_ns()
         self._api = api
         counters = api.counters
         counters.requests += 1
@@ -228,16 +255,18 @@ class Connection(Outgoing):
             position = skip_tagged_fields(frame, position)
         if api.operation is not None and not self._may_call(api):
             self._answer_forbidden(api, version, correlation_id)
-            return
+            return perf_counter_ns()
         response = api.handle(Request(self, version, correlation_id, client_id, frame, position, received_ns))
+        now_ns = perf_counter_ns()
         if response is None:
-            return
-        counters.observe(perf_counter_ns() - received_ns)
+            return now_ns
+        counters.observe(now_ns - received_ns)
         if isinstance(response, bytes) and not self._slots:
             self._out.append(response)  # as `_answer` does, for what is answered most
             self._unwritten_bytes += len(response)
         else:
             self._answer(response)
+        return now_ns
 
     def _may_call(self, api: ServedApi) -> bool:
         operation = api.operation
@@ -318,7 +347,7 @@ class Connection(Outgoing):
         if not self._reading_paused or not self._may_read() or self._transport is None:
             return
         if self._backlog:
-            self._listener.handle_soon(self)  # not now: whoever settled an answer is in the middle of something
+            self.wait_for_turn()  # not now: whoever settled an answer is in the middle of something
         else:
             self._reading_paused = False
             self._transport.resume_reading()

@@ -12,6 +12,7 @@ from sskafka.model.values import value
 from sskafka.servers.kafka.authorization import Authorizer
 from sskafka.servers.kafka.connection import Connection
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
+from sskafka.servers.kafka.fair_turns import FairTurns
 from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.storage.errors import StorageError
@@ -30,6 +31,8 @@ class ConnectionLimits:
     """Negative: connections may be idle for ever."""
     parked_max: int
     """Answers that may wait on one connection before it is no longer read from."""
+    arrival_ms_max: int = 30_000
+    """How long the rest of a request that has begun to arrive may stay out."""
     send_buffer_bytes: int = -1
     receive_buffer_bytes: int = -1
     """Sizes of the sockets' buffers; -1 leaves them to the operating system."""
@@ -55,6 +58,7 @@ class Listener:
         self.request_bytes_max = limits.request_bytes_max
         self.parked_max = limits.parked_max
         self.receive_view = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        self.turns = FairTurns()
         self.tick = 0
         self._limits = limits
         self._quotas = quotas
@@ -69,6 +73,7 @@ class Listener:
     async def start(self, bound: socket.socket, backlog: int) -> None:
         """Serve on a socket that is already bound: binding comes first, so that a taken port is known early."""
         self._loop = asyncio.get_running_loop()
+        self.turns.start(self._loop)
         for option, size in (
             (socket.SO_SNDBUF, self._limits.send_buffer_bytes),
             (socket.SO_RCVBUF, self._limits.receive_buffer_bytes),
@@ -123,10 +128,6 @@ class Listener:
             assert self._loop is not None
             self._loop.call_soon(self._flush_all)
 
-    def handle_soon(self, connection: Connection) -> None:
-        assert self._loop is not None
-        self._loop.call_soon(connection.handle_backlog)
-
     def _flush_all(self) -> None:
         connections, self._to_flush = self._to_flush, []
         for connection in connections:
@@ -157,4 +158,12 @@ class Listener:
             log.debug("closing %s: idle for connections.max.idle.ms", connection.peer)
             self.counters.reaped += 1
             connection.close()
+        self._close_stalled(max(1, self._limits.arrival_ms_max // 1000))
         self._reaper = self._loop.call_later(REAP_INTERVAL_S, self._reap_idle)
+
+    def _close_stalled(self, ticks_max: int) -> None:
+        """Close connections on which a request has begun to arrive and its rest stays out."""
+        oldest = self.tick - ticks_max
+        for connection in [c for c in self._connections if c.last_active_tick < oldest and c.has_part_of_a_request]:
+            connection.drop(f"nothing of the rest of a request arrived for {ticks_max} s")
+        self.memory.close_stalled(self.tick, ticks_max)

@@ -117,6 +117,12 @@ class Outgoing(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.close()
 
+    def drop(self, reason: str) -> None:
+        """End the connection at once, for a fault of the client."""
+        log.info("closing the connection from %s: %s", self.peer, reason)
+        self._listener.counters.refused += 1
+        self.close()
+
     def close(self) -> None:
         """End the connection at once."""
         self.closed = True
