@@ -12,7 +12,7 @@ from sskafka.pipelines.files.jdbc import shown_url
 from sskafka.pipelines.files.model import JdbcSink
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Driver(NamedTuple):
@@ -34,6 +34,8 @@ DRIVERS = {
 }
 """By the word behind `jdbc:`. Spark has the driver of Derby."""
 
+LARGE_OBJECTS = (2004, 2005)
+"""BLOB and CLOB in java.sql.Types."""
 NO_DRIVER, NOT_FOUND = "No suitable driver", "ClassNotFoundException"
 CONNECTION_STATE, CREDENTIALS_STATE = "08", "28"
 OTHER_CREDENTIALS = ("08004", "72000 1017", "S0001 18456")
@@ -65,8 +67,11 @@ class Database:
 
     def __init__(self, spark: "SparkSession", sink: JdbcSink) -> None:
         self._sink = sink
+        self._java: Any = spark._jvm
+        assert self._java is not None, "queries.py refuses Spark Connect, which has no Java process here"
+        self._dialect = self._java.org.apache.spark.sql.jdbc.JdbcDialects.get(sink.url)
         with self._explaining():
-            self._connection = _connected(spark, sink)
+            self._connection = self._connected()
             self._quote = str(self._connection.getMetaData().getIdentifierQuoteString()).strip()
 
     def __enter__(self) -> Self:
@@ -75,6 +80,11 @@ class Database:
     def __exit__(self, *_: object) -> None:
         with suppress(JdbcSinkError), self._explaining():  # what mattered has succeeded, or has raised already
             self._connection.close()
+
+    def _connected(self) -> Any:
+        options = self._java.PythonUtils.toScalaMap(jdbc_options(self._sink, self._sink.identifier))
+        parsed = self._java.org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions(options)
+        return self._dialect.createConnectionFactory(parsed).apply(-1)
 
     def quoted(self, name: str) -> str:
         return f"{self._quote}{name}{self._quote}"
@@ -97,6 +107,28 @@ class Database:
             described = query.executeQuery().getMetaData()
             return [str(described.getColumnName(place + 1)) for place in range(described.getColumnCount())]
         return None
+
+    def columns_refusing_null(self, rows: "DataFrame", table: str) -> list[str]:
+        """Return the columns of `rows` in which this database refuses the null that Spark's JDBC writer sends.
+
+        Spark sends a null as the type that it would create the column with, whatever type the column has. That is a
+        CLOB for text and a BLOB for bytes in Derby and Db2, which accept such a null only for columns of that type."""
+        types = self._column_types(table)
+        utils = self._java.org.apache.spark.sql.execution.datasources.jdbc.JdbcUtils
+        refusing = []
+        for field in rows._jdf.schema().fields():
+            if field.dataType().typeName() in {"string", "binary"}:
+                sent = int(utils.getJdbcType(field.dataType(), self._dialect).jdbcNullType())
+                if sent in LARGE_OBJECTS and types[field.name().lower()] != sent:
+                    refusing.append(str(field.name()))
+        return refusing
+
+    def _column_types(self, table: str) -> dict[str, int]:
+        """Return the numbers of java.sql.Types by the names of the columns in lower case."""
+        with self._explaining(), self._prepared(f"select * from {table} where 1 = 0") as query:
+            described = query.executeQuery().getMetaData()
+            places = range(1, described.getColumnCount() + 1)
+            return {str(described.getColumnName(place)).lower(): described.getColumnType(place) for place in places}
 
     def create_empty_copy(self, copy: str, table: str, columns: Sequence[str]) -> None:
         """Create a table with the types of another one's columns, in the words of this database."""
@@ -162,15 +194,6 @@ class Database:
             yield
         except Py4JJavaError as error:
             raise explained_by_database(error.java_exception, self._sink) from None  # its text may hold the password
-
-
-def _connected(spark: "SparkSession", sink: JdbcSink) -> Any:
-    java = spark._jvm
-    assert java is not None, "queries.py refuses Spark Connect, which has no Java process here"
-    options = java.PythonUtils.toScalaMap(jdbc_options(sink, sink.identifier))
-    parsed = java.org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions(options)
-    dialect = java.org.apache.spark.sql.jdbc.JdbcDialects.get(sink.url)
-    return dialect.createConnectionFactory(parsed).apply(-1)
 
 
 def jdbc_options(sink: JdbcSink, table: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ unless it has inserted exactly as many rows as the accepted tasks have written.
 """
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ BATCHES_COLUMNS = (
 )
 PIPELINE_LENGTH_MAX = 255
 NO_BATCH = -1
+NULL_FLAG = "sskafka_null_"
 KEY_TYPE = "varchar(255)"
 """Of keys that are text, where the sink creates the table: not every database can compare its type for long texts."""
 STAGE_ATTEMPTS = 3
@@ -135,11 +136,17 @@ class JdbcWriter:
 
         stage = self._beside(f"{stage_prefix(self._query_id)}{uuid.uuid4().hex[:8]}")
         with Database(rows.sparkSession, self._sink) as database:
-            database.create_empty_copy(stage, self._sink.identifier, list(columns.values()))
+            refusing = database.columns_refusing_null(rows, self._sink.identifier)
+            flags = {name: f"{NULL_FLAG}{number}" for number, name in enumerate(refusing)}
+            copied = [*columns.values(), *(f"0 as {flag}" for flag in flags.values())]
+            database.create_empty_copy(stage, self._sink.identifier, copied)
         try:
             counted = Observation()
-            writer = rows.observe(counted, sf.count(sf.lit(1)).alias("rows")).write.format("jdbc")
-            writer.options(**jdbc_options(self._sink, stage)).mode("append").save()
+            counted_rows = with_null_flags(rows, flags).observe(counted, sf.count(sf.lit(1)).alias("rows"))
+            counted_rows.write.format("jdbc").options(**jdbc_options(self._sink, stage)).mode("append").save()
+            with Database(rows.sparkSession, self._sink) as database:
+                for name, flag in flags.items():
+                    database.execute(f"update {stage} set {columns[name]} = null where {flag} = 1")
             yield stage, int(counted.get["rows"])
         finally:
             with Database(rows.sparkSession, self._sink) as database, suppress(JdbcSinkError):
@@ -176,6 +183,19 @@ class JdbcWriter:
             )
         same = " and ".join(f"staged.{key} = {table}.{key}" for key in keys)
         database.execute(f"delete from {table} where exists (select 1 from {stage} staged where {same})")
+
+
+def with_null_flags(rows: "DataFrame", flags: Mapping[str, str]) -> "DataFrame":
+    """Replace null by an empty value in the columns of `flags`, and mark it by 1 in the flag's column.
+
+    The stage gets its nulls back by an update: see `Database.columns_refusing_null`."""
+    from pyspark.sql import functions as sf  # noqa: PLC0415  not for --help
+
+    for name, flag in flags.items():
+        column = sf.col(f"`{name}`")
+        empty = sf.lit("").cast(rows.schema[name].dataType)
+        rows = rows.withColumn(flag, column.isNull().cast("int")).withColumn(name, sf.coalesce(column, empty))
+    return rows
 
 
 def stage_prefix(query: str) -> str:
