@@ -24,8 +24,7 @@ from sskafka.model.errors import KafkaError
 from sskafka.pipelines.connector.checkpoint import query_id_of
 from sskafka.pipelines.connector.committing import prefix_of
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.model import Pipeline
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
 from sskafka.pipelines.runner.recovery import checkpoint_of, transactional_prefix
 from sskafka.pipelines.shipped.reading import committed_records
 

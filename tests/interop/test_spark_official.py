@@ -11,7 +11,7 @@ from test_spark_parity import numbers
 from sskafka.client.groups import list_groups
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.runner.patience import start_patiently
 from sskafka.pipelines.runner.run import RunSettings, run_pipeline
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from derby import QUIET_CONF
 from dying import die
 
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.runner.backfill import run_backfill
 from sskafka.pipelines.runner.backfill_range import parse_range
 from sskafka.pipelines.runner.backfill_state import BackfillState, QueryDone

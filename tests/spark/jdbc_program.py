@@ -13,8 +13,7 @@ from typing import Any
 from derby import QUIET_CONF
 from dying import die
 
-from sskafka.pipelines.files.model import Trigger
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import Trigger, load_pipeline
 from sskafka.pipelines.runner.database import Database, Transaction
 from sskafka.pipelines.runner.jdbc import JdbcWriter
 from sskafka.pipelines.runner.run import RunSettings, run_pipeline

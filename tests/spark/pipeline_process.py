@@ -17,7 +17,7 @@ from waiting import wait_until
 
 from sskafka.pipelines.connector.checkpoint import query_id_of
 from sskafka.pipelines.connector.committing import prefix_of
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.runner.leftovers import listed_names
 from sskafka.pipelines.runner.recovery import checkpoint_of, transactional_prefix
 from sskafka.pipelines.shipped.reading import committed_records

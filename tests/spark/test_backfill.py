@@ -17,8 +17,8 @@ from process_session import ProcessSession
 from pyiceberg.catalog import load_catalog
 
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.model import ParquetSink, Pipeline
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
+from sskafka.pipelines.files.sink import ParquetSink
 from sskafka.pipelines.runner.backfill import BackfillResult, run_backfill
 from sskafka.pipelines.runner.backfill_range import RangeError, parse_range
 from sskafka.pipelines.runner.dead_letters import DeadLetters

@@ -34,7 +34,7 @@ from sskafka.pipelines.connector.producing import TaskProducer
 from sskafka.pipelines.connector.sink import NumberedBatchWriter
 from sskafka.pipelines.connector.task_ids import transactional_id
 from sskafka.pipelines.connector.transactions import begin
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.runner.recovery import checkpoint_of, recover_topics
 
 QUERY = "query-id"

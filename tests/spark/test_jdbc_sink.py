@@ -10,8 +10,8 @@ import pytest
 from derby import Derby
 from process_session import ProcessSession
 
-from sskafka.pipelines.files.model import JdbcSink, Pipeline
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
+from sskafka.pipelines.files.sink import JdbcSink
 from sskafka.pipelines.runner.database import Database, JdbcSinkError
 from sskafka.pipelines.runner.errors import PipelineRunError
 from sskafka.pipelines.runner.jdbc import JdbcWriter

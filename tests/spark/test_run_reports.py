@@ -8,7 +8,7 @@ import pytest
 from waiting import wait_until
 
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.runner.events import Event, EventLog, EventType
 from sskafka.pipelines.runner.reporting import RunReporter
 

@@ -21,7 +21,7 @@ from sskafka.evaluation.results import Row, keep_results
 from sskafka.evaluation.results import Run as EvaluationRun
 from sskafka.model.errors import KafkaError
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.model import Pipeline, Trigger
+from sskafka.pipelines.files.pipeline import Pipeline, Trigger
 from sskafka.pipelines.runner.dead_letters import DeadLetters
 from sskafka.pipelines.runner.run import RunSettings, run_pipeline
 from sskafka.pipelines.shipped import load_shipped

@@ -13,7 +13,7 @@ from standalone_cluster import free_port, is_listening
 from waiting import wait_until
 
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.java import find_java
 from sskafka.pipelines.runner.dead_letters import DeadLetters
 from sskafka.pipelines.shipped.reading import delta_rows, parquet_rows, topic_rows

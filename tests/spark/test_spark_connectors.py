@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sskafka.pipelines.connector.choosing import ConnectorMissingError
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.connector.selection import ConnectorMissingError
+from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.runner.connectors import check_connector, reader_of
 from sskafka.pipelines.runner.plan import resolved_schema
 from sskafka.pipelines.runner.run import RunSettings, run_pipeline

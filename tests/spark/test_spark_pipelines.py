@@ -20,9 +20,8 @@ from sskafka.cli.commands import app
 from sskafka.client.errors import UnknownTopicError
 from sskafka.pipelines.connector.encode import Row
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.model import Pipeline, Trigger
-from sskafka.pipelines.files.parse import load_pipeline
-from sskafka.pipelines.files.variables import FileChoices
+from sskafka.pipelines.files.pipeline import Pipeline, Trigger, load_pipeline
+from sskafka.pipelines.files.variables import FileOptions
 from sskafka.pipelines.runner.dead_letters import DeadLetters
 from sskafka.pipelines.runner.errors import PipelineRunError
 from sskafka.pipelines.runner.events import Event, EventLog, EventType
@@ -503,7 +502,7 @@ def test_steps_feed_each_other_and_sinks_choose_among_them(
         .replace("path: result", "path: strict")
         .replace("path: all", "path: strict-all")
     )
-    run(load_pipeline(path, FileChoices("strict")))
+    run(load_pipeline(path, FileOptions("strict")))
     strict = spark.read.parquet(str(tmp_path / "strict")).collect()
     assert sorted(row["id"] for row in strict) == list(range(31, 40))
 

@@ -38,7 +38,7 @@ from sskafka.client.errors import UnknownTopicError
 from sskafka.client.producer import ProducerEngine
 
 if TYPE_CHECKING:
-    from sskafka.pipelines.files.model import Pipeline
+    from sskafka.pipelines.files.pipeline import Pipeline
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -157,7 +157,7 @@ class Demo:
             task.result()
 
     async def _prepared(self, bootstrap: str) -> "Pipeline":
-        from sskafka.pipelines.files.model import Trigger  # noqa: PLC0415  needs the extra
+        from sskafka.pipelines.files.pipeline import Trigger  # noqa: PLC0415  needs the extra
         from sskafka.pipelines.shipped import load_shipped  # noqa: PLC0415  see above
         from sskafka.pipelines.shipped.selfcheck import produce, topics_of  # noqa: PLC0415  see above
 
@@ -184,7 +184,7 @@ class Demo:
 
     async def _show(self, bootstrap: str, pipeline: "Pipeline") -> None:
         """Show the sessions, consumed from their topic. Return when there are enough."""
-        from sskafka.pipelines.files.model import TopicSink  # noqa: PLC0415  needs the extra
+        from sskafka.pipelines.files.sink import TopicSink  # noqa: PLC0415  needs the extra
         from sskafka.pipelines.shipped.sessions import session_of  # noqa: PLC0415  see above
 
         topic = next(sink.topic for sink in pipeline.sinks if isinstance(sink, TopicSink))

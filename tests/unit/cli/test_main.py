@@ -13,7 +13,17 @@ from sskafka.cli.pairs import key_values
 from sskafka.client.errors import BrokerUnavailableError, UnknownPartitionError, UnknownTopicError
 from sskafka.model.errors import ErrorCode, KafkaError
 
-HEAVY = ("asyncio", "rich", "cramjam", "sskafka.client", "sskafka.storage", "sskafka.broker", "sskafka.wire")
+HEAVY = (
+    "asyncio",
+    "rich",
+    "pydantic",
+    "yaml",
+    "cramjam",
+    "sskafka.client",
+    "sskafka.storage",
+    "sskafka.broker",
+    "sskafka.wire",
+)
 
 
 def test_help_lists_every_command_and_imports_none_of_them() -> None:

@@ -27,7 +27,7 @@ def test_a_mistake_in_a_file_is_told_with_its_line_before_anything_is_started(tm
     file.write_text("name: bad\nsources:\n  a: {topic: a, format: jsn}\nsinks: [{console: {}}]\n")
     code, said = invoke("run", str(file), "-b", NOBODY)
     assert code == 1
-    assert f"{file}:3: sources.a.format: 'jsn' is not possible; did you mean json?" in said
+    assert f"{file}:3:25: sources.a.format: 'jsn' is not possible; did you mean json?" in said
 
 
 def test_a_file_that_is_not_there() -> None:
@@ -98,7 +98,7 @@ def test_pipelines_are_listed_and_bad_files_named(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text("name: B\n")
     _, said = invoke("list", str(tmp_path))
     assert "t-.*" in said
-    assert "b.yaml:1: name" in said
+    assert "b.yaml:1:7: name" in said
 
 
 @pytest.mark.parametrize("command", [("list",), ("status", "-b", NOBODY), ("run", "sessions", "-b", NOBODY)])

@@ -16,7 +16,7 @@ from sskafka.pipelines.connector.committing import Committer, cluster_committer
 from sskafka.pipelines.connector.decision import Owner
 from sskafka.pipelines.connector.errors import CheckpointError
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.runner.recovery import checkpoint_of, exact_sinks
 
 FILE = "name: good\nsources:\n  a: {topic: a, format: text}\nsinks: [{topic: {topic: out}}]\ncheckpoint: state\n"

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from sskafka.cli.commands import app
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.checkpoint import offsets_digest, query_id_of
-from sskafka.pipelines.files.model import ParquetSink, Pipeline
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
+from sskafka.pipelines.files.sink import ParquetSink
 from sskafka.pipelines.runner.backfill import backfilled, counted, queries_of, run_backfill
 from sskafka.pipelines.runner.backfill_range import Bound, RangeError, SourceRange, backfill_name, parse_range
 from sskafka.pipelines.runner.backfill_state import BackfillState, QueryDone

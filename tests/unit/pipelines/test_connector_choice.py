@@ -2,14 +2,15 @@ from typing import Any
 
 import pytest
 
-from sskafka.pipelines.connector.choosing import (
+from sskafka.pipelines.connector.selection import (
     ConnectorMissingError,
     ServerLacksConnectorError,
     is_missing,
     reading_connector,
     writing_connector,
 )
-from sskafka.pipelines.files.model import Pipeline, SqlTransform
+from sskafka.pipelines.files.pipeline import Pipeline
+from sskafka.pipelines.files.transform import SqlTransform
 from sskafka.pipelines.runner.connectors import check_connector
 
 NONE = {"spark.jars": "", "spark.jars.packages": ""}

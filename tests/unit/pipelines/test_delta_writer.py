@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from table_rows import Named, Rows
 
-from sskafka.pipelines.files.model import DeltaSink
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import load_pipeline
+from sskafka.pipelines.files.sink import DeltaSink
 from sskafka.pipelines.runner.delta import STAGE, DeltaWriter
 from sskafka.pipelines.runner.schema_evolution import SchemaChangeError
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from sskafka.pipelines.files.document import PipelineFileError
-from sskafka.pipelines.files.model import ParquetSink, Pipeline, SqlTransform
-from sskafka.pipelines.files.parse import load_pipeline
-from sskafka.pipelines.files.variables import MASK, FileChoices
+from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
+from sskafka.pipelines.files.sink import ParquetSink
+from sskafka.pipelines.files.transform import SqlTransform
+from sskafka.pipelines.files.variables import MASK, FileOptions
 from sskafka.pipelines.runner.errors import PipelineRunError
 from sskafka.pipelines.runner.run import masking_secrets
 
@@ -36,7 +37,7 @@ profiles:
 def load(tmp_path: Path, text: str = TEXT, **choices: object) -> Pipeline:
     path = tmp_path / "pipeline.yaml"
     path.write_text(text)
-    return load_pipeline(path, FileChoices(**{"environment": {}, **choices}))  # type: ignore[arg-type]
+    return load_pipeline(path, FileOptions(**{"environment": {}, **choices}))  # type: ignore[arg-type]
 
 
 def problems(tmp_path: Path, text: str, **choices: object) -> list[tuple[int, str]]:

@@ -10,8 +10,8 @@ from pyiceberg.exceptions import CommitFailedException
 from table_rows import Named, Rows
 
 from sskafka.pipelines.files.document import PipelineFileError
-from sskafka.pipelines.files.model import IcebergSink
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import load_pipeline
+from sskafka.pipelines.files.sink import IcebergSink
 from sskafka.pipelines.runner.iceberg import IcebergWriter
 from sskafka.pipelines.runner.schema_evolution import SchemaChangeError
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from sskafka.pipelines.files.document import PipelineFileError
-from sskafka.pipelines.files.jdbc import shown_url
-from sskafka.pipelines.files.model import JdbcSink, Pipeline
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
+from sskafka.pipelines.files.sink import JdbcSink, shown_url
 from sskafka.pipelines.runner.database import explained_by_database, jdbc_options
 
 FILE = """\

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from sskafka.pipelines.files.document import PipelineFileError
-from sskafka.pipelines.files.model import Pipeline
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
 from sskafka.pipelines.runner.errors import PipelineRunError
 from sskafka.pipelines.runner.lineage import LineageReporter, run_event
 

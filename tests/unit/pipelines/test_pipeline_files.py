@@ -5,18 +5,11 @@ from pathlib import Path
 import pytest
 
 from sskafka.pipelines.files.document import PipelineFileError
-from sskafka.pipelines.files.model import (
-    Action,
-    DeltaSink,
-    ParquetSink,
-    Pipeline,
-    PythonTransform,
-    RecordFormat,
-    SqlTransform,
-    Tombstones,
-    TopicSink,
-)
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.expectation import Action
+from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
+from sskafka.pipelines.files.sink import DeltaSink, ParquetSink, TopicSink
+from sskafka.pipelines.files.source import RecordFormat, Tombstones
+from sskafka.pipelines.files.transform import PythonTransform, SqlTransform
 from sskafka.pipelines.runner.naming import query_name, query_of
 
 MINIMAL = """\

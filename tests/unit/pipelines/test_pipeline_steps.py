@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from sskafka.pipelines.files.document import PipelineFileError
-from sskafka.pipelines.files.model import Action, Pipeline, PythonTransform, SqlTransform
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.expectation import Action
+from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
+from sskafka.pipelines.files.transform import PythonTransform, SqlTransform
 from sskafka.pipelines.runner.plan import graph
 
 TEXT = """\

@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.runner.resetting import steps_to_reset
 
 FILE = "name: good\nsources:\n  a: {topic: a, format: text}\nsinks: [{parquet: {path: out}}]\ncheckpoint: .\n"

@@ -11,7 +11,8 @@ from sskafka import Broker
 from sskafka.client.config import ConnectionConfig
 from sskafka.pipelines.connector.errors import ReadTimeoutError
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.model import Pipeline, SqlTransform
+from sskafka.pipelines.files.pipeline import Pipeline
+from sskafka.pipelines.files.transform import SqlTransform
 from sskafka.pipelines.runner.errors import PipelineRunError
 from sskafka.pipelines.runner.events import Event, EventLog, EventType
 from sskafka.pipelines.runner.history import RunState, RunView, runs_of

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from sskafka.pipelines.files.model import ParquetSink, Pipeline, SqlTransform
+from sskafka.pipelines.files.pipeline import Pipeline
+from sskafka.pipelines.files.sink import ParquetSink
+from sskafka.pipelines.files.transform import SqlTransform
 from sskafka.pipelines.runner.run import checkpoint_conf, keeping_signal_handlers, stop_queries
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from sskafka.pipelines.files.document import PipelineFileError
-from sskafka.pipelines.files.model import ParquetSink, PythonTransform, TopicSink
-from sskafka.pipelines.files.parse import load_pipeline
+from sskafka.pipelines.files.pipeline import load_pipeline
+from sskafka.pipelines.files.sink import ParquetSink, TopicSink
+from sskafka.pipelines.files.transform import PythonTransform
 from sskafka.pipelines.runner.errors import PipelineRunError
 from sskafka.pipelines.runner.finishing import finish
 from sskafka.pipelines.shipped import load_shipped, shipped_names

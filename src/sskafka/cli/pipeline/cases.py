@@ -12,7 +12,7 @@ from sskafka.cli.pairs import key_values
 
 if TYPE_CHECKING:
     from sskafka.pipelines.files.cases import Case
-    from sskafka.pipelines.files.variables import FileChoices
+    from sskafka.pipelines.files.variables import FileOptions
 
 
 def run_tests(
@@ -30,10 +30,10 @@ def run_tests(
     """Run the test cases of pipelines: given records, expected rows.
 
     No broker is needed. CASES of clicks.yaml are in clicks.test.yaml. The exit code is 1 if a case fails."""
-    from sskafka.pipelines.files.variables import FileChoices  # noqa: PLC0415  needs the extra
+    from sskafka.pipelines.files.variables import FileOptions  # noqa: PLC0415  needs the extra
 
-    choices = FileChoices(profile, key_values(var, "--var"))
-    cases = [(file, case) for file in case_files(files) for case in load(file, choices) if only in case.name]
+    options = FileOptions(profile, key_values(var, "--var"))
+    cases = [(file, case) for file in case_files(files) for case in load(file, options) if only in case.name]
     if not cases:
         raise CommandError("there are no cases to run", "write NAME.test.yaml beside NAME.yaml, see docs/pipelines.md")
     failed = run_cases(cases, master)
@@ -55,12 +55,12 @@ def case_files(files: list[Path] | None) -> list[Path]:
     return found
 
 
-def load(file: Path, choices: "FileChoices") -> "list[Case]":
+def load(file: Path, options: "FileOptions") -> "list[Case]":
     from sskafka.pipelines.files.cases import load_cases  # noqa: PLC0415  needs the extra
     from sskafka.pipelines.files.document import PipelineFileError  # noqa: PLC0415  see above
 
     try:
-        return load_cases(file, choices)
+        return load_cases(file, options)
     except PipelineFileError as error:
         raise CommandError(str(error)) from None
 

@@ -29,7 +29,7 @@ from sskafka.cli.usage import UsageError
 
 if TYPE_CHECKING:
     from sskafka.pipelines.connector.planning import ClusterSession
-    from sskafka.pipelines.files.model import Pipeline
+    from sskafka.pipelines.files.pipeline import Pipeline
     from sskafka.pipelines.runner.backfill import BackfillResult
     from sskafka.pipelines.runner.dead_letters import DeadLetter
     from sskafka.pipelines.runner.plan import Backlog
@@ -81,16 +81,16 @@ FromOption = Annotated[
 def load(name: str, profile: str = "", variables: list[str] | None = None) -> "Pipeline":
     """Return the pipeline of a file, or a shipped one by its name."""
     from sskafka.pipelines.files.document import PipelineFileError  # noqa: PLC0415  needs the extra
-    from sskafka.pipelines.files.parse import load_pipeline  # noqa: PLC0415  see above
-    from sskafka.pipelines.files.variables import FileChoices  # noqa: PLC0415  see above
+    from sskafka.pipelines.files.pipeline import load_pipeline  # noqa: PLC0415  see above
+    from sskafka.pipelines.files.variables import FileOptions  # noqa: PLC0415  see above
     from sskafka.pipelines.shipped import load_shipped, shipped_file  # noqa: PLC0415  see above
 
     path = Path(name)
     if not path.is_file() and shipped_file(name) is None:
         raise CommandError(f"there is no file {name}", "`sskafka pipeline list` shows what there is")
-    choices = FileChoices(profile, key_values(variables, "--var"))
+    options = FileOptions(profile, key_values(variables, "--var"))
     try:
-        return load_pipeline(path, choices) if path.is_file() else load_shipped(name, choices=choices)
+        return load_pipeline(path, options) if path.is_file() else load_shipped(name, options=options)
     except PipelineFileError as error:
         raise CommandError(str(error)) from None
 
@@ -219,7 +219,7 @@ def run(
         return
     places, end = places_and_end(to)
     pipeline = rewired(load(name, profile, var), own_name, topic, places)
-    from sskafka.pipelines.files.model import Trigger  # noqa: PLC0415  see above
+    from sskafka.pipelines.files.pipeline import Trigger  # noqa: PLC0415  see above
     from sskafka.pipelines.runner.backfill import run_backfill  # noqa: PLC0415  see above
     from sskafka.pipelines.runner.backfill_range import parse_range  # noqa: PLC0415  see above
     from sskafka.pipelines.runner.run import RunSettings, run_pipeline  # noqa: PLC0415  see above

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sskafka.pipelines.connector.planning import ClusterSession
-    from sskafka.pipelines.files.model import Pipeline
+    from sskafka.pipelines.files.pipeline import Pipeline
     from sskafka.pipelines.runner.recovery import ExactSink
     from sskafka.pipelines.runner.settling import Status
 

@@ -13,7 +13,7 @@ from sskafka.cli.pairs import key_values
 from sskafka.cli.usage import UsageError
 
 if TYPE_CHECKING:
-    from sskafka.pipelines.files.model import Pipeline
+    from sskafka.pipelines.files.pipeline import Pipeline
 
 NamesArgument = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Shipped pipelines; all of them.")]
 RecordsOption = Annotated[int, typer.Option("--records", "-n", min=20, help="About so many records.")]

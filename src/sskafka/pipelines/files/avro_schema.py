@@ -11,15 +11,9 @@ from typing import Any, TypeAlias, cast
 AvroType: TypeAlias = str | list[Any] | dict[str, Any]
 
 _PRIMITIVES = {
-    "null": "string",
-    "boolean": "boolean",
-    "int": "int",
-    "long": "bigint",
-    "float": "float",
-    "double": "double",
-    "bytes": "binary",
-    "string": "string",
-}
+    "null": "string", "boolean": "boolean", "int": "int", "long": "bigint", "float": "float", "double": "double",
+    "bytes": "binary", "string": "string",
+}  # fmt: skip
 _LOGICAL = {
     "timestamp-millis": "timestamp",
     "timestamp-micros": "timestamp",

@@ -15,125 +15,118 @@
 An expected row names the columns that matter; columns that it leaves out may have any value.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import yaml
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from sskafka.pipelines.files.document import Fields, PipelineFileError, load
-from sskafka.pipelines.files.model import Pipeline
-from sskafka.pipelines.files.parse import load_pipeline
-from sskafka.pipelines.files.variables import FileChoices
+from sskafka.pipelines.files.document import Document, Location, Scalar, read_document
+from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
+from sskafka.pipelines.files.validation import NOT_IN_FILE, FileModel, Text, near_hint, validated
+from sskafka.pipelines.files.variables import FileOptions
 
 CASES_SUFFIX = ".test.yaml"
 RESULT = "result"
 DEAD_LETTERS = "dead_letters"
 
+_YAML = "tag:yaml.org,2002:"
+
+
+def _plain(value: Any) -> Any:
+    """Return values of the file as JSON has them.
+
+    Times stay text, and so do `no`, `on` and the like, which YAML 1.1 reads as booleans."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if not isinstance(value, Scalar):
+        return value
+    if value.tag in {f"{_YAML}int", f"{_YAML}float", f"{_YAML}null"}:
+        return yaml.SafeLoader("").construct_object(yaml.ScalarNode(value.tag, str(value)))
+    if value.tag == f"{_YAML}bool" and value.lower() in {"true", "false"}:
+        return value.lower() == "true"
+    return str(value)
+
+
+def _row(value: Any) -> Any:
+    if not isinstance(value, dict):
+        raise ValueError("the row is not a mapping of columns to values")
+    return value
+
+
+_NO_PIPELINE = Pipeline("")
+PLAIN = AfterValidator(_plain)
+Row: TypeAlias = Annotated[dict[str, Any], BeforeValidator(_row)]
+
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    name: str
-    pipeline: Pipeline
-    given: Mapping[str, list[Any]] = field(default_factory=dict)
+class Case(FileModel):
+    name: Text
+    given: Annotated[Mapping[str, list[Any]], PLAIN] = field(default_factory=dict)
     """Records by source. A mapping is the value of a record as JSON, unless it has fields that begin with `_`."""
-    expected: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    expected: Annotated[Mapping[str, list[Row]], Field(validation_alias="expect"), PLAIN] = field(default_factory=dict)
     """Rows by table."""
     fails: str = ""
-    """Part of the error with which the pipeline must fail; empty: it must not."""
+    """Part of the error with which the pipeline must fail; empty: it must not fail."""
+    pipeline: Annotated[Pipeline, NOT_IN_FILE] = _NO_PIPELINE
 
     def __str__(self) -> str:
         return self.name
 
+    def problems(self) -> Iterator[tuple[Location, str]]:
+        if not self.expected and not self.fails:
+            yield (), "expects nothing: give `expect` or `fails`"
+
+
+@dataclass(frozen=True, slots=True)
+class CasesFile(FileModel):
+    cases: tuple[Case, ...]
+    pipeline: str = ""
+    profile: str = ""
+    variables: Annotated[dict[str, str], Field(validation_alias="set")] = field(default_factory=dict)
+
 
 def cases_file_of(pipeline: Path) -> Path:
-    """Where the cases of a pipeline file are by default: clicks.test.yaml beside clicks.yaml."""
+    """Return the default path of the cases of a pipeline file: clicks.test.yaml beside clicks.yaml."""
     return pipeline.with_name(f"{pipeline.stem}{CASES_SUFFIX}")
 
 
-def load_cases(path: str | Path, choices: FileChoices | None = None) -> list[Case]:
-    """Read a file of cases and the pipeline that it is about.
+def load_cases(path: str | Path, options: FileOptions | None = None) -> list[Case]:
+    """Read a file of cases and the pipeline that it tests.
 
-    `choices` win over those of the file. Raises PipelineFileError that names the line of every problem."""
-    path, choices = Path(path), choices or FileChoices()
-    fields, problems = load(path, FileChoices(environment=choices.environment))
-    pipeline = load_pipeline(_pipeline_path(fields, path), _choices_of(fields, choices))
-    if "cases" not in fields:
-        fields.problem("cases", "is missing: a list, each with name, given and expect")
-    cases = list(fields.each("cases", lambda item: _case(item, pipeline)))
-    fields.finish()
-    if problems.found:
-        raise PipelineFileError(path, problems.found, problems.secrets)
-    return cases
-
-
-def _pipeline_path(fields: Fields, path: Path) -> Path:
-    default = path.name.removesuffix(CASES_SUFFIX) + ".yaml" if path.name.endswith(CASES_SUFFIX) else None
-    file = path.parent / fields.text("pipeline", default)
-    if not file.is_file():
-        fields.problem("pipeline", f"there is no file {file}")
-        raise PipelineFileError(path, fields.problems.found)
-    return file
-
-
-def _choices_of(fields: Fields, choices: FileChoices) -> FileChoices:
-    variables = {**fields.pairs("set"), **choices.variables}
-    return FileChoices(choices.profile or fields.text("profile", ""), variables, choices.environment)
-
-
-def _case(fields: Fields, pipeline: Pipeline) -> Case:
-    sources = [source.name for source in pipeline.sources]
-    tables = [*sources, *(step.name for step in pipeline.steps), RESULT, DEAD_LETTERS]
-    case = Case(
-        fields.text("name"),
-        pipeline,
-        _lists(fields, "given", sources),
-        _lists(fields, "expect", tables),
-        fields.text("fails", ""),
+    `options` override those of the file. Raises PipelineFileError that names the position of every problem."""
+    path, options = Path(path), options or FileOptions()
+    document = read_document(path, FileOptions(environment=options.environment))
+    file = validated(CasesFile, document)
+    pipeline_path = _pipeline_path(file, document)
+    variables = {**file.variables, **options.variables}
+    pipeline = load_pipeline(
+        pipeline_path, FileOptions(options.profile or file.profile, variables, options.environment)
     )
-    _check_rows(fields, case.expected)
-    if not case.expected and not case.fails:
-        fields.problems.add(fields.node, fields.where, "expects nothing: give `expect` or `fails`")
-    return case
+    _check_tables(file, pipeline, document)
+    return [replace(case, pipeline=pipeline) for case in file.cases]
 
 
-def _lists(fields: Fields, name: str, known: list[str]) -> dict[str, list[Any]]:
-    """A list for each table; a table that the pipeline does not have is a problem."""
-    inner = fields.mapping(name)
-    if inner is None:
-        return {}
-    lists = {}
-    for table in known:
-        if table in inner:
-            content = _plain(inner.node_of(table))
-            if not isinstance(content, list):
-                inner.problem(table, "must be a list: each item begins with `- `")
-                continue
-            lists[table] = content
-    inner.finish()
-    return lists
+def _pipeline_path(file: CasesFile, document: Document) -> Path:
+    default = document.path.name.removesuffix(CASES_SUFFIX) + ".yaml"
+    path = document.path.parent / (file.pipeline or default)
+    if not path.is_file() or path == document.path:
+        document.add(("pipeline",), f"there is no file {path}" if file.pipeline else "is missing: the file to test")
+        document.raise_problems()
+    return path
 
 
-def _check_rows(fields: Fields, expected: Mapping[str, list[Any]]) -> None:
-    for table, rows in expected.items():
-        if not all(isinstance(row, dict) for row in rows):
-            fields.problem("expect", f"a row of {table} is not a mapping of columns to values")
-
-
-_YAML = "tag:yaml.org,2002:"
-
-
-def _plain(node: yaml.Node) -> Any:
-    """The values of a node as JSON knows them.
-
-    Times stay text, and so do `no`, `on` and the like, which YAML 1.1 reads as booleans."""
-    if isinstance(node, yaml.MappingNode):
-        return {str(key.value): _plain(value) for key, value in node.value}
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(item) for item in node.value]
-    if node.tag in {f"{_YAML}int", f"{_YAML}float", f"{_YAML}null"}:
-        return yaml.SafeLoader("").construct_object(node)
-    if node.tag == f"{_YAML}bool" and node.value.lower() in {"true", "false"}:
-        return node.value.lower() == "true"
-    return str(node.value)
+def _check_tables(file: CasesFile, pipeline: Pipeline, document: Document) -> None:
+    """Report tables that the pipeline does not have."""
+    sources = [source.name for source in pipeline.sources]
+    tables = [*pipeline.tables, RESULT, DEAD_LETTERS]
+    for number, case in enumerate(file.cases):
+        for field_name, lists, known in (("given", case.given, sources), ("expect", case.expected, tables)):
+            for table in lists.keys() - known:
+                hint = near_hint(table, known, f"known are {', '.join(known)}")
+                document.add(("cases", number, field_name, table), f"there is no such table; {hint}", at_key=True)
+    document.raise_problems()

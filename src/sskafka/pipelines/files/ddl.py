@@ -1,6 +1,6 @@
 """Schemas in Spark's DDL (`user string not null, at timestamp, tags array<string>`), checked without Spark.
 
-Only what is needed to find mistakes early is understood: names, types, nesting and NOT NULL. Spark gets the text.
+Names, types, nesting and NOT NULL are checked, to report mistakes early. Spark parses the result again.
 """
 
 import re
@@ -16,7 +16,7 @@ _TOKEN = re.compile(r"\s*(?:(`[^`]+`)|([A-Za-z_][\w]*)|(\d+)|([<>(),:]))")
 
 
 class SchemaError(ValueError):
-    """A schema that Spark would not understand; says what to write instead."""
+    """The schema is not valid in Spark; the message says what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,13 @@ class Schema:
 
 def parse_ddl(text: str) -> Schema:
     tokens = _Tokens(text)
-    columns = [_column(tokens, separator_allowed=False)]
-    while tokens.take_if(","):
-        columns.append(_column(tokens, separator_allowed=False))
+    schema = _columns(tokens)
     tokens.expect_end()
-    return checked(columns)
+    return schema
 
 
 def parse_column(name: str, text: str) -> Column:
-    """A column whose name stands apart, as the key of a mapping."""
+    """Return the column of a schema that is written as a mapping of names to types."""
     tokens = _Tokens(text)
     column = Column(name, _type(tokens), _not_null(tokens))
     tokens.expect_end()
@@ -66,14 +64,21 @@ def checked(columns: list[Column]) -> Schema:
     seen: set[str] = set()
     for column in columns:
         if column.name.lower() in seen:
-            raise SchemaError(f"the column {column.name} is there twice")
+            raise SchemaError(f"the column {column.name} occurs twice")
         seen.add(column.name.lower())
     return Schema(tuple(columns))
 
 
-def _column(tokens: "_Tokens", *, separator_allowed: bool) -> Column:
+def _columns(tokens: "_Tokens", *, in_struct: bool = False) -> Schema:
+    columns = [_column(tokens, in_struct=in_struct)]
+    while tokens.take_if(","):
+        columns.append(_column(tokens, in_struct=in_struct))
+    return checked(columns)
+
+
+def _column(tokens: "_Tokens", *, in_struct: bool) -> Column:
     name = tokens.take("a column name").strip("`")
-    if separator_allowed:
+    if in_struct:
         tokens.take_if(":")
     return Column(name, _type(tokens), _not_null(tokens))
 
@@ -88,34 +93,20 @@ def _not_null(tokens: "_Tokens") -> bool:
 
 def _type(tokens: "_Tokens") -> str:
     name = tokens.take("a type").lower()
-    match name:
-        case "array":
-            tokens.expect("<")
-            inner = _type(tokens)
-            tokens.expect(">")
-            return f"array<{inner}>"
-        case "map":
-            tokens.expect("<")
-            key = _type(tokens)
-            tokens.expect(",")
-            inner = _type(tokens)
-            tokens.expect(">")
-            return f"map<{key},{inner}>"
-        case "struct":
-            return _struct(tokens)
-        case "decimal":
-            return f"decimal{_precision(tokens)}"
-        case _:
-            return _simple(name)
-
-
-def _struct(tokens: "_Tokens") -> str:
+    if name == "decimal":
+        return f"decimal{_precision(tokens)}"
+    if name not in {"array", "map", "struct"}:
+        return _simple(name)
     tokens.expect("<")
-    columns = [_column(tokens, separator_allowed=True)]
-    while tokens.take_if(","):
-        columns.append(_column(tokens, separator_allowed=True))
+    if name == "struct":
+        inner = ", ".join(f"`{column.name}`: {column.type}" for column in _columns(tokens, in_struct=True).columns)
+    else:
+        inner = _type(tokens)
+    if name == "map":
+        tokens.expect(",")
+        inner = f"{inner},{_type(tokens)}"
     tokens.expect(">")
-    return f"struct<{', '.join(f'`{column.name}`: {column.type}' for column in checked(columns).columns)}>"
+    return f"{name}<{inner}>"
 
 
 def _precision(tokens: "_Tokens") -> str:

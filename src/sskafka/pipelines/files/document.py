@@ -1,206 +1,230 @@
-"""A YAML document whose every value knows its line, and the problems found in it.
+"""A YAML file as plain values (`Fields`, lists and `Scalar`s) whose positions in the file are known.
 
-`Fields` is a mapping that is taken apart name by name; what nobody asked for is a problem too, with the nearest known
-name. Problems are collected, so that one look at a file shows all of them.
+Everything that can be wrong with the file itself is found here: its encoding, its syntax, repeated keys, and aliases or
+nesting that would exhaust memory. Each problem becomes one sentence with line, column and the path of the field.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeAlias
 
 import yaml
 
-from sskafka.pipelines.files.variables import FileChoices, masked, resolve
+from sskafka.pipelines.files.variables import FileOptions, masked, resolve
 
-E = TypeVar("E", bound=StrEnum)
-T = TypeVar("T")
+NESTING_MAX = 50
+VALUES_MAX = 100_000
+"""Values in a file, where an alias counts as all the values that it stands for."""
+
+Location: TypeAlias = tuple[str | int, ...]
+"""The keys and list indexes that lead to a value."""
+Mark: TypeAlias = tuple[int, int]
+"""Line and column; both begin at 1."""
+
+_HINTS = {
+    "'\\t'": "indent with spaces, not with tabs",
+    "mapping values are not allowed": "put quotes around a value that contains `: `",
+    "found another document": "a file contains one document; remove the second `---`",
+}
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
     line: int
+    column: int
     where: str
     text: str
 
     def at(self, path: Path) -> str:
-        return f"{path}:{self.line}: {self.where}: {self.text}" if self.where else f"{path}:{self.line}: {self.text}"
+        return f"{path}:{self.line}:{self.column}: {self.where}{': ' if self.where else ''}{self.text}"
 
 
 class PipelineFileError(Exception):
     """A pipeline file that cannot be used; the message has one line for each problem, with secrets masked."""
 
-    def __init__(self, path: Path, problems: list[Problem], secrets: frozenset[str] = frozenset()) -> None:
-        super().__init__("\n".join(masked(problem.at(path), secrets) for problem in sorted(set(problems))))
+    def __init__(self, path: Path, problems: Iterable[Problem], secrets: Iterable[str] = ()) -> None:
         self.problems = sorted(set(problems))
+        super().__init__("\n".join(masked(problem.at(path), secrets) for problem in self.problems))
+
+
+class Scalar(str):
+    """The text of a scalar; `tag` is the type that YAML gives it."""
+
+    __slots__ = ("tag",)
+    tag: str
+
+
+class Fields(dict[str, Any]):
+    """A mapping; `location` leads to it, and `key` is its key if it is in a mapping itself."""
+
+    location: Location = ()
+
+    @property
+    def key(self) -> str | None:
+        return self.location[-1] if self.location and isinstance(self.location[-1], str) else None
 
 
 @dataclass(slots=True)
-class Problems:
-    found: list[Problem] = field(default_factory=list)
+class Document:
+    path: Path
+    fields: Fields = field(default_factory=Fields)
     lines: dict[str, int] = field(default_factory=dict)
-    """Where each field's value begins: what is wrong with it may be seen only later, by Spark."""
-    secrets: frozenset[str] = frozenset()
+    """The line of each field, by its path. Spark may report a mistake in the field later."""
+    secrets: set[str] = field(default_factory=set)
+    problems: list[Problem] = field(default_factory=list)
+    _marks: dict[Location, Mark] = field(default_factory=dict)
+    _key_marks: dict[Location, Mark] = field(default_factory=dict)
 
-    def add(self, node: yaml.Node, where: str, text: str) -> None:
-        self.found.append(Problem(node.start_mark.line + 1, where, text))
+    def add(self, location: Location, text: str, *, at_key: bool = False) -> None:
+        """Report a problem with a value, or with its key; with a missing value at the mapping that lacks it."""
+        place = location
+        while place not in self._marks:
+            place = place[:-1]
+        mark = self._key_marks[place] if at_key else self._marks[place]
+        self.problems.append(Problem(*mark, path_text(location), text))
 
-    def add_at(self, where: str, text: str) -> None:
-        """About a field that was read before."""
-        self.found.append(Problem(self.lines[where], where, text))
+    def add_at_node(self, node: yaml.Node, where: str, text: str) -> None:
+        self.problems.append(Problem(*_mark(node.start_mark), where, text))
+
+    def raise_problems(self) -> None:
+        if self.problems:
+            raise PipelineFileError(self.path, self.problems, self.secrets)
+
+    def take(self, node: yaml.Node, location: Location = ()) -> Any:
+        """Return the values of a node and remember where they are."""
+        self._marks[location] = _mark(node.start_mark)
+        self.lines[path_text(location)] = _first_line(node)
+        if isinstance(node, yaml.MappingNode):
+            fields = Fields()
+            fields.location = location
+            for key, value in node.value:
+                self._key_marks[*location, key.value] = _mark(key.start_mark)
+                fields[key.value] = self.take(value, (*location, key.value))
+            return fields
+        if isinstance(node, yaml.SequenceNode):
+            return [self.take(item, (*location, index)) for index, item in enumerate(node.value)]
+        scalar = Scalar(node.value)
+        scalar.tag = node.tag
+        return scalar
 
 
-def load(path: Path, choices: FileChoices) -> tuple["Fields", Problems]:
-    """The document's mapping with profile and variables in place.
+def path_text(location: Location) -> str:
+    """Return a location as people write it: `sinks[0].parquet.path`."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return text.removeprefix(".")
 
-    Raises PipelineFileError if the file is not YAML or not a mapping."""
-    text = path.read_text(encoding="utf-8")
+
+def read_document(path: Path, options: FileOptions) -> Document:
+    """Read a file, apply its profile and replace its variables.
+
+    Raises PipelineFileError if the file cannot be read or is not a YAML mapping. Other problems are in the result."""
+    document = Document(path)
+    root = _composed(path, _text(path))
+    if not isinstance(root, yaml.MappingNode):
+        text = f"{'the file is empty; ' if root is None else ''}a pipeline is a mapping that begins with `name: ...`"
+        raise PipelineFileError(path, [Problem(1, 1, "", text)])
+    _check_keys(root, "", document.add_at_node)
+    document.raise_problems()
+    resolved, document.secrets = resolve(root, options, document.add_at_node)
+    document.fields = document.take(resolved)
+    return document
+
+
+def _text(path: Path) -> str:
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = 1 if mark is None else mark.line + 1
-        reason = getattr(error, "problem", None) or str(error)
-        raise PipelineFileError(path, [Problem(line, "", f"this is not YAML: {reason}")]) from None
-    if not isinstance(node, yaml.MappingNode):
-        raise PipelineFileError(path, [Problem(1, "", "a pipeline is a mapping that begins with `name: ...`")])
-    problems = Problems()
-    resolved, problems.secrets = resolve(node, choices, problems.add)
-    return Fields(resolved, "", problems), problems
+        data = path.read_bytes()
+        return data.decode()
+    except OSError as error:
+        raise PipelineFileError(path, [Problem(1, 1, "", f"the file cannot be read: {error.strerror}")]) from None
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode()
+        text = f"the file is not UTF-8 text: the byte 0x{data[error.start]:02x} is not allowed here"
+        raise PipelineFileError(path, [Problem(*_end(before), "", text)]) from None
 
 
-def first_line(node: yaml.Node) -> int:
-    """Of the content: a block of text begins below its `|`, behind lines that are blank."""
+def _composed(path: Path, text: str) -> yaml.Node | None:
+    loader = None
+    try:
+        loader = _BoundedLoader(text)
+        return loader.get_single_node()
+    except yaml.reader.ReaderError as error:
+        mark = _end(text[: error.position])
+        problem = f"this is not YAML: the character U+{ord(text[error.position]):04X} is not allowed"
+    except yaml.MarkedYAMLError as error:
+        mark = _mark(error.problem_mark or error.context_mark)
+        hint = next((f"; {hint}" for part, hint in _HINTS.items() if part in str(error.problem)), "")
+        problem = str(error.problem) if isinstance(error, _BoundError) else f"this is not YAML: {error.problem}{hint}"
+    finally:
+        if loader is not None:
+            loader.dispose()
+    raise PipelineFileError(path, [Problem(*mark, "", problem)])
+
+
+class _BoundError(yaml.MarkedYAMLError):  # type: ignore[misc]  # PyYAML has no types
+    """The file is YAML, but too large."""
+
+
+class _BoundedLoader(yaml.SafeLoader):  # type: ignore[misc]  # see above
+    """Refuses aliases that multiply values or contain themselves, and nesting that would exhaust the stack."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._open: list[str | None] = []
+        self._sizes: dict[int, int] = {}
+
+    def compose_node(self, parent: yaml.Node | None, index: object) -> yaml.Node:
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent) and event.anchor in self._open:
+            raise _BoundError(problem=f"the alias *{event.anchor} contains itself", problem_mark=event.start_mark)
+        if len(self._open) == NESTING_MAX:
+            text = f"values are nested more than {NESTING_MAX} levels deep"
+            raise _BoundError(problem=text, problem_mark=event.start_mark)
+        self._open.append(event.anchor)
+        node = super().compose_node(parent, index)
+        self._open.pop()
+        self._sizes[id(node)] = size = self._size(node)
+        if size > VALUES_MAX:
+            text = f"the file has more than {VALUES_MAX:,} values, counting those that aliases repeat"
+            raise _BoundError(problem=text, problem_mark=event.start_mark)
+        return node
+
+    def _size(self, node: yaml.Node) -> int:
+        if isinstance(node, yaml.ScalarNode):
+            return 1
+        items = [value for _, value in node.value] if isinstance(node, yaml.MappingNode) else node.value
+        return 1 + sum(self._sizes[id(item)] for item in items)
+
+
+def _check_keys(node: yaml.Node, where: str, report: Callable[[yaml.Node, str, str], None]) -> None:
+    """Report keys that are no text, and keys that a mapping has twice."""
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            _check_keys(item, f"{where}[{index}]", report)
+    elif isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                report(key, where, "a key must be text")
+                continue
+            path = f"{where}.{key.value}".removeprefix(".")
+            if key.value in seen:
+                report(key, path, "is given twice")
+            seen.add(key.value)
+            _check_keys(value, path, report)
+
+
+def _mark(mark: yaml.Mark) -> Mark:
+    return mark.line + 1, mark.column + 1
+
+
+def _end(text: str) -> Mark:
+    return text.count("\n") + 1, len(text) - text.rfind("\n")
+
+
+def _first_line(node: yaml.Node) -> int:
+    """Return the line of the content. A block of text begins below its `|`, after any blank lines."""
     line: int = node.start_mark.line + 1
     if isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}:
         return line + 1 + len(node.value) - len(node.value.lstrip("\n"))
     return line
-
-
-class Fields:
-    """A mapping of the document."""
-
-    def __init__(self, node: yaml.MappingNode, where: str, problems: Problems) -> None:
-        self.node = node
-        self.where = where
-        self.problems = problems
-        self._values: dict[str, yaml.Node] = {}
-        self._keys: dict[str, yaml.Node] = {}
-        for key, value in node.value:
-            name = str(key.value)
-            if name in self._values:
-                problems.add(key, self.path(name), "is given twice")
-            self._values[name], self._keys[name] = value, key
-            problems.lines[self.path(name)] = first_line(value)
-        self._asked: dict[str, None] = {}
-
-    def path(self, name: str) -> str:
-        return f"{self.where}.{name}" if self.where else name
-
-    def names(self) -> list[str]:
-        return list(self._values)
-
-    def __contains__(self, name: str) -> bool:
-        self._asked[name] = None
-        return name in self._values
-
-    def node_of(self, name: str) -> yaml.Node:
-        return self._values.get(name, self.node)
-
-    def problem(self, name: str, text: str) -> None:
-        """A problem with a value, or with its absence."""
-        self.problems.add(self.node_of(name), self.path(name), text)
-
-    def finish(self) -> None:
-        """Whatever was not asked for is unknown."""
-        for name, key in self._keys.items():
-            if name not in self._asked:
-                near = get_close_matches(name, self._asked, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(self._asked))}"
-                self.problems.add(key, self.path(name), f"there is no such field; {hint}")
-
-    # Values
-
-    def text(self, name: str, default: str | None = None) -> str:
-        """Numbers count as text; without a default the field is required."""
-        if name not in self:
-            if default is None:
-                self.problem(name, "is missing")
-            return default or ""
-        node = self._values[name]
-        if not isinstance(node, yaml.ScalarNode):
-            self.problem(name, "must be text")
-            return default or ""
-        return str(node.value).strip()
-
-    def number(self, name: str, default: int | None = None) -> int | None:
-        text = self.text(name, "")
-        if not text:
-            return default
-        if not text.isdigit() or int(text) < 1:
-            self.problem(name, f"{text!r} is not a whole number above 0")
-            return default
-        return int(text)
-
-    def choice(self, name: str, kind: type[E], default: E | None = None) -> E:
-        text = self.text(name, None if default is None else str(default))
-        choices = [str(one) for one in kind]
-        if text in choices:
-            return kind(text)
-        if name in self._values:
-            near = get_close_matches(text, choices, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(choices)}"
-            self.problem(name, f"{text!r} is not possible; {hint}")
-        return default or next(iter(kind))
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts; one text alone counts as a list of it."""
-        if name not in self:
-            return ()
-        node = self._values[name]
-        items = node.value if isinstance(node, yaml.SequenceNode) else [node]
-        if not all(isinstance(item, yaml.ScalarNode) for item in items):
-            self.problem(name, "must be a list of names")
-            return ()
-        return tuple(str(item.value).strip() for item in items)
-
-    def pairs(self, name: str) -> dict[str, str]:
-        """A mapping of text to text, as options are."""
-        inner = self.mapping(name)
-        if inner is None:
-            return {}
-        return {key: inner.text(key, "") for key in inner.names()}
-
-    def mapping(self, name: str) -> "Fields | None":
-        if name not in self:
-            return None
-        node = self._values[name]
-        if not isinstance(node, yaml.MappingNode):
-            self.problem(name, "must be a mapping, with its fields indented below it")
-            return None
-        return Fields(node, self.path(name), self.problems)
-
-    def items(self, name: str) -> Iterator["Fields"]:
-        """The mappings in a list."""
-        if name not in self:
-            return
-        node = self._values[name]
-        if not isinstance(node, yaml.SequenceNode):
-            self.problem(name, "must be a list: each item begins with `- `")
-            return
-        for place, item in enumerate(node.value):
-            where = f"{self.path(name)}[{place}]"
-            self.problems.lines[where] = first_line(item)
-            if isinstance(item, yaml.MappingNode):
-                yield Fields(item, where, self.problems)
-            else:
-                self.problems.add(item, where, "must be a mapping")
-
-    def each(self, name: str, read: Callable[["Fields"], T]) -> tuple[T, ...]:
-        read_items = []
-        for item in self.items(name):
-            read_items.append(read(item))
-            item.finish()
-        return tuple(read_items)

@@ -13,7 +13,7 @@ has. Nodes keep their marks, so that a mistake is reported at the line where its
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -32,7 +32,7 @@ Report = Callable[[yaml.Node, str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class FileChoices:
+class FileOptions:
     """What the caller chooses for a pipeline file: a profile, values of variables, and where other values come from."""
 
     profile: str = ""
@@ -54,44 +54,39 @@ def masked(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def resolve(root: yaml.MappingNode, choices: FileChoices, report: Report) -> tuple[yaml.MappingNode, frozenset[str]]:
-    """The document with the profile laid over it and all references replaced, and the secrets that it contains now."""
-    with_profile = _with_profile(root, choices.profile, report)
-    resolver = _Resolver(choices, report)
-    resolver.define(_entry(with_profile, "variables"))
+def resolve(root: yaml.MappingNode, options: FileOptions, report: Report) -> tuple[yaml.MappingNode, set[str]]:
+    """Return the file with its profile applied and all references replaced, and the secrets that it now contains."""
+    with_profile = _with_profile(root, options.profile, report)
+    resolver = _Resolver(options, report)
+    resolver.define(with_profile)
     rest = _without(with_profile, ("variables", "profiles"))
     resolver.replace_in(rest)
-    return rest, frozenset(resolver.secrets)
+    return rest, resolver.secrets
 
 
 # Profiles
 
 
 def _with_profile(root: yaml.MappingNode, name: str, report: Report) -> yaml.MappingNode:
-    profiles = dict(_named_mappings(root, "profiles", report))
-    if not name:
-        return root
-    if name not in profiles:
+    profiles = _profiles(_entry(root, "profiles"), report)
+    if name in profiles:
+        return _merged(root, profiles[name])
+    if name:
         near = get_close_matches(name, profiles, n=1)
         known = f"it has {', '.join(profiles)}" if profiles else "it has none: add them under `profiles:`"
         hint = f"did you mean {near[0]}?" if near else known
         report(root, "profiles", f"the file has no profile {name!r}; {hint}")
-        return root
-    return _merged(root, profiles[name])
+    return root
 
 
-def _named_mappings(root: yaml.MappingNode, field_name: str, report: Report) -> Iterator[tuple[str, yaml.MappingNode]]:
-    node = _entry(root, field_name)
-    if node is None:
-        return
-    if not isinstance(node, yaml.MappingNode):
-        report(node, field_name, "must be a mapping of names to fields")
-        return
-    for key, value in node.value:
-        if isinstance(value, yaml.MappingNode):
-            yield str(key.value), value
-        else:
-            report(value, f"{field_name}.{key.value}", "must be a mapping, with its fields indented below it")
+def _profiles(node: yaml.Node | None, report: Report) -> dict[str, yaml.MappingNode]:
+    if node is not None and not isinstance(node, yaml.MappingNode):
+        report(node, "profiles", "must be a mapping of names to fields")
+    entries = node.value if isinstance(node, yaml.MappingNode) else ()
+    for key, value in entries:
+        if not isinstance(value, yaml.MappingNode):
+            report(value, f"profiles.{key.value}", "must be a mapping, with its fields indented below it")
+    return {str(key.value): value for key, value in entries if isinstance(value, yaml.MappingNode)}
 
 
 def _merged(below: yaml.MappingNode, above: yaml.MappingNode) -> yaml.MappingNode:
@@ -124,26 +119,25 @@ def _entry(node: yaml.MappingNode, name: str) -> yaml.Node | None:
 class _Resolver:
     """Replaces references; a problem that concerns several nodes is reported at each of them."""
 
-    def __init__(self, choices: FileChoices, report: Report) -> None:
-        self._choices = choices
+    def __init__(self, options: FileOptions, report: Report) -> None:
+        self._options = options
         self._report = report
         self._variables: dict[str, str] = {}
         self._replaced: set[int] = set()
         self.secrets: set[str] = set()
 
-    def define(self, node: yaml.Node | None) -> None:
-        """Takes the variables of the file; each may refer to those above it."""
+    def define(self, root: yaml.MappingNode) -> None:
+        """Define the variables of the file; each may refer to those above it."""
+        node = _entry(root, "variables")
         if node is not None and not isinstance(node, yaml.MappingNode):
             self._report(node, "variables", "must be a mapping of names to values")
             node = None
         for key, value in [] if node is None else node.value:
             self._define(str(key.value), key, value)
-        for name, text in self._choices.variables.items():
+        for name, text in self._options.variables.items():
             if name not in self._variables:
                 known = ", ".join(self._variables) or "none: add them under `variables:`"
-                self._report(
-                    node or _start_of_file(), "variables", f"the file has no variable {name!r}; it has {known}"
-                )
+                self._report(node or root, "variables", f"the file has no variable {name!r}; it has {known}")
             self._variables[name] = text
 
     def _define(self, name: str, key: yaml.Node, value: yaml.Node) -> None:
@@ -151,8 +145,8 @@ class _Resolver:
             self._report(key, f"variables.{name}", "must begin with a letter and have letters, digits, _, - and . only")
         elif not isinstance(value, yaml.ScalarNode):
             self._report(value, f"variables.{name}", "must be text or a number")
-        elif name in self._choices.variables:
-            self._variables[name] = self._choices.variables[name]
+        elif name in self._options.variables:
+            self._variables[name] = self._options.variables[name]
         else:
             self._variables[name] = self._text(value)
 
@@ -195,15 +189,10 @@ class _Resolver:
             )
             return self._variables.get(name), f"there is no such variable; {hint}"
         if kind == "env":
-            return self._choices.environment.get(rest), f"the environment variable {rest} is not set"
+            return self._options.environment.get(rest), f"the environment variable {rest} is not set"
         if kind == "secret":
-            secret = self._choices.secret(rest)
+            secret = self._options.secret(rest)
             self.secrets.update(() if secret is None else (secret,))
-            place = self._choices.environment.get(SECRETS_DIRECTORY, DEFAULT_SECRETS_DIRECTORY)
+            place = self._options.environment.get(SECRETS_DIRECTORY, DEFAULT_SECRETS_DIRECTORY)
             return secret, f"there is neither a file {place}/{rest} nor an environment variable {rest}"
         return None, "is neither a variable nor ${env:NAME} nor ${secret:NAME}"
-
-
-def _start_of_file() -> yaml.Node:
-    mark = yaml.Mark("", 0, 0, 0, None, None)
-    return yaml.ScalarNode("", "", mark, mark)

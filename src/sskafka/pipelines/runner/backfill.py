@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 
 from sskafka.client.config import ConnectionConfig
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.model import DEAD_LETTERS, OutputMode, ParquetSink, Pipeline, Sink
+from sskafka.pipelines.files.pipeline import DEAD_LETTERS, OutputMode, Pipeline
+from sskafka.pipelines.files.sink import ParquetSink, Sink
 from sskafka.pipelines.runner.backfill_range import BackfillRange, backfill_name, resolved_ranges
 from sskafka.pipelines.runner.backfill_state import BackfillState, QueryDone
 from sskafka.pipelines.runner.errors import PipelineRunError, explained

@@ -20,7 +20,8 @@ from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.offsets import Offsets, OffsetsJson, from_json, to_json
 from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
-from sskafka.pipelines.files.model import Pipeline, Source
+from sskafka.pipelines.files.pipeline import Pipeline
+from sskafka.pipelines.files.source import Source
 from sskafka.pipelines.runner.errors import PipelineRunError
 
 FORMS = "earliest, latest, a time such as 2026-01-31T12:00:00Z, milliseconds since 1970, or topic:partition:offset,..."

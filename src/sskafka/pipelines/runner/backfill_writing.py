@@ -4,18 +4,10 @@ from typing import assert_never
 
 from pyspark.sql import DataFrame
 
-from sskafka.pipelines.connector.choosing import OURS
+from sskafka.pipelines.connector.selection import Connector
 from sskafka.pipelines.connector.topic_batches import TopicBatches
-from sskafka.pipelines.files.model import (
-    DEAD_LETTERS,
-    ConsoleSink,
-    DeltaSink,
-    IcebergSink,
-    JdbcSink,
-    ParquetSink,
-    Sink,
-    TopicSink,
-)
+from sskafka.pipelines.files.pipeline import DEAD_LETTERS
+from sskafka.pipelines.files.sink import ConsoleSink, DeltaSink, IcebergSink, JdbcSink, ParquetSink, Sink, TopicSink
 from sskafka.pipelines.runner.backfill_state import BATCH
 from sskafka.pipelines.runner.connectors import writer_of
 from sskafka.pipelines.runner.delta import DeltaWriter
@@ -77,7 +69,7 @@ def _write_sink(run: Surroundings, place: int, sink: Sink, rows: DataFrame) -> N
 def _write_topic(run: Surroundings, sink: TopicSink, records: DataFrame) -> None:
     connector = writer_of(run.spark, run.pipeline, sink)
     options = topic_options(run, sink, connector)
-    if connector == OURS:
+    if connector == Connector.SSKAFKA:
         TopicBatches(options)(counted(records), BATCH)
     else:
         counted(records).write.format(connector).options(**options).save()

@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 
 from sskafka.pipelines.files.avro_schema import parse_avro_schema, spark_columns
 from sskafka.pipelines.files.cases import DEAD_LETTERS, RESULT, Case
-from sskafka.pipelines.files.model import RecordFormat, Source
+from sskafka.pipelines.files.source import RecordFormat, Source
 from sskafka.pipelines.runner.errors import explained
 from sskafka.pipelines.runner.naming import FileMistakeError
 from sskafka.pipelines.runner.tables import ERROR, parsed, record_place, table

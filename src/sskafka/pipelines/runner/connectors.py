@@ -2,18 +2,18 @@
 
 from pyspark.sql import SparkSession
 
-from sskafka.pipelines.connector.choosing import (
+from sskafka.pipelines.connector.options import BOOTSTRAP
+from sskafka.pipelines.connector.selection import (
     JAR_SETTINGS,
-    OURS,
-    SPARKS_OWN,
+    Connector,
     ConnectorMissingError,
     ServerLacksConnectorError,
     is_missing,
     reading_connector,
     writing_connector,
 )
-from sskafka.pipelines.connector.options import BOOTSTRAP
-from sskafka.pipelines.files.model import Pipeline, TopicSink
+from sskafka.pipelines.files.pipeline import Pipeline
+from sskafka.pipelines.files.sink import TopicSink
 from sskafka.pipelines.runner.patience import patiently
 from sskafka.pipelines.runner.recovery import topic_sinks
 
@@ -29,16 +29,18 @@ def writer_of(spark: SparkSession, pipeline: Pipeline, sink: TopicSink) -> str:
 def check_connector(spark: SparkSession, pipeline: Pipeline) -> str:
     """What to tell of the connector, empty where it is ours; a ConnectorError where Spark has not got it."""
     connector = reader_of(spark, pipeline)
-    if connector == OURS and not is_connect(spark):
+    if connector == Connector.SSKAFKA and not is_connect(spark):
         return ""  # it is in this very Python
     try:
         _look_for(spark, connector)
     except Exception as error:
         if not is_missing(error):
             raise
-        lacking = ConnectorMissingError(_jars(spark)) if connector == SPARKS_OWN else ServerLacksConnectorError()
+        lacking = ConnectorMissingError(_jars(spark)) if connector == Connector.KAFKA else ServerLacksConnectorError()
         raise lacking from error
-    return "" if connector == OURS else f"topics are read by Spark's own connector{_of_writing(spark, pipeline)}"
+    if connector == Connector.SSKAFKA:
+        return ""
+    return f"topics are read by Spark's own connector{_of_writing(spark, pipeline)}"
 
 
 def _look_for(spark: SparkSession, connector: str) -> None:
@@ -52,7 +54,7 @@ def is_connect(spark: SparkSession) -> bool:
 
 
 def _of_writing(spark: SparkSession, pipeline: Pipeline) -> str:
-    by_it = [sink.topic for sink in topic_sinks(pipeline) if writer_of(spark, pipeline, sink) == SPARKS_OWN]
+    by_it = [sink.topic for sink in topic_sinks(pipeline) if writer_of(spark, pipeline, sink) == Connector.KAFKA]
     return f", which writes at least once: {', '.join(by_it)} may hold records twice after a failure" if by_it else ""
 
 

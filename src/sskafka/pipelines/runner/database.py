@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from sskafka.pipelines.files.jdbc import shown_url
-from sskafka.pipelines.files.model import JdbcSink
+from sskafka.pipelines.files.sink import JdbcSink, shown_url
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sskafka.pipelines.connector.topic_batches import query_id
-from sskafka.pipelines.files.model import DeltaSink, OutputMode, Pipeline
+from sskafka.pipelines.files.pipeline import OutputMode, Pipeline
+from sskafka.pipelines.files.sink import DeltaSink
 from sskafka.pipelines.runner.schema_evolution import added_columns
 from sskafka.pipelines.runner.table_files import TableFile, write_table_files
 

@@ -4,7 +4,7 @@ import importlib
 import importlib.util
 from types import ModuleType
 
-from sskafka.pipelines.files.model import Pipeline
+from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.runner.errors import PipelineRunError
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from sskafka.pipelines.files.model import DEAD_LETTERS
+from sskafka.pipelines.files.pipeline import DEAD_LETTERS
 from sskafka.pipelines.runner.events import Event, EventType
 
 SILENT_AFTER_MS = 20_000

@@ -9,7 +9,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from sskafka.pipelines.connector.topic_batches import query_id
-from sskafka.pipelines.files.model import IcebergSink, OutputMode, Pipeline
+from sskafka.pipelines.files.pipeline import OutputMode, Pipeline
+from sskafka.pipelines.files.sink import IcebergSink
 from sskafka.pipelines.runner.schema_evolution import added_columns
 from sskafka.pipelines.runner.table_files import arrow_schema, write_table_files
 

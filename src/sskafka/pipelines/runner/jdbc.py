@@ -17,7 +17,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from sskafka.pipelines.connector.topic_batches import query_id
-from sskafka.pipelines.files.model import JdbcSink, OutputMode, Pipeline
+from sskafka.pipelines.files.pipeline import OutputMode, Pipeline
+from sskafka.pipelines.files.sink import JdbcSink
 from sskafka.pipelines.runner.database import Database, JdbcSinkError, jdbc_options
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from sskafka.pipelines.files.model import ParquetSink, Pipeline
+from sskafka.pipelines.files.pipeline import Pipeline
+from sskafka.pipelines.files.sink import ParquetSink
 
 logger = logging.getLogger(__name__)
 

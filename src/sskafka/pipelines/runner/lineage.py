@@ -21,20 +21,19 @@ from types import TracebackType
 from typing import Any, Self, assert_never
 
 from sskafka.model.version import __version__
-from sskafka.pipelines.files.jdbc import shown_url
-from sskafka.pipelines.files.model import (
+from sskafka.pipelines.files.pipeline import Pipeline
+from sskafka.pipelines.files.sink import (
     ConsoleSink,
     DeltaSink,
     IcebergSink,
     JdbcSink,
     ParquetSink,
-    Pipeline,
-    PythonTransform,
     Sink,
-    Source,
-    SqlTransform,
     TopicSink,
+    shown_url,
 )
+from sskafka.pipelines.files.source import Source
+from sskafka.pipelines.files.transform import PythonTransform, SqlTransform
 from sskafka.pipelines.runner.errors import PipelineRunError, explained
 from sskafka.pipelines.session import Tell
 

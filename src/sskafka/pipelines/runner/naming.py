@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from pyspark.errors import AnalysisException
 
-from sskafka.pipelines.files.model import Pipeline
+from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.runner.errors import explained
 
 TOPICS_SHOWN_LENGTH_MAX = 100

@@ -8,21 +8,11 @@ from typing import TYPE_CHECKING, assert_never
 from sskafka.pipelines.connector.offsets import Offsets
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
 from sskafka.pipelines.connector.progress import committed_progress
-from sskafka.pipelines.files.model import (
-    ConsoleSink,
-    DeltaSink,
-    Expectation,
-    IcebergSink,
-    JdbcSink,
-    ParquetSink,
-    Pipeline,
-    PythonTransform,
-    Sink,
-    Source,
-    SqlTransform,
-    TopicSink,
-    Transform,
-)
+from sskafka.pipelines.files.expectation import Expectation
+from sskafka.pipelines.files.pipeline import Pipeline
+from sskafka.pipelines.files.sink import ConsoleSink, DeltaSink, IcebergSink, JdbcSink, ParquetSink, Sink, TopicSink
+from sskafka.pipelines.files.source import Source
+from sskafka.pipelines.files.transform import PythonTransform, SqlTransform, Transform
 from sskafka.pipelines.runner.errors import PipelineRunError, explained
 from sskafka.pipelines.runner.run import masking_secrets, planning_options
 

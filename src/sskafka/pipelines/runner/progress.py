@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from sskafka.pipelines.connector.offsets import TOPIC_IDS
-from sskafka.pipelines.files.model import DEAD_LETTERS
+from sskafka.pipelines.files.pipeline import DEAD_LETTERS
 
 OUT, ROWS = "sskafka_out", "rows"
 IN = "sskafka_in_"

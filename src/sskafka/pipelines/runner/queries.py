@@ -14,22 +14,12 @@ from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from sskafka.pipelines.connector.choosing import OURS, SPARKS_OWN
 from sskafka.pipelines.connector.options import BOOTSTRAP
+from sskafka.pipelines.connector.selection import Connector
 from sskafka.pipelines.connector.topic_batches import TopicBatches
-from sskafka.pipelines.files.model import (
-    DEAD_LETTERS,
-    ConsoleSink,
-    DeltaSink,
-    IcebergSink,
-    JdbcSink,
-    OutputMode,
-    ParquetSink,
-    Pipeline,
-    Sink,
-    Source,
-    TopicSink,
-)
+from sskafka.pipelines.files.pipeline import DEAD_LETTERS, OutputMode, Pipeline
+from sskafka.pipelines.files.sink import ConsoleSink, DeltaSink, IcebergSink, JdbcSink, ParquetSink, Sink, TopicSink
+from sskafka.pipelines.files.source import Source
 from sskafka.pipelines.runner.backfill_range import SourceRange
 from sskafka.pipelines.runner.connectors import is_connect, writer_of
 from sskafka.pipelines.runner.database import JdbcSinkError
@@ -217,7 +207,7 @@ def _topic_writer(
 ) -> DataStreamWriter:
     connector = writer_of(run.spark, run.pipeline, sink)
     options = topic_options(run, sink, connector)
-    if connector == OURS and mode is OutputMode.UPDATE:
+    if connector == Connector.SSKAFKA and mode is OutputMode.UPDATE:
         return counted(records).writeStream.foreachBatch(TopicBatches(options))
     return counted(records).writeStream.format(connector).options(**options)
 
@@ -225,7 +215,7 @@ def _topic_writer(
 def topic_options(run: Surroundings, sink: TopicSink, connector: str) -> dict[str, str]:
     """The options of the connector for a topic that a query writes."""
     options = {BOOTSTRAP: run.bootstrap, "topic": sink.topic, "includeHeaders": "true"}
-    if connector == SPARKS_OWN:
+    if connector == Connector.KAFKA:
         return options
     return {
         **options,

@@ -12,7 +12,8 @@ from sskafka.pipelines.connector.committing import cluster_committer
 from sskafka.pipelines.connector.decision import Owner
 from sskafka.pipelines.connector.options import BOOTSTRAP, Guarantee, SinkOptions, sink_options
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.model import DEAD_LETTERS, Pipeline, TopicSink
+from sskafka.pipelines.files.pipeline import DEAD_LETTERS, Pipeline
+from sskafka.pipelines.files.sink import TopicSink
 
 
 def topic_sinks(pipeline: Pipeline) -> Iterator[TopicSink]:

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from sskafka.client.config import ConnectionConfig
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.model import Pipeline
+from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.runner.errors import PipelineRunError, explained
 from sskafka.pipelines.runner.events import Event, EventLog, EventType
 from sskafka.pipelines.runner.progress import QueryProgress

@@ -15,7 +15,8 @@ from pathlib import Path
 from sskafka.client.groups import committed_offsets, delete_group
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.model import DEAD_LETTERS, ParquetSink, Pipeline
+from sskafka.pipelines.files.pipeline import DEAD_LETTERS, Pipeline
+from sskafka.pipelines.files.sink import ParquetSink
 
 SPARK_LOG = "_spark_metadata"
 

@@ -27,7 +27,9 @@ from sskafka.client.config import ConnectionConfig
 from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
 from sskafka.pipelines.connector.topics import create_topics
-from sskafka.pipelines.files.model import ParquetSink, Pipeline, Source
+from sskafka.pipelines.files.pipeline import Pipeline
+from sskafka.pipelines.files.sink import ParquetSink
+from sskafka.pipelines.files.source import Source
 from sskafka.pipelines.runner.errors import PipelineRunError, explained
 from sskafka.pipelines.runner.events import EventLog
 from sskafka.pipelines.runner.finishing import finish
@@ -176,7 +178,7 @@ def prepare_topics(cluster: ClusterSession, pipeline: Pipeline, bootstrap: str) 
     """Refuses a source topic that is not there; makes those that the pipeline writes."""
     for source in pipeline.sources:
         Planner(planning_options(source, bootstrap), cluster).partitions()
-    create_topics(cluster, [NewTopic(sink.topic, sink.partitions) for sink in topic_sinks(pipeline)])
+    create_topics(cluster, [NewTopic(sink.topic, sink.partitions or -1) for sink in topic_sinks(pipeline)])
     EventLog(cluster, bootstrap).create()
 
 

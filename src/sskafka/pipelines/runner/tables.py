@@ -13,11 +13,13 @@ from typing import Any, assert_never
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from sskafka.pipelines.connector.choosing import OURS
 from sskafka.pipelines.connector.options import BOOTSTRAP
+from sskafka.pipelines.connector.selection import Connector
 from sskafka.pipelines.files.avro_schema import AvroDataError, decoder_of, parse_avro_schema, spark_columns
 from sskafka.pipelines.files.ddl import Schema
-from sskafka.pipelines.files.model import Action, Expectation, Pipeline, RecordFormat, Source, Tombstones
+from sskafka.pipelines.files.expectation import Action, Expectation
+from sskafka.pipelines.files.pipeline import Pipeline
+from sskafka.pipelines.files.source import RecordFormat, Source, Tombstones
 from sskafka.pipelines.runner.backfill_range import SourceRange, connection_options
 from sskafka.pipelines.runner.connectors import reader_of
 from sskafka.pipelines.runner.dead_letters import DLQ
@@ -46,7 +48,7 @@ def read_records(
         .option("kafka.isolation.level", "read_committed")
         .option("groupIdPrefix", group_of(pipeline, query))
     )
-    if pause and connector == OURS:
+    if pause and connector == Connector.SSKAFKA:
         reader = reader.option("pauseFile", pause)
     if source.max_offsets_per_trigger is not None:
         reader = reader.option("maxOffsetsPerTrigger", str(source.max_offsets_per_trigger))

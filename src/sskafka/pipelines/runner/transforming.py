@@ -10,7 +10,8 @@ from typing import TypeAlias, assert_never
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from sskafka.pipelines.files.model import Pipeline, PythonTransform, SqlTransform, Transform
+from sskafka.pipelines.files.pipeline import Pipeline
+from sskafka.pipelines.files.transform import PythonTransform, SqlTransform, Transform
 from sskafka.pipelines.runner.errors import own_place
 from sskafka.pipelines.runner.naming import naming_the_line
 from sskafka.pipelines.runner.tables import with_expectations

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sskafka.pipelines.files.model import Pipeline
-    from sskafka.pipelines.files.variables import FileChoices
+    from sskafka.pipelines.files.pipeline import Pipeline
+    from sskafka.pipelines.files.variables import FileOptions
 
 
 def shipped_files() -> list[Path]:
@@ -25,11 +25,11 @@ def shipped_names() -> list[str]:
     return [file.stem for file in shipped_files()]
 
 
-def load_shipped(name: str, directory: Path | None = None, choices: "FileChoices | None" = None) -> "Pipeline":
+def load_shipped(name: str, directory: Path | None = None, options: "FileOptions | None" = None) -> "Pipeline":
     """The pipeline of this name, as if its file lay in `directory` (where the program was started, unless given)."""
-    from sskafka.pipelines.files.parse import load_pipeline  # noqa: PLC0415  YAML comes with an extra
+    from sskafka.pipelines.files.pipeline import load_pipeline  # noqa: PLC0415  YAML comes with an extra
 
     file = shipped_file(name)
     if file is None:
         raise LookupError(f"there is no shipped pipeline {name!r}; there are {', '.join(shipped_names())}")
-    return replace(load_pipeline(file, choices), path=(directory or Path()).resolve() / file.name)
+    return replace(load_pipeline(file, options), path=(directory or Path()).resolve() / file.name)

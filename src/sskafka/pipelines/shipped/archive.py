@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from sskafka.pipelines.files.model import Pipeline
+from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.shipped.exercise import Answer, Exercise, Message, Task, milliseconds
 from sskafka.pipelines.shipped.reading import parquet_rows
 

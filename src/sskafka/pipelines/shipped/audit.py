@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from sskafka.pipelines.files.model import Pipeline
+from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.shipped.exercise import Answer, Exercise, Message, Task, as_json, milliseconds
 from sskafka.pipelines.shipped.reading import parquet_rows
 

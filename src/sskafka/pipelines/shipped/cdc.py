@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sskafka.pipelines.files.model import Pipeline
+from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.shipped.exercise import Answer, Exercise, Message, Task, as_json
 from sskafka.pipelines.shipped.reading import delta_rows
 

@@ -11,7 +11,7 @@ from statistics import geometric_mean
 
 from sskafka.evaluation.chart import COLOURS, Panel, Series, draw_grid, draw_panels
 from sskafka.evaluation.results import FORMAT, Cell, Row, Run
-from sskafka.pipelines.files.model import Pipeline
+from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.shipped.exercise import Answer, Exercise, Message, Task
 from sskafka.pipelines.shipped.reading import delta_path, delta_rows
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from sskafka.pipelines.files.model import Pipeline
+    from sskafka.pipelines.files.pipeline import Pipeline
 
 Answer: TypeAlias = Iterable[tuple[Hashable, ...]]
 SHOWN_MAX = 10

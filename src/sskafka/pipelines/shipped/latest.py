@@ -2,7 +2,7 @@
 
 import random
 
-from sskafka.pipelines.files.model import Pipeline
+from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.shipped.exercise import Answer, Exercise, Message, Task
 from sskafka.pipelines.shipped.reading import delta_rows
 

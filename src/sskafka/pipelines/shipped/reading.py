@@ -14,7 +14,8 @@ from sskafka.pipelines.connector.fetching import read_ranges
 from sskafka.pipelines.connector.offsets import ranges_between
 from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
-from sskafka.pipelines.files.model import DeltaSink, ParquetSink, Pipeline, Sink, TopicSink
+from sskafka.pipelines.files.pipeline import Pipeline
+from sskafka.pipelines.files.sink import DeltaSink, ParquetSink, Sink, TopicSink
 
 S = TypeVar("S", bound=Sink)
 

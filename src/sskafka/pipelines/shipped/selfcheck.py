@@ -17,7 +17,8 @@ from sskafka.client.cluster import Cluster
 from sskafka.client.config import ProducerConfig
 from sskafka.client.producer import ProducerEngine
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.pipelines.files.model import Pipeline, TopicSink, Trigger
+from sskafka.pipelines.files.pipeline import Pipeline, Trigger
+from sskafka.pipelines.files.sink import TopicSink
 from sskafka.pipelines.runner.run import RunSettings, run_pipeline
 from sskafka.pipelines.session import Tell
 from sskafka.pipelines.shipped import load_shipped

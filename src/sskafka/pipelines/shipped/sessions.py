@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sskafka.pipelines.files.model import Pipeline
+from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.shipped.exercise import Answer, Exercise, Message, Task, as_json
 from sskafka.pipelines.shipped.reading import parquet_rows, topic_rows
 

@@ -4,17 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
-from sskafka.pipelines.files.model import (
-    ConsoleSink,
-    DeltaSink,
-    IcebergSink,
-    JdbcSink,
-    ParquetSink,
-    Pipeline,
-    Sink,
-    Source,
-    TopicSink,
-)
+from sskafka.pipelines.files.pipeline import Pipeline
+from sskafka.pipelines.files.sink import ConsoleSink, DeltaSink, IcebergSink, JdbcSink, ParquetSink, Sink, TopicSink
+from sskafka.pipelines.files.source import Source
 
 
 class WiringError(Exception):
