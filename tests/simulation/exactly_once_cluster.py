@@ -19,7 +19,7 @@ from logs import reopen
 from simulated_disk import SimulatedDisk
 from virtual_loop import LoopClock
 
-from sskafka.coordination.broker_links import BrokerLinks
+from sskafka.client.broker_link import BrokerLinks
 from sskafka.coordination.context import CoordinatorEnvironment
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.coordination.internal_topics import partition_of
@@ -264,9 +264,11 @@ class Broker:
         work = LoopWork(self.call_later)
         environment = CoordinatorEnvironment(clock, wheel, work, 2_000, LoadingTurns(work), LoadCounters())
         self.groups = GroupCoordinator(self.replicas, SETTINGS, environment)
-        links = BrokerLinks(Transport(self), lambda call: self.call_later(0, call))
+        links: BrokerLinks[Any] = BrokerLinks(lambda broker_id: Link(self, broker_id))
         ports = TransactionPorts(self._image, self._next_producer_id, lambda error: error_code_of(error)[0])
-        self.service = transaction_service(self.replicas, self.groups, SETTINGS, environment, links, ports)
+        self.service = transaction_service(
+            self.replicas, self.groups, SETTINGS, environment, links, self.call_later, ports
+        )
         self.transactions = TransactionHandlers(self.service.coordinator, self._image, self._offsets_partition)
         self.offsets = TransactionOffsetHandler(self.replicas, self.groups, self.service.verifier, self._image)
         self.markers = TransactionMarkerHandler(self.service.writer)
@@ -387,17 +389,9 @@ def request_of(version: int, connection: Connection | None = None) -> Any:
     )
 
 
-class Transport:
+class Link:
     """What brokers ask each other about transactions."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-
-    def link_to(self, broker_id: int) -> "Link":
-        return Link(self._broker, broker_id)
-
-
-class Link:
     def __init__(self, sender: Broker, to: int) -> None:
         self._sender = sender
         self._to = to

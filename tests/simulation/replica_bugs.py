@@ -88,10 +88,11 @@ def joining_before_the_epoch_start(patch: pytest.MonkeyPatch) -> None:
 def change_forgotten_while_the_controller_is_away(patch: pytest.MonkeyPatch) -> None:
     answered = IsrChanges._answered
 
-    def forget(self: IsrChanges, sent: Any, answer: Any) -> None:
-        if isinstance(answer, Exception) or answer.error_code:
-            self._waiting.clear()
-        answered(self, sent, answer)
+    def forget(self: IsrChanges, items: Any, outcome: Any) -> float:
+        pause_s = answered(self, items, outcome)
+        if isinstance(outcome, Exception) or outcome.error_code:
+            self.clear()
+        return pause_s
 
     patch.setattr(IsrChanges, "_answered", forget)
 

@@ -11,11 +11,12 @@ from typing import Any
 from simulated_disk import SimulatedDisk
 from virtual_time import VirtualTime
 
+from sskafka.client.broker_link import Link, LinkTo
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.ids import Uuid
 from sskafka.model.settings import Settings
-from sskafka.replication.cluster_links import ClusterLinks, ControllerChannel, ReplicaTransport
+from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.errors import UnknownTopicIdError, UnknownTopicOrPartitionError
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
@@ -97,8 +98,8 @@ class ReplicaBroker:
         broker_id: int,
         time: VirtualTime,
         disk: SimulatedDisk,
-        transport: ReplicaTransport,
-        controller: ControllerChannel,
+        link_to: LinkTo[Link],
+        controller: Link,
         broker_epoch: int,
         random: Random,
         settings: Mapping[str, str] | None = None,
@@ -120,7 +121,7 @@ class ReplicaBroker:
             format_as=lambda: MetaProperties("cluster", broker_id, bytes(16)),
             background=Threads(self.call_later, Random(broker_id << 32 | broker_epoch)),
         )
-        links = ClusterLinks(transport, controller, self.call_later, lambda: self.broker_epoch)
+        links = ClusterLinks(link_to, controller, self.call_later, lambda: self.broker_epoch)
         self.replicas = ReplicaManager(broker_id, self.logs, resolved, time, self.call_soon, links)
         timers = TimerWheel(time, self.call_later)
         sessions = FetchSessions(100, random.randint)

@@ -14,6 +14,7 @@ from replica_brokers import ReplicaBroker
 from simulated_disk import SimulatedDisk
 from virtual_time import VirtualTime
 
+from sskafka.client.broker_link import Answered
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.partitions.image import PartitionImage
@@ -27,7 +28,6 @@ from sskafka.metadata.records import (
     TopicRecord,
 )
 from sskafka.model.errors import ErrorCode
-from sskafka.replication.cluster_links import Answered
 from sskafka.replication.partition import Partition
 from sskafka.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -36,13 +36,14 @@ from sskafka.wire.messages.alter_partition import (
     ResponsePartitionData,
     ResponseTopicData,
 )
-from sskafka.wire.messages.fetch import FetchRequest, FetchResponse
+from sskafka.wire.messages.fetch import FetchRequest
 from sskafka.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from sskafka.wire.schema import Message
 
 TOPIC, TOPIC_ID = "orders", b"orders".ljust(16, b"-")
 NO_LEADER = -1
@@ -121,18 +122,15 @@ class Link:
         self._to = to
         self._under_way: list[Exchange] = []
 
-    def fetch(self, request: FetchRequest, answered: Answered[FetchResponse]) -> None:
-        def deliver(answer: Callable[[FetchResponse], None]) -> None:
+    def ask(self, request: Message, response_class: type[Message], answered: Answered[Any]) -> None:
+        def deliver(answer: Callable[[Any], None]) -> None:
             broker = self._cluster.brokers.get(self._to)
-            if broker is not None:
+            if broker is None:
+                return
+            if isinstance(request, FetchRequest):
                 broker.fetch(request, answer)
-
-        self._exchange(answered).send(deliver)
-
-    def list_offsets(self, request: ListOffsetsRequest, answered: Answered[ListOffsetsResponse]) -> None:
-        def deliver(answer: Callable[[ListOffsetsResponse], None]) -> None:
-            broker = self._cluster.brokers.get(self._to)
-            if broker is not None:
+            else:
+                assert isinstance(request, ListOffsetsRequest)
                 answer(_list_offsets(broker, request))
 
         self._exchange(answered).send(deliver)
@@ -147,16 +145,16 @@ class Link:
         return exchange
 
 
-class Transport:
+class ControllerLink:
     def __init__(self, cluster: "ReplicaCluster", sender_id: int) -> None:
         self._cluster = cluster
         self._sender_id = sender_id
 
-    def link_to(self, broker_id: int) -> Link:
-        return Link(self._cluster, self._sender_id, broker_id)
+    def close(self) -> None: ...
 
-    def alter_partition(self, request: AlterPartitionRequest, answered: Answered[AlterPartitionResponse]) -> None:
+    def ask(self, request: Message, response_class: type[Message], answered: Answered[Any]) -> None:
         cluster = self._cluster
+        assert isinstance(request, AlterPartitionRequest)
         exchange = Exchange(cluster.network, cluster.brokers[self._sender_id], CONTROLLER, answered)
         exchange.send(lambda answer: answer(cluster.controller.alter_partition(request)))
 
@@ -317,9 +315,15 @@ class ReplicaCluster:
 
     def start(self, broker_id: int, lost_data: bool = False) -> ReplicaBroker:
         epoch = self.controller.register(broker_id, lost_data, self.racks.get(broker_id))
-        transport = Transport(self, broker_id)
         broker = ReplicaBroker(
-            broker_id, self.time, self.disks[broker_id], transport, transport, epoch, self.random, self._settings
+            broker_id,
+            self.time,
+            self.disks[broker_id],
+            lambda leader_id: Link(self, broker_id, leader_id),
+            ControllerLink(self, broker_id),
+            epoch,
+            self.random,
+            self._settings,
         )
         self.brokers[broker_id] = broker
         self.on_started(broker)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from typing import Final
 
-from sskafka.client.connection import Address, ConnectionOptions, connect
+from sskafka.client.broker_link import Address, BrokerLink, ConnectionOptions
 from sskafka.client.errors import ClientError
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.listeners import parse_address
@@ -61,12 +61,12 @@ async def _voters_known_to(address: Address, settings: Settings) -> str:
         connect_timeout_ms=settings["socket.connection.setup.timeout.ms"],
         request_timeout_ms=settings["controller.socket.timeout.ms"],
     )
-    connection = await connect(address, options)
+    link = BrokerLink(lambda: address, options)
     try:
         request = DescribeQuorumRequest([RequestTopicData("__cluster_metadata", [RequestPartitionData(0)])])
-        response = await connection.request(request, DescribeQuorumResponse)
+        response = await link.request(request, DescribeQuorumResponse)
     finally:
-        connection.abort("the quorum is known")
+        link.close()
     nodes = [node for node in response.nodes if node.listeners]
     voters = [f"{node.node_id}@{node.listeners[0].host}:{node.listeners[0].port}" for node in nodes]
     if response.error_code or not voters:

@@ -7,11 +7,11 @@ They are made in the order in which they depend on each other and hear of the me
 
 import asyncio
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sskafka.broker.api_handlers import BrokerServices, allocate_producer_ids
 from sskafka.broker.context import BrokerContext
-from sskafka.client.connection import Address, ConnectionOptions
+from sskafka.client.broker_link import Address, BrokerLink, ConnectionOptions, LinkTo, TaskLink
 from sskafka.controller.node_control import NodeControl
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
@@ -19,12 +19,10 @@ from sskafka.metadata.image import ClusterImage
 from sskafka.model.counters import Sample
 from sskafka.model.settings import Settings
 from sskafka.replication.cluster_links import ClusterLinks
-from sskafka.replication.controller_requests import ControllerRequests
+from sskafka.replication.fetcher import FETCH_VERSION_MIN
 from sskafka.replication.housekeeping import Housekeeping
-from sskafka.replication.leader_connections import LeaderConnections
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.background import LoopBackground
-from sskafka.runtime.tasks import RequestTasks
 from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.group_services import GroupServices
 from sskafka.servers.kafka.handlers.producers import ProducerIds
@@ -39,6 +37,9 @@ if TYPE_CHECKING:
     from sskafka.replication.replica_moves import ReplicaMoves
 
 CLEANER_DELAY_S = 1.0
+CONTROLLER_TIMEOUT_MS = 5_000
+
+R = TypeVar("R", bound=Message)
 
 
 class NodeServices:
@@ -47,7 +48,6 @@ class NodeServices:
         self._logs = logs
         self._control = control
         self._node_id = context.settings["node.id"]
-        self._links = RequestTasks()
         self._cleaner: LogCleaner | None = None
         self.replicas = self._make_replicas()
         moves = self._maybe_watch_directories()
@@ -89,8 +89,8 @@ class NodeServices:
         loop = asyncio.get_running_loop()
         settings, clock = self._context.settings, self._context.clock
         links = ClusterLinks(
-            self._connections("fetcher"),
-            ControllerRequests(self._ask_controller, self._links.spawn),
+            self._links_for("fetcher"),
+            _ControllerRequests(self._control),
             loop.call_later,
             lambda: self._control.broker_epoch,
         )
@@ -143,8 +143,8 @@ class NodeServices:
             coordinator_context,
             TransactionDependencies(
                 self._groups,
-                self._connections("transactions"),
-                asyncio.get_running_loop().call_soon,
+                self._links_for("transactions"),
+                asyncio.get_running_loop().call_later,
                 lambda: self._control.image,
                 producer_ids.next_id,
             ),
@@ -176,17 +176,16 @@ class NodeServices:
 
     # -- the rest of the cluster
 
-    def _connections(self, purpose: str) -> LeaderConnections:
-        timeout_ms = self._context.settings["replica.socket.timeout.ms"]
+    def _links_for(self, purpose: str) -> LinkTo[BrokerLink]:
         settings = self._context.settings
         options = ConnectionOptions(
             f"broker-{self._node_id}-{purpose}",
             connect_timeout_ms=settings["socket.connection.setup.timeout.ms"],
-            request_timeout_ms=timeout_ms,
+            request_timeout_ms=settings["replica.socket.timeout.ms"],
             connect_timeout_max_ms=settings["socket.connection.setup.timeout.max.ms"],
             receive_buffer_bytes=settings["replica.socket.receive.buffer.bytes"],
         )
-        return LeaderConnections(self._address_of, options, self._links.spawn)
+        return lambda broker_id: BrokerLink(lambda: self._address_of(broker_id), options, FETCH_VERSION_MIN)
 
     def _address_of(self, broker_id: int) -> Address | None:
         """Where another broker listens for this one."""
@@ -198,3 +197,15 @@ class NodeServices:
 
     async def _ask_controller(self, request: Message, timeout_ms: int) -> Any:
         return await self._control.client.ask(request, timeout_ms)
+
+
+class _ControllerRequests(TaskLink):
+    """The link of this broker's replicas to the active controller."""
+
+    def __init__(self, control: NodeControl) -> None:
+        super().__init__()
+        self._control = control
+
+    async def request(self, message: Message, response_class: type[R]) -> R:
+        response: R = await self._control.client.ask(message, CONTROLLER_TIMEOUT_MS)
+        return response

@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from random import Random
 from typing import Any, Protocol, TypeAlias
 
-from sskafka.client.connection import ConnectionOptions
+from sskafka.client.broker_link import BrokerLink, ConnectionOptions
 from sskafka.controller.active_controller import ActiveController, FirstRecords
 from sskafka.controller.broker_prober import SocketProber
 from sskafka.controller.broker_watch import BrokerProber, BrokerWatch
@@ -133,9 +133,7 @@ class ControlPlane:
         self.addresses = voter_addresses(settings, self._log.setup)
         self._options = quorum_connection_options(settings)
         self.directory_id = _metadata_directory_id(disk, settings)
-        self._peers = PeerNetwork(
-            cluster_id, self.addresses, self._options, self._told_of_other_cluster, self.directory_id
-        )
+        self._peers = PeerNetwork(cluster_id, self._link_to, self._told_of_other_cluster, self.directory_id)
         self._network = network or self._peers
         self._driver = self._new_driver(executor, random)
         presence = BrokerPresence(settings["broker.heartbeat.interval.ms"])
@@ -203,7 +201,7 @@ class ControlPlane:
         self.controller.follow("this node is shutting down")
         for link in self._links:
             link.close()
-        await self._peers.close()
+        self._peers.close()
         self._log.close()
 
     async def _told_others(self) -> None:
@@ -216,11 +214,12 @@ class ControlPlane:
 
     def new_link(self) -> ControllerLink:
         socket_timeout_ms = self._settings["controller.socket.timeout.ms"]
-        link = ControllerLink(
-            self.node_id, self, self.decide, self.addresses, self._options, self._clock, socket_timeout_ms
-        )
+        link = ControllerLink(self.node_id, self, self.decide, self._link_to, self._clock, socket_timeout_ms)
         self._links.append(link)
         return link
+
+    def _link_to(self, voter: int) -> BrokerLink:
+        return BrokerLink(lambda: self.addresses.get(voter), self._options)
 
     async def decide(self, request: Message) -> Any:
         """The answer of this node's own controller; NotControllerError unless it is the active one."""

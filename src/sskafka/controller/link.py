@@ -11,14 +11,13 @@ one and is not the controller answers NOT_CONTROLLER instead of forwarding it.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-from sskafka.client.connection import Address, ConnectionOptions
+from sskafka.client.broker_link import BrokerLink, BrokerLinks, LinkTo
 from sskafka.client.errors import ClientError, UnsupportedApiError
 from sskafka.controller.envelopes import open_answer, put_into_envelope
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.quorum.peer_network import NodeConnection
 from sskafka.raft.voters import NO_NODE
 from sskafka.runtime.clock import Clock
 from sskafka.wire.apis import API_BY_KEY
@@ -49,8 +48,7 @@ class ControllerLink:
         node_id: int,
         leaders: Leaders,
         decide_here: Callable[[Message], Awaitable[Any]],
-        addresses: Mapping[int, Address],
-        options: ConnectionOptions,
+        link_to: LinkTo[BrokerLink],
         clock: Clock,
         socket_timeout_ms: int = 30_000,
     ) -> None:
@@ -59,7 +57,7 @@ class ControllerLink:
         self._node_id = node_id
         self._leaders = leaders
         self._decide_here = decide_here
-        self._connections = {node: NodeConnection(address, options) for node, address in addresses.items()}
+        self._links = BrokerLinks(link_to)
         self._clock = clock
 
     async def ask(self, request: Message, timeout_ms: int) -> Any:
@@ -89,28 +87,21 @@ class ControllerLink:
                 return await self._decide_here(request)
         if leader_id == NO_NODE:
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
-        return await self._send(self._connections[leader_id], request, timeout_ms)
+        return await self._send(self._links.to(leader_id), request, min(timeout_ms, self._socket_timeout_ms))
 
-    async def _send(self, node: NodeConnection, request: Message, timeout_ms: float) -> Any:
-        timeout_ms = min(timeout_ms, self._socket_timeout_ms)
-        connection = await node.get()
+    async def _send(self, link: BrokerLink, request: Message, timeout_ms: float) -> Any:
         key = request.SCHEMA.key
         assert key is not None
-        try:
-            api = API_BY_KEY[key]
-            if not api.forwarded:
-                answer = await connection.request(request, api.response_class(), timeout_ms=int(timeout_ms) or 1)
-                if answer.error_code == ErrorCode.NOT_CONTROLLER:
-                    raise KafkaError(ErrorCode.NOT_CONTROLLER)
-                return answer
-            version = connection.version_for(type(request))
+        api = API_BY_KEY[key]
+        limit_ms = int(timeout_ms) or 1
+        if api.forwarded:
+            version = await link.version_for(type(request))
             envelope = put_into_envelope(request, version)
-            opened = await connection.request(envelope, EnvelopeResponse, timeout_ms=int(timeout_ms) or 1)
-            return open_answer(opened, key, version)
-        except ClientError:
-            node.drop()
-            raise
+            return open_answer(await link.request(envelope, EnvelopeResponse, timeout_ms=limit_ms), key, version)
+        answer = await link.request(request, api.response_class(), timeout_ms=limit_ms)
+        if answer.error_code == ErrorCode.NOT_CONTROLLER:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER)
+        return answer
 
     def close(self) -> None:
-        for connection in self._connections.values():
-            connection.drop()
+        self._links.close()

@@ -13,10 +13,10 @@ Whoever asked for a marker is told once it is committed.
 """
 
 import logging
-from collections.abc import Callable, Iterable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 
-from sskafka.coordination.broker_links import BrokerLinks
+from sskafka.client.broker_link import BrokerLinks, CallLater, Link, RequestQueue
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.coordination import Completion
@@ -166,13 +166,15 @@ class MarkerSender:
         broker_id: int,
         image: Callable[[], ClusterImage],
         writer: MarkerWriter,
-        links: BrokerLinks,
+        links: BrokerLinks[Link],
+        call_later: CallLater,
         timers: TimerWheel,
     ) -> None:
         self._broker_id = broker_id
         self._image = image
         self._writer = writer
         self._links = links
+        self._call_later = call_later
         self._timers = timers
         self._queues: dict[int, _Queue] = {}
         self._under_way: dict[str, PendingMarkers] = {}
@@ -221,14 +223,16 @@ class MarkerSender:
             elif state.leader == self._broker_id:
                 self._write_here(delivery, target)
             else:
-                self._queue_for(state.leader).add(delivery, target)
+                self._queue_for(state.leader).add((delivery, target))
         if unled:
             self._retry_later(delivery, unled)
 
     def _queue_for(self, broker_id: int) -> "_Queue":
         queue = self._queues.get(broker_id)
         if queue is None:
-            queue = self._queues[broker_id] = _Queue(broker_id, self._links, self.partition_answered, self._is_wanted)
+            queue = self._queues[broker_id] = _Queue(
+                self._links.to(broker_id), self._call_later, self.partition_answered, self._is_wanted
+            )
         return queue
 
     def _write_here(self, delivery: PendingMarkers, target: TopicPartition) -> None:
@@ -261,49 +265,44 @@ class MarkerSender:
         delivery.completed(delivery.markers)
 
 
-Answered = Callable[[PendingMarkers, TopicPartition, ErrorCode], None]
+Routed: TypeAlias = tuple[PendingMarkers, TopicPartition]
 
 
-class _Queue:
-    """Markers for one other broker: one request under way, the rest gathers behind it."""
+class _Queue(RequestQueue[Routed, WriteTxnMarkersResponse]):
+    """Markers for the partitions that one other broker leads."""
 
     def __init__(
-        self, broker_id: int, links: BrokerLinks, answered: Answered, is_wanted: Callable[[PendingMarkers], bool]
+        self,
+        link: Link,
+        call_later: CallLater,
+        answered: Callable[[PendingMarkers, TopicPartition, ErrorCode], None],
+        is_wanted: Callable[[PendingMarkers], bool],
     ) -> None:
-        self._broker_id = broker_id
-        self._links = links
-        self._answered = answered
+        super().__init__(link, call_later, WriteTxnMarkersResponse)
+        self._partition_answered = answered
         self._is_wanted = is_wanted
-        self._gathered: dict[PendingMarkers, list[TopicPartition]] = {}
-        self._is_busy = False
 
-    def add(self, delivery: PendingMarkers, target: TopicPartition) -> None:
-        self._gathered.setdefault(delivery, []).append(target)
-        if not self._is_busy:
-            self._is_busy = True
-            self._links.soon(self._send)
+    def _select(self, waiting: Sequence[Routed]) -> tuple[Sequence[Routed], Sequence[Routed]]:
+        deliveries = [delivery for delivery in _targets(waiting) if self._is_wanted(delivery)]
+        sent, later = set(deliveries[:MARKERS_IN_REQUEST_MAX]), set(deliveries[MARKERS_IN_REQUEST_MAX:])
+        return [item for item in waiting if item[0] in sent], [item for item in waiting if item[0] in later]
 
-    def _send(self) -> None:
-        gathered = {item: targets for item, targets in self._gathered.items() if self._is_wanted(item)}
-        sent = dict(list(gathered.items())[:MARKERS_IN_REQUEST_MAX])
-        self._gathered = {item: targets for item, targets in gathered.items() if item not in sent}
-        self._is_busy = bool(sent)
-        if not sent:
-            return
-        request = WriteTxnMarkersRequest([_marker(delivery, targets) for delivery, targets in sent.items()])
-        link = self._links.to(self._broker_id)
-        link.ask(request, WriteTxnMarkersResponse, lambda outcome: self._received(sent, outcome))
+    def _request(self, items: Sequence[Routed]) -> WriteTxnMarkersRequest:
+        return WriteTxnMarkersRequest([_marker(delivery, targets) for delivery, targets in _targets(items).items()])
 
-    def _received(
-        self, sent: dict[PendingMarkers, list[TopicPartition]], outcome: WriteTxnMarkersResponse | Exception
-    ) -> None:
+    def _answered(self, items: Sequence[Routed], outcome: WriteTxnMarkersResponse | Exception) -> float:
         errors = {} if isinstance(outcome, Exception) else _errors(outcome)
-        for delivery, targets in sent.items():
-            producer_id = delivery.marker.producer.producer_id
-            for target in targets:
-                error = errors.get((producer_id, *target), ErrorCode.NETWORK_EXCEPTION)
-                self._answered(delivery, target, error)
-        self._send()
+        for delivery, target in items:
+            error = errors.get((delivery.marker.producer.producer_id, *target), ErrorCode.NETWORK_EXCEPTION)
+            self._partition_answered(delivery, target, error)
+        return 0
+
+
+def _targets(items: Sequence[Routed]) -> dict[PendingMarkers, list[TopicPartition]]:
+    targets: dict[PendingMarkers, list[TopicPartition]] = {}
+    for delivery, target in items:
+        targets.setdefault(delivery, []).append(target)
+    return targets
 
 
 def _marker(delivery: PendingMarkers, targets: list[TopicPartition]) -> WritableTxnMarker:

@@ -10,7 +10,7 @@ __transaction_state -> coordinator <--- local or remote --- verifier
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sskafka.coordination.broker_links import BrokerLinks
+from sskafka.client.broker_link import BrokerLinks, CallLater, Link
 from sskafka.coordination.context import CoordinatorEnvironment
 from sskafka.coordination.transaction_coordinator import NextProducerId, TransactionCoordinator
 from sskafka.coordination.transaction_markers import GroupTransactions, MarkerSender, MarkerWriter
@@ -26,7 +26,7 @@ class TransactionService(NamedTuple):
     coordinator: TransactionCoordinator
     writer: MarkerWriter
     verifier: TransactionVerifier
-    links: BrokerLinks
+    links: BrokerLinks[Link]
 
     def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
         self.coordinator.metadata_changed(delta, image)
@@ -50,12 +50,13 @@ def transaction_service(
     groups: GroupTransactions,
     settings: Settings,
     environment: CoordinatorEnvironment,
-    links: BrokerLinks,
+    links: BrokerLinks[Link],
+    call_later: CallLater,
     ports: TransactionPorts,
 ) -> TransactionService:
     image = ports.image
     writer = MarkerWriter(replicas, groups, environment.clock, environment.wheel, ports.code_of)
-    sender = MarkerSender(replicas.broker_id, image, writer, links, environment.wheel)
+    sender = MarkerSender(replicas.broker_id, image, writer, links, call_later, environment.wheel)
     coordinator = TransactionCoordinator(replicas, settings, environment, image, ports.next_producer_id, sender)
-    verifier = TransactionVerifier(replicas.broker_id, image, coordinator, links)
+    verifier = TransactionVerifier(replicas.broker_id, image, coordinator, links, call_later)
     return TransactionService(coordinator, writer, verifier, links)

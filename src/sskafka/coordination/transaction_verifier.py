@@ -5,10 +5,10 @@ question adds them (`adds`). Questions to one broker gather behind the one under
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from sskafka.coordination.broker_links import BrokerLinks
+from sskafka.client.broker_link import BrokerLinks, CallLater, Link, RequestQueue
 from sskafka.coordination.internal_topics import TRANSACTION_STATE, partition_of
 from sskafka.coordination.transaction_coordinator import TransactionCoordinator
 from sskafka.metadata.image import ClusterImage
@@ -44,14 +44,18 @@ class TransactionVerifier:
         broker_id: int,
         image: Callable[[], ClusterImage],
         coordinator: TransactionCoordinator,
-        links: BrokerLinks,
+        links: BrokerLinks[Link],
+        call_later: CallLater,
     ) -> None:
         self._broker_id = broker_id
         self._image = image
         self._coordinator = coordinator
         self._links = links
+        self._call_later = call_later
         self._queues: dict[int, _Queue] = {}
-        self.soon = links.soon
+
+    def soon(self, call: Callable[[], None]) -> None:
+        self._call_later(0, call)
 
     def ask(self, question: Question) -> None:
         """`question.verified` is called once, perhaps at once."""
@@ -73,46 +77,34 @@ class TransactionVerifier:
     def _queue_for(self, broker_id: int) -> "_Queue":
         queue = self._queues.get(broker_id)
         if queue is None:
-            queue = self._queues[broker_id] = _Queue(broker_id, self._links)
+            queue = self._queues[broker_id] = _Queue(
+                self._links.to(broker_id), self._call_later, AddPartitionsToTxnResponse
+            )
         return queue
 
 
-class _Queue:
-    """Questions to one other broker: one request under way, the rest gathers behind it."""
+class _Queue(RequestQueue[Question, AddPartitionsToTxnResponse]):
+    """Questions to the coordinators on one other broker."""
 
-    def __init__(self, broker_id: int, links: BrokerLinks) -> None:
-        self._broker_id = broker_id
-        self._links = links
-        self._gathered: list[Question] = []
-        self._is_busy = False
-
-    def add(self, question: Question) -> None:
-        self._gathered.append(question)
-        if not self._is_busy:
-            self._is_busy = True
-            self._links.soon(self._send)
-
-    def _send(self) -> None:
+    def _select(self, waiting: Sequence[Question]) -> tuple[Sequence[Question], Sequence[Question]]:
         """An answer is known by its transactional id, so a request holds one question of each."""
         asked: dict[str, Question] = {}
-        for question in self._gathered:
+        for question in waiting:
             asked.setdefault(question.transactional_id, question)
-        self._gathered = [item for item in self._gathered if asked[item.transactional_id] is not item]
-        self._is_busy = bool(asked)
-        if not asked:
-            return
-        request = AddPartitionsToTxnRequest([_transaction(question) for question in asked.values()])
-        link = self._links.to(self._broker_id)
-        link.ask(request, AddPartitionsToTxnResponse, lambda outcome: self._received(asked, outcome))
+        return list(asked.values()), [item for item in waiting if asked[item.transactional_id] is not item]
 
-    def _received(self, asked: dict[str, Question], outcome: AddPartitionsToTxnResponse | Exception) -> None:
+    def _request(self, items: Sequence[Question]) -> AddPartitionsToTxnRequest:
+        return AddPartitionsToTxnRequest([_transaction(question) for question in items])
+
+    def _answered(self, items: Sequence[Question], outcome: AddPartitionsToTxnResponse | Exception) -> float:
         answers = {} if isinstance(outcome, Exception) else _answers(outcome)
         missing = ErrorCode.NETWORK_EXCEPTION
         if isinstance(outcome, AddPartitionsToTxnResponse) and outcome.error_code:
             missing = ErrorCode(outcome.error_code)
-        for name, question in asked.items():
+        for question in items:
+            name = question.transactional_id
             _tell(question, {item: answers.get((name, *item), missing) for item in question.partitions})
-        self._send()
+        return 0
 
 
 def _tell(question: Question, outcome: Outcome) -> None:

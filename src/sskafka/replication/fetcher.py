@@ -32,12 +32,17 @@ from sskafka.replication.throttle import Throttle
 from sskafka.runtime.clock import Clock
 from sskafka.storage.errors import CorruptBatchError, RejectedAppendError, StorageError
 from sskafka.wire.messages.fetch import FetchRequest, FetchResponse, PartitionData, ReplicaState
+from sskafka.wire.schema import Message
 
 _log = logging.getLogger(__name__)
 
 FIRST_PAUSE_MS = 20
 TURN_BYTES = 1024 * 1024
 """Bytes to append in one turn of the event loop, so that the clients of this broker get their turns."""
+
+
+FETCH_VERSION_MIN: dict[type[Message], int] = {FetchRequest: 15}
+"""The first version of Fetch in which followers send their broker epoch."""
 
 
 class FetchLimits(NamedTuple):
@@ -72,7 +77,7 @@ class ReplicaFetcher:
         self._broker_id = broker_id
         self._leader_id = leader_id
         self._links = links
-        self._link = links.transport.link_to(leader_id)
+        self._link = links.link_to(leader_id)
         self._clock = clock
         self._limits = limits
         self._counters = counters
@@ -158,7 +163,7 @@ class ReplicaFetcher:
             topics=topics,
             forgotten_topics_data=forgotten,
         )
-        self._link.fetch(request, self._answered)
+        self._link.ask(request, FetchResponse, self._answered)
 
     def _is_flushed(self) -> bool:
         """Return whether appended data is as durable as flush.messages requires. A failed log does not block the

@@ -5,7 +5,10 @@ unavailable: otherwise a leader would wait for a dead follower forever.
 """
 
 import logging
+from collections.abc import Sequence
+from typing import TypeAlias
 
+from sskafka.client.broker_link import RequestQueue
 from sskafka.model.errors import ErrorCode
 from sskafka.partition.in_sync_replicas import IsrChange, Outcome
 from sskafka.replication.cluster_links import ClusterLinks
@@ -24,70 +27,59 @@ _log = logging.getLogger(__name__)
 RETRY_BACKOFF_S = 0.05
 
 
-class IsrChanges:
+Change: TypeAlias = tuple[Partition, IsrChange]
+
+
+class IsrChanges(RequestQueue[Change, AlterPartitionResponse]):
     def __init__(self, broker_id: int, links: ClusterLinks) -> None:
+        super().__init__(links.controller, links.call_later, AlterPartitionResponse)
         self._broker_id = broker_id
-        self._links = links
-        self._waiting: dict[Partition, IsrChange] = {}
-        self._is_scheduled = False
-        self._is_in_flight = False
+        self._broker_epoch = links.broker_epoch
         self._is_stopped = False
 
     def ask(self, partition: Partition, change: IsrChange) -> None:
-        self._waiting[partition] = change
-        self._schedule(0)
+        self.add((partition, change))
 
     def stop(self) -> None:
         self._is_stopped = True
-        self._waiting.clear()
+        self.clear()
 
-    def _schedule(self, delay_s: float) -> None:
-        """Send after this turn of the event loop, which may add more changes."""
-        if not self._is_scheduled and not self._is_in_flight:
-            self._is_scheduled = True
-            self._links.call_later(delay_s, self._send)
+    def _select(self, waiting: Sequence[Change]) -> tuple[Sequence[Change], Sequence[Change]]:
+        return [(partition, change) for partition, change in waiting if partition.is_waiting_for(change)], ()
 
-    def _send(self) -> None:
-        self._is_scheduled = False
-        self._waiting = {
-            partition: change for partition, change in self._waiting.items() if partition.is_waiting_for(change)
-        }
-        if not self._waiting:
-            return
-        sent = self._waiting.copy()
-        self._is_in_flight = True
-        self._links.controller.alter_partition(self._request(sent), lambda answer: self._answered(sent, answer))
-
-    def _request(self, changes: dict[Partition, IsrChange]) -> AlterPartitionRequest:
+    def _request(self, items: Sequence[Change]) -> AlterPartitionRequest:
         topics: dict[bytes, RequestTopicData] = {}
-        for partition, change in changes.items():
+        for partition, change in items:
             topic = topics.setdefault(partition.topic_id, RequestTopicData(partition.topic_id))
             topic.partitions.append(_as_request(partition.topic_partition.partition, change))
-        return AlterPartitionRequest(self._broker_id, self._links.broker_epoch(), list(topics.values()))
+        return AlterPartitionRequest(self._broker_id, self._broker_epoch(), list(topics.values()))
 
-    def _answered(self, sent: dict[Partition, IsrChange], answer: AlterPartitionResponse | Exception) -> None:
-        self._is_in_flight = False
+    def _answered(self, items: Sequence[Change], outcome: AlterPartitionResponse | Exception) -> float:
         if self._is_stopped:
-            return
-        delay_s = RETRY_BACKOFF_S
-        if isinstance(answer, Exception):
-            _log.info("the ISR of %d partitions could not be changed yet: %s", len(sent), answer)
-        elif answer.error_code != ErrorCode.NONE:
-            _log.info("the controller rejected ISR changes: %s", ErrorCode(answer.error_code).name)
+            return 0
+        unsettled = items
+        if isinstance(outcome, Exception):
+            _log.info("the ISR of %d partitions could not be changed yet: %s", len(items), outcome)
+        elif outcome.error_code != ErrorCode.NONE:
+            _log.info("the controller rejected ISR changes: %s", ErrorCode(outcome.error_code).name)
         else:
-            self._settle(sent, answer)
-            delay_s = RETRY_BACKOFF_S if any(partition in self._waiting for partition in sent) else 0
-        if self._waiting:
-            self._schedule(delay_s)
+            unsettled = _unsettled(items, outcome)
+        for item in unsettled:
+            self.add(item)
+        return RETRY_BACKOFF_S if unsettled else 0
 
-    def _settle(self, sent: dict[Partition, IsrChange], response: AlterPartitionResponse) -> None:
-        results = {
-            (topic.topic_id, result.partition_index): result for topic in response.topics for result in topic.partitions
-        }
-        for partition, change in sent.items():
-            result = results.get((partition.topic_id, partition.topic_partition.partition))
-            if result is not None and _is_settled(partition, change, result) and self._waiting.get(partition) is change:
-                del self._waiting[partition]
+
+def _unsettled(items: Sequence[Change], response: AlterPartitionResponse) -> Sequence[Change]:
+    """Apply the results. Return the changes that must be sent again."""
+    results = {
+        (topic.topic_id, result.partition_index): result for topic in response.topics for result in topic.partitions
+    }
+    unsettled = []
+    for partition, change in items:
+        result = results.get((partition.topic_id, partition.topic_partition.partition))
+        if result is None or not _is_settled(partition, change, result):
+            unsettled.append((partition, change))
+    return unsettled
 
 
 def _as_request(index: int, change: IsrChange) -> RequestPartitionData:

@@ -6,8 +6,8 @@ own end below the leader's start    the leader deleted the next records: start o
 
 from collections.abc import Callable
 
+from sskafka.client.broker_link import Link
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.replication.cluster_links import LeaderLink
 from sskafka.replication.partition import Partition
 from sskafka.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -21,7 +21,7 @@ LATEST, EARLIEST = -1, -2
 
 class OffsetReset:
     def __init__(
-        self, partition: Partition, broker_id: int, link: LeaderLink, done: Callable[[Exception | None], None]
+        self, partition: Partition, broker_id: int, link: Link, done: Callable[[Exception | None], None]
     ) -> None:
         self._partition = partition
         self._broker_id = broker_id
@@ -59,7 +59,7 @@ class OffsetReset:
             except Exception as error:  # the fetcher pauses the partition
                 self._done(error)
 
-        self._link.list_offsets(request, answered)
+        self._link.ask(request, ListOffsetsResponse, answered)
 
 
 def _offset_in(answer: ListOffsetsResponse | Exception) -> int:

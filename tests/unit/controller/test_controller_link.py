@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sskafka.client.connection import Address, ConnectionOptions
+from sskafka.client.broker_link import Address, BrokerLink, ConnectionOptions
 from sskafka.controller.active_controller import NotControllerError
 from sskafka.controller.link import ControllerLink
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -28,8 +28,10 @@ class Leaders:
 
 
 def link(leaders: Leaders, decide: Callable[[Any], Any]) -> ControllerLink:
-    nowhere = {2: Address("127.0.0.1", 1)}
-    return ControllerLink(1, leaders, decide, nowhere, ConnectionOptions(), SystemClock())
+    def nowhere(node_id: int) -> BrokerLink:
+        return BrokerLink(lambda: Address("127.0.0.1", 1), ConnectionOptions())
+
+    return ControllerLink(1, leaders, decide, nowhere, SystemClock())
 
 
 def test_what_this_node_leads_is_decided_here() -> None:

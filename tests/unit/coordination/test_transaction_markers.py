@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sskafka.coordination.broker_links import BrokerLinks
+from sskafka.client.broker_link import BrokerLinks
 from sskafka.coordination.transaction_markers import Marker, MarkerSender
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
@@ -38,8 +38,8 @@ class World:
         self.later: list[Callable[[], None]] = []
         self.completed: list[SendMarkers] = []
         self.is_in_charge = True
-        links = BrokerLinks(self, self.soon.append)  # type: ignore[arg-type]
-        self.sender = MarkerSender(HERE, lambda: self, self, links, self)  # type: ignore[arg-type, return-value]
+        links: BrokerLinks[Any] = BrokerLinks(lambda broker_id: Link(self, broker_id))
+        self.sender = MarkerSender(HERE, lambda: self, self, links, self.call_later, self)  # type: ignore[arg-type, return-value]
 
     def partition(self, topic: str, index: int) -> Led | None:
         leader = self.leaders.get(TopicPartition(topic, index))
@@ -48,8 +48,9 @@ class World:
     def write(self, marker: Marker, target: TopicPartition, written: Callable[[ErrorCode], None]) -> None:
         self.local.append((marker, target, written))
 
-    def link_to(self, broker_id: int) -> "Link":
-        return Link(self, broker_id)
+    def call_later(self, delay_s: float, call: Callable[[], None]) -> None:
+        assert delay_s == 0
+        self.soon.append(call)
 
     def schedule(self, delay_ms: int, call: Callable[[], None]) -> None:
         self.later.append(call)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sskafka.coordination.broker_links import BrokerLinks
+from sskafka.client.broker_link import BrokerLinks
 from sskafka.coordination.transaction_verifier import Outcome, Question, TransactionVerifier
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
@@ -37,11 +37,15 @@ class World:
         self.sent: list[tuple[AddPartitionsToTxnRequest, Callable[[Any], None]]] = []
         self.soon: list[Callable[[], None]] = []
         self.heard: list[Outcome] = []
-        links = BrokerLinks(self, self.soon.append)  # type: ignore[arg-type]
-        self.verifier = TransactionVerifier(HERE, lambda: self, self, links)  # type: ignore[arg-type, return-value]
+        links: BrokerLinks[Any] = BrokerLinks(self.link_to)
+        self.verifier = TransactionVerifier(HERE, lambda: self, self, links, self.call_later)  # type: ignore[arg-type, return-value]
 
     def answer_leader(self, *question: Any) -> None:
         self.asked_here.append(question)
+
+    def call_later(self, delay_s: float, call: Callable[[], None]) -> None:
+        assert delay_s == 0
+        self.soon.append(call)
 
     def link_to(self, broker_id: int) -> "World":
         assert broker_id == THERE

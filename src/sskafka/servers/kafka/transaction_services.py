@@ -12,7 +12,7 @@ from sskafka.servers.kafka.registry import HandlerFactories
 from sskafka.servers.kafka.request import Request
 
 if TYPE_CHECKING:
-    from sskafka.coordination.broker_links import BrokerTransport
+    from sskafka.client.broker_link import CallLater, Link, LinkTo
     from sskafka.coordination.transaction_service import TransactionService
     from sskafka.servers.kafka.handlers.transactional_produce import CarryOut, TransactionalProduce
     from sskafka.servers.kafka.handlers.transactions import TransactionHandlers
@@ -25,8 +25,8 @@ class TransactionDependencies(NamedTuple):
     """What transactions need of the rest of the broker and of the cluster."""
 
     groups: GroupServices
-    transport: "BrokerTransport"
-    soon: Callable[[Callable[[], None]], object]
+    link_to: "LinkTo[Link]"
+    call_later: "CallLater"
     image: Callable[[], ClusterImage]
     next_producer_id: Callable[[], Awaitable[int]]
 
@@ -47,7 +47,7 @@ class TransactionServices:
         return self._lazy.service
 
     def _make(self) -> "TransactionService":
-        from sskafka.coordination.broker_links import BrokerLinks  # noqa: PLC0415
+        from sskafka.client.broker_link import BrokerLinks  # noqa: PLC0415
         from sskafka.coordination.context import CoordinatorEnvironment  # noqa: PLC0415
         from sskafka.coordination.loading import LoadCounters, LoadingTurns  # noqa: PLC0415
         from sskafka.coordination.transaction_service import (  # noqa: PLC0415
@@ -56,7 +56,7 @@ class TransactionServices:
         )
 
         replicas, settings, clock, wheel, background = self._context
-        groups, transport, soon, image, next_producer_id = self._dependencies
+        groups, link_to, call_later, image, next_producer_id = self._dependencies
         return transaction_service(
             replicas,
             groups.coordinator,
@@ -70,7 +70,8 @@ class TransactionServices:
                 LoadCounters(),
                 load_bytes=settings["transaction.state.log.load.buffer.size"],
             ),
-            BrokerLinks(transport, soon),
+            BrokerLinks(link_to),
+            call_later,
             TransactionPorts(image, next_producer_id, lambda error: error_code_of(error)[0]),
         )
 
