@@ -10,6 +10,7 @@ from typing import Protocol
 
 import pytest
 from broker_process import BrokerProcess, StartBroker
+from waiting import wait_until
 from wire_connection import Connection, values_batch, values_in
 
 from sskafka.model.errors import ErrorCode
@@ -127,11 +128,13 @@ def test_full_disk(start_broker: StartBroker, tmp_path: Path, disk_type: type[Sm
         assert again.error_code == ErrorCode.KAFKA_STORAGE_ERROR
         assert read_all(connection, "filling", len(values)) == values
         assert_topics_are_refused_or_made(connection)
+        assert broker.log.count("is full: ") == 1, "it is logged once, however many writes fail"
 
         disk.make_room(broker)
         assert connection.produce("filling", values_batch(b"room again")).base_offset == len(values)
         values.append(b"room again")
         connection.create_topic("afterwards")
+        wait_until(lambda: "is full no longer" in broker.log, "the broker reports the room")
         assert read_all(connection, "filling", len(values)) == values
         shutil.copytree(disk.data_of(broker), tmp_path / "saved")
     assert broker.stop() == 0

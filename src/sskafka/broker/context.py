@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from sskafka.model.settings import Settings
 from sskafka.runtime.clock import Clock
+from sskafka.runtime.descriptors import ConnectionDescriptors
 from sskafka.runtime.tasks import BackgroundTasks, RequestTasks
 
 
@@ -20,6 +21,7 @@ class BrokerContext(NamedTuple):
     requests: RequestTasks
     stack: AsyncExitStack
     """What is undone when the node stops, the last thing first."""
+    descriptors: ConnectionDescriptors
 
     def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` until the node stops; if it fails before, the node fails."""

@@ -15,6 +15,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator
 
 from sskafka.broker.sockets import NodeSockets
+from sskafka.model.counters import Sample
 from sskafka.model.listeners import Endpoint
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
@@ -38,6 +39,10 @@ class KafkaListeners:
         self._open: dict[str, tuple[Endpoint, Listener]] = {}
         self._is_started = False
         self._change: asyncio.Task[None] | None = None
+
+    def samples(self) -> Iterator[Sample]:
+        for _, listener in list(self._open.values()):
+            yield from listener.acceptor_counters.samples()
 
     async def start(self) -> None:
         """Open the listeners that are wanted by now."""

@@ -41,6 +41,7 @@ from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.runtime.background import LoopBackground
 from sskafka.runtime.clock import Clock, SystemClock
 from sskafka.runtime.control_thread import ControlThread
+from sskafka.runtime.descriptors import ConnectionDescriptors, SpareDescriptors, limit
 from sskafka.runtime.event_loop import new_event_loop
 from sskafka.runtime.loop_watchdog import LoopWatchdog
 from sskafka.runtime.tasks import BackgroundTasks, RequestTasks
@@ -83,7 +84,9 @@ class Broker:
         self.recovery = ""
         self._incarnation_id = os.urandom(16)
         self._clock = clock or SystemClock()
-        self._disk = OsDisk()
+        self._spares = SpareDescriptors()
+        self._disk = OsDisk(self._spares)
+        self._descriptors = ConnectionDescriptors(limit())
         self._sockets = NodeSockets(settings, inherited or {})
         self._stack = AsyncExitStack()
         self._requests = RequestTasks()
@@ -139,6 +142,9 @@ class Broker:
         """Every counter under its Kafka name. Taken in turns, it shows what is counted meanwhile."""
         yield from self._connections.samples()
         yield from self._watchdog.samples()
+        yield from self._listeners.samples()
+        if self._other_servers is not None:
+            yield from self._other_servers.samples()
         for api in self._registry:
             yield from api.counters.samples()
         yield from control_samples(self._control.image, self.node_id, self._control.leader_id)
@@ -183,6 +189,7 @@ class Broker:
         return FirstTopics.read(self.settings)
 
     def _bind(self, is_broker: bool) -> None:
+        self._stack.callback(self._spares.close)
         self._stack.callback(self._sockets.close)
         self._sockets.bind_listeners()
         self._sockets.bind_other_servers(is_broker)
@@ -190,7 +197,9 @@ class Broker:
     def _make_context(self) -> BrokerContext:
         executor = ThreadPoolExecutor(THREADS, thread_name_prefix="sskafka-io")
         self._stack.callback(executor.shutdown)
-        return BrokerContext(self.settings, self._clock, executor, self._background, self._requests, self._stack)
+        return BrokerContext(
+            self.settings, self._clock, executor, self._background, self._requests, self._stack, self._descriptors
+        )
 
     def _open_logs(self, context: BrokerContext) -> LogManager:
         """Directories that nobody has formatted yet are formatted here."""
@@ -322,7 +331,7 @@ class Broker:
         )
         budget = settings["queued.max.request.bytes"]
         memory = RequestMemory(budget if budget > 0 else REQUEST_MEMORY_DEFAULT_BYTES)
-        return Listener(name, apis, AllowAll(), limits, quotas, memory, counters, context.executor)
+        return Listener(name, apis, AllowAll(), limits, quotas, memory, counters, context.executor, self._descriptors)
 
 
 def _observe_quorum(log: MetadataLog, settings: Settings) -> "QuorumFiles | None":

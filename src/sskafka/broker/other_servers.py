@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sskafka.broker.context import BrokerContext
 from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
 from sskafka.controller.node_control import NodeControl
-from sskafka.model.counters import Sample
+from sskafka.model.counters import AcceptorCounters, Sample
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.adr.endpoints import AdrEndpoints
 from sskafka.servers.kafka.authorization import AllowAll
@@ -34,6 +34,7 @@ class OtherServers:
         self.adr = AdrEndpoints(self._make_adr_service)
         """Every broker has it: other brokers send it requests, whether this one has an ADR listener or not."""
         self._http: HttpServerProcess | None = None
+        self._adr_acceptor: AcceptorCounters | None = None
 
     def maybe_open_http(self, samples: Callable[[], Iterator[Sample]]) -> None:
         """Start the HTTP process where http.listener is set, without waiting until it serves."""
@@ -67,6 +68,10 @@ class OtherServers:
         configuration.route_modules["sskafka.lab.routes"] = {"journal_file": journal_path(self._context.settings)}
         answers |= VoteAnswers(self._control).table()
 
+    def samples(self) -> Iterator[Sample]:
+        if self._adr_acceptor is not None:
+            yield from self._adr_acceptor.samples()
+
     async def http_opened(self) -> None:
         if self._http is not None:
             await self._http.opened()
@@ -85,8 +90,10 @@ class OtherServers:
             idle_ms_max=settings["connections.max.idle.ms"],
             arrival_ms_max=settings["socket.request.arrival.timeout.ms"],
             connections_max=settings["max.connections"],
+            descriptors=self._context.descriptors,
         )
-        await listener.start(bound, settings["socket.listen.backlog.size"])
+        self._adr_acceptor = listener.acceptor_counters
+        listener.start(bound, settings["socket.listen.backlog.size"])
         self._context.stack.push_async_callback(listener.stop)
 
     def _make_adr_service(self) -> "AdrService":

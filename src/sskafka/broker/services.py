@@ -6,6 +6,7 @@ They are made in the order in which they depend on each other and hear of the me
 """
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from sskafka.replication.log_cleaner import LogCleaner
     from sskafka.replication.replica_moves import ReplicaMoves
 
+log = logging.getLogger(__name__)
+
 CLEANER_DELAY_S = 1.0
 CONTROLLER_TIMEOUT_MS = 5_000
 
@@ -65,6 +68,7 @@ class NodeServices:
 
     def samples(self) -> Iterator[Sample]:
         yield from self.replicas.samples()
+        yield from self._logs.samples()
         for topic in list(self.replicas.topics()):
             yield from topic_samples(topic)
         yield from self._groups.samples()
@@ -163,13 +167,22 @@ class NodeServices:
 
     async def _clean_logs(self) -> None:
         """Compaction; imported once the start is over."""
-        await asyncio.sleep(CLEANER_DELAY_S)
+        delay_s = CLEANER_DELAY_S
+        while self._cleaner is None:
+            await asyncio.sleep(delay_s)
+            try:
+                self._cleaner = self._make_cleaner()
+            except OSError as error:  # an import needs descriptors
+                log.warning("the log cleaner cannot be started for now: %s", error)
+                delay_s *= 2
+        await self._cleaner.run()
+
+    def _make_cleaner(self) -> "LogCleaner":
         from sskafka.replication.log_cleaner import LogCleaner  # noqa: PLC0415
 
-        self._cleaner = LogCleaner(
+        return LogCleaner(
             self._logs, self.replicas, self._effective_settings, self._context.clock, self._context.executor
         )
-        await self._cleaner.run()
 
     def _effective_settings(self) -> Settings:
         return effective_settings(self._context.settings, self._control.image)

@@ -24,6 +24,7 @@ from sskafka.cli.pairs import key_values
 from sskafka.cli.stop_signals import StopSignals
 from sskafka.cli.usage import UsageError
 from sskafka.model.settings import Settings
+from sskafka.runtime.descriptors import raise_limit
 from sskafka.runtime.event_loop import new_event_loop
 
 PID_FILE = "broker.pid"
@@ -39,6 +40,7 @@ def run_broker(file: Path | None, overrides: list[str], log_level: str, inherit:
     for warning in settings.warnings:
         talk(f"warning: {warning}")
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    raise_limit()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         stopped_by = runner.run(serve(settings, home_of(file), inherited_sockets(inherit)))
     return _INTERRUPTED if stopped_by is signal.SIGINT else 0

@@ -119,3 +119,19 @@ class ConnectionCounters:
         yield Sample(prefix + "expired_connections_killed_count", (), self.reaped)
         yield Sample(prefix + "incoming_byte_total", (), self.bytes_received)
         yield Sample(prefix + "outgoing_byte_total", (), self.bytes_sent)
+
+
+class AcceptorCounters:
+    """How often a listener had to stop accepting connections, and whether it does so now."""
+
+    __slots__ = ("is_paused", "name", "pauses")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.pauses = 0
+        self.is_paused = False
+
+    def samples(self) -> Iterator[Sample]:
+        labels = (("listener", self.name),)
+        yield Sample("kafka_network_acceptor_paused", labels, int(self.is_paused))
+        yield Sample("kafka_network_acceptor_pauses_total", labels, self.pauses)

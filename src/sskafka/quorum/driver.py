@@ -43,7 +43,7 @@ from sskafka.raft.ready import (
 from sskafka.runtime.background import Background
 from sskafka.runtime.clock import Clock
 from sskafka.storage.errors import LogDirectoryError, StorageError
-from sskafka.storage.flusher import FlushPlan
+from sskafka.storage.flusher import FlushPlan, sync_files
 
 _log = logging.getLogger(__name__)
 
@@ -276,7 +276,7 @@ class QuorumDriver:
         point, self._wanted_flush = self._wanted_flush, None
         self._is_flushing = True
         plan = self._log.plan_flush()
-        self._background.in_thread(lambda: _sync(plan), lambda error: self._flushed(point, plan, error))
+        self._background.in_thread(lambda: sync_files(plan.files), lambda error: self._flushed(point, plan, error))
 
     def _flushed(self, point: FlushPoint, plan: FlushPlan, error: BaseException | None) -> None:
         self._is_flushing = False
@@ -288,8 +288,3 @@ class QuorumDriver:
         self._log.complete_flush(plan)
         self._take(lambda now_ms: self.node.flushed(point, now_ms))
         self._maybe_flush()
-
-
-def _sync(plan: FlushPlan) -> None:
-    for file in plan.files:
-        file.sync()

@@ -15,7 +15,7 @@ from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.work_queue import TURN_MS
-from sskafka.storage.errors import StorageError
+from sskafka.storage.errors import StorageError, TemporaryStorageError
 from sskafka.storage.log_manager import LogManager
 
 log = logging.getLogger(__name__)
@@ -46,8 +46,10 @@ class Housekeeping:
             await asyncio.sleep(INTERVAL_S)
             try:
                 await self._round()
+            except TemporaryStorageError:
+                continue  # the directory has logged it
             except StorageError as error:
-                log.error("housekeeping: %s", error)  # the directory is offline now, or full for the moment
+                log.error("housekeeping: %s", error)  # the directory is offline now
 
     def checkpoint(self) -> None:
         """Write all checkpoints that a restart needs now."""
@@ -62,6 +64,8 @@ class Housekeeping:
     async def _round(self) -> None:
         now_ms = self._clock.now_ms()
         settings = self._settings()
+        self._logs.check_shortages()
+        self._replicas.retry_opening()
         self._logs.flush_due_logs(now_ms)
         self._logs.roll_due_segments(now_ms)
         if self._is_due(
@@ -107,6 +111,8 @@ def _retire_segments_of(partition: Partition, now_ms: int) -> None:
         return
     try:
         gone = partition.retire_segments(now_ms)
+    except TemporaryStorageError:
+        return  # the directory has logged it
     except StorageError as error:
         log.error("%s: old segments could not be deleted: %s", partition.topic_partition, error)
         return

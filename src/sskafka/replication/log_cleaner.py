@@ -28,7 +28,7 @@ from sskafka.storage.compaction.cleaning_job import (
 )
 from sskafka.storage.errors import StorageError
 from sskafka.storage.log import Log
-from sskafka.storage.log_directory import is_no_room
+from sskafka.storage.log_directory import is_temporary
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.segment_swap import remove_cleaned
 
@@ -189,8 +189,8 @@ class LogCleaner:
         has_changed = log.segments.find_closed([segment.base_offset for segment in chosen.segments]) is None
         if isinstance(error, FileNotFoundError) and has_changed:
             _log.info("%s was deleted while it was being compacted", log.topic_partition)
-        elif error is not None and is_no_room(error):
-            _log.warning("no space to compact %s, will retry: %s", log.topic_partition, error)
+        elif error is not None and is_temporary(error):
+            _log.warning("%s cannot be compacted for now, will retry: %s", log.topic_partition, error)
         elif error is not None:
             log.log_directory.fail(error)
         elif child.was_killed:

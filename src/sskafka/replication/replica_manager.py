@@ -36,7 +36,7 @@ from sskafka.replication.replica_gauges import replica_gauges
 from sskafka.replication.throttle import Throttle, ThrottledSides
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.work_queue import WorkQueue
-from sskafka.storage.errors import StorageError
+from sskafka.storage.errors import StorageError, TemporaryStorageError
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.log_manager import LogManager, LogToRecover
@@ -322,13 +322,24 @@ class ReplicaManager:
         try:
             partition = self._open(image, replicas, index, state)
         except StorageError as error:
-            log.error("replica %s-%d is offline: %s", replicas.name, index, error)
+            if index not in replicas.offline:
+                log.error("replica %s-%d is offline: %s", replicas.name, index, error)
             replicas.offline[index] = error
             return
         replicas.partitions[index] = partition
         replicas.offline.pop(index, None)
         self._placed(partition)
         self._follow(partition)
+
+    def retry_opening(self) -> None:
+        """Try again to open replicas that could not be opened because something was lacking for a while."""
+        image = self._image
+        for replicas in self.topics():
+            for index, error in replicas.offline.items():
+                if isinstance(error, TemporaryStorageError) and replicas.topic_id in image.topics_by_id:
+                    work = partial(self._apply_partition, image, replicas.topic_id, index)
+                    self._changes.put((replicas.topic_id, index), work)
+        self._changes.run()
 
     def _open(self, image: ClusterImage, topic: TopicReplicas, index: int, state: PartitionImage) -> Partition:
         topic_partition = TopicPartition(topic.name, index)

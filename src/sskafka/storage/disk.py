@@ -11,13 +11,17 @@ import errno
 import fcntl
 import os
 import shutil
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, TypeVar
 
 from sskafka.model.buffers import Buffer
+from sskafka.runtime.descriptors import SpareDescriptors
 
 _FILE_MODE = 0o644
 _NOWAIT_FLAG = getattr(os, "RWF_NOWAIT", None)  # Linux only
 
+
+T = TypeVar("T")
 
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
 
@@ -186,9 +190,17 @@ class OsLock:
 
 
 class OsDisk:
+    def __init__(self, spares: SpareDescriptors | None = None) -> None:
+        """`spares`: descriptors for work on existing files when the process has no others left."""
+        self._spares = spares
+
+    def _with_spares(self, opening: Callable[[], T]) -> T:
+        return opening() if self._spares is None else self._spares.attempt(opening)
+
     def open(self, path: str, *, create: bool = False) -> OsFile:
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return OsFile(os.open(path, flags, _FILE_MODE))
+        if create:
+            return OsFile(os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_CREAT, _FILE_MODE))
+        return OsFile(self._with_spares(lambda: os.open(path, os.O_RDWR | os.O_CLOEXEC, _FILE_MODE)))
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
@@ -197,7 +209,7 @@ class OsDisk:
         return os.path.isdir(path)
 
     def entries(self, path: str) -> list[DiskEntry]:
-        with os.scandir(path) as found:
+        with self._with_spares(lambda: os.scandir(path)) as found:
             return [DiskEntry(entry.name, entry.stat().st_size, entry.is_dir()) for entry in found]
 
     def make_directory(self, path: str) -> None:
@@ -213,7 +225,7 @@ class OsDisk:
         shutil.rmtree(path)
 
     def sync_directory(self, path: str) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = self._with_spares(lambda: os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         try:
             os.fsync(fd)
         finally:

@@ -25,6 +25,7 @@ __all__ = [
     "RecordTooLargeError",
     "RejectedAppendError",
     "StorageError",
+    "TemporaryStorageError",
     "TransactionCoordinatorFencedError",
     "UnexpectedAppendOffsetError",
 ]
@@ -32,6 +33,10 @@ __all__ = [
 
 class StorageError(Exception):
     """The disk is full, broken, or offline after an error."""
+
+
+class TemporaryStorageError(StorageError):
+    """The disk is full, or the process lacks descriptors or memory. Nothing was changed; a retry may succeed."""
 
 
 class LogDirectoryError(StorageError):

@@ -11,10 +11,16 @@ A failed sync takes the log directory offline; see log_directory.py.
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from time import sleep
 from typing import NamedTuple, Protocol
 
 from sskafka.runtime.background import Background
+from sskafka.runtime.descriptors import SHORTAGE
+from sskafka.storage.errors import TemporaryStorageError
 from sskafka.storage.log_directory import LogDirHealth
+
+_RETRIES = 100
+_RETRY_S = 0.1
 
 
 class Syncable(Protocol):
@@ -45,6 +51,9 @@ class Flusher:
         self._is_busy = False
         self._gone: set[FlushableLog] | None = None  # while a thread syncs: logs closed or deleted in the meantime
         self._for_small_files: Flusher | None = None
+
+    def note_shortage(self, error: OSError) -> None:
+        self._directory.note_shortage(error)
 
     @property
     def is_threaded(self) -> bool:
@@ -83,9 +92,9 @@ class Flusher:
         self._directory.check_online()
         try:
             plan = log.plan_flush()
-            _sync(plan)
+            sync_files(plan.files)
         except OSError as error:
-            raise self._directory.fail(error) from error
+            raise self._directory.sync_failed(error) from error
         log.complete_flush(plan)
 
     def forget(self, log: FlushableLog) -> None:
@@ -105,11 +114,19 @@ class Flusher:
             if appends > 1:
                 self._sync_in_thread(plans)
                 return
-            _sync(plans[0][1])
+            for file in plans[0][1].files:
+                file.sync()
         except OSError as error:
-            self._directory.fail(error)
+            if isinstance(self._directory.sync_failed(error), TemporaryStorageError):
+                self._try_again_later(logs)
             return
         _complete(plans)
+
+    def _try_again_later(self, logs: Sequence[FlushableLog]) -> None:
+        assert self._background is not None
+        self._waiting.update(dict.fromkeys(logs, 2))  # two: in a thread, which can wait for a descriptor
+        self._is_busy = True
+        self._background.in_thread(lambda: sleep(_RETRY_S), lambda _: self._next_round())
 
     def _sync_in_thread(self, plans: list[tuple[FlushableLog, FlushPlan]]) -> None:
         assert self._background is not None
@@ -132,15 +149,23 @@ class Flusher:
 def _sync_all(plans: list[tuple[FlushableLog, FlushPlan]], gone: AbstractSet[FlushableLog]) -> None:
     for log, plan in plans:
         try:
-            _sync(plan)
+            sync_files(plan.files)
         except FileNotFoundError:
             if log not in gone:  # the directory of a deleted log has been renamed by now
                 raise
 
 
-def _sync(plan: FlushPlan) -> None:
-    for file in plan.files:
-        file.sync()
+def sync_files(files: Sequence[Syncable]) -> None:
+    """Sync the files, in a thread: a directory is opened for that, which may have to wait for a descriptor."""
+    for file in files:
+        for retries_left in reversed(range(_RETRIES)):
+            try:
+                file.sync()
+                break
+            except OSError as error:
+                if error.errno not in SHORTAGE or not retries_left:
+                    raise
+                sleep(_RETRY_S)
 
 
 def _complete(plans: list[tuple[FlushableLog, FlushPlan]]) -> None:

@@ -9,11 +9,17 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from sskafka.model.counters import Sample
+from sskafka.runtime.descriptors import SHORTAGE
 from sskafka.storage.disk import Disk
-from sskafka.storage.errors import LogDirectoryError, StorageError
+from sskafka.storage.errors import LogDirectoryError, StorageError, TemporaryStorageError
+from sskafka.storage.shortage import Shortage
 
 _log = logging.getLogger(__name__)
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # EFBIG: above the file size limit of the process
+ROOM_BYTES_MIN = 1 << 20
+"""With less free space than this, a directory that was full counts as full."""
+_SCARCE = SHORTAGE | {errno.ENOMEM, errno.EINTR, errno.EAGAIN}
 
 
 def is_no_room(error: OSError) -> bool:
@@ -21,14 +27,21 @@ def is_no_room(error: OSError) -> bool:
     return error.errno in _NO_ROOM
 
 
+def is_temporary(error: OSError) -> bool:
+    """Return whether the error says nothing about the disk itself: it is full, or the system lacks something else."""
+    return error.errno in _NO_ROOM or error.errno in _SCARCE
+
+
 class LogDirHealth:
-    __slots__ = ("disk", "failure", "on_failure", "path")
+    __slots__ = ("disk", "failure", "no_descriptors", "no_room", "on_failure", "path")
 
     def __init__(self, disk: Disk, path: str, on_failure: Callable[["LogDirHealth"], None] | None = None) -> None:
         self.disk = disk
         self.path = path
         self.failure: LogDirectoryError | None = None
         self.on_failure = on_failure
+        self.no_room = Shortage(path, "is full", "logdirectoryfull")
+        self.no_descriptors = Shortage(path, "lacks descriptors or memory", "logdirectoryshort")
 
     def check_online(self) -> None:
         if self.failure is not None:
@@ -44,9 +57,39 @@ class LogDirHealth:
         return self.failure
 
     def write_failed(self, error: OSError) -> StorageError:
-        """Translate a write error. A full disk is temporary; any other error takes the directory offline."""
+        """Translate a write error. A full disk and a lack of descriptors or memory are temporary; any other error takes
+        the directory offline.
+
+        Whatever was written must have been undone."""
+        if not is_temporary(error):
+            return self.fail(error)
+        self.note_shortage(error)
         if is_no_room(error):
-            return StorageError(f"no room in log directory {self.path}: {error}")
+            return TemporaryStorageError(f"no room in log directory {self.path}: {error}")
+        return TemporaryStorageError(f"cannot write to log directory {self.path} for now: {error}")
+
+    def note_shortage(self, error: OSError) -> None:
+        """Log a temporary error, unless it continues what was logged before."""
+        (self.no_room if is_no_room(error) else self.no_descriptors).note(error)
+
+    def maybe_end_shortages(self) -> None:
+        """Log the end of a shortage. To be called about once a second."""
+        self.no_room.maybe_end(lambda: self.disk.usage(self.path).usable_bytes >= ROOM_BYTES_MIN)
+        self.no_descriptors.maybe_end(lambda: True)
+
+    def samples(self) -> Iterator[Sample]:
+        yield Sample(
+            "kafka_log_logmanager_logdirectoryoffline", (("logDirectory", self.path),), int(bool(self.failure))
+        )
+        yield from self.no_room.samples()
+        yield from self.no_descriptors.samples()
+
+    def sync_failed(self, error: OSError) -> StorageError:
+        """Translate an error of a sync or of a recovery, which syncs what it verified. Only a lack of descriptors is
+        temporary, because then nothing was synced; any other error takes the directory offline."""
+        if error.errno in SHORTAGE:
+            self.note_shortage(error)
+            return TemporaryStorageError(f"cannot sync log directory {self.path} for now: {error}")
         return self.fail(error)
 
     def read_failed(self, error: OSError) -> StorageError:
@@ -54,6 +97,9 @@ class LogDirHealth:
         offline."""
         if isinstance(error, FileNotFoundError):
             return StorageError(f"deleted while it was being read: {error.filename}")
+        if is_temporary(error):
+            self.note_shortage(error)
+            return TemporaryStorageError(f"cannot read log directory {self.path} for now: {error}")
         return self.fail(error)
 
     @contextmanager

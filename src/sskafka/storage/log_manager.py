@@ -17,13 +17,14 @@ from functools import partial
 from typing import NamedTuple
 
 from sskafka.model.cordoned_directories import ALL_DIRECTORIES
+from sskafka.model.counters import Sample
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.runtime.background import Background
 from sskafka.storage.broker_directory import LogDir
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH
 from sskafka.storage.directory_opening import DirectoryOpening, Identity
 from sskafka.storage.disk import Disk
-from sskafka.storage.errors import LogDirectoryError, StorageError
+from sskafka.storage.errors import LogDirectoryError, StorageError, TemporaryStorageError
 from sskafka.storage.log import Log
 from sskafka.storage.log_age import age_of_log
 from sskafka.storage.log_config import LogConfig
@@ -125,24 +126,31 @@ class LogManager:
             home = directory or self.preferred.pop(topic_partition, None) or self._emptiest()
         name = directory_name(topic_partition, home.meta.partition_base)
         path = os.path.join(home.path, name)
-        is_new = home.unclaimed.pop(topic_partition, None) is None
+        is_new = topic_partition not in home.unclaimed
         if is_new:
             home.forget_offsets(topic_partition)
         report = None if is_new else self.recovery
         recovered = self._recovering.take(topic_partition)
         if recovered is None:
-            recovered = self._recover(home, path, topic_partition, config, now_ms)
+            recovered = self._recover(home, path, topic_partition, config, now_ms, is_new)
+        home.unclaimed.pop(topic_partition, None)
         log = make_log(home.health, path, topic_partition, config, recovered, home.flusher, topic_id, report)
         self._adopt(home, log, now_ms, is_new)
         return log
 
     def _recover(
-        self, home: LogDir, path: str, topic_partition: TopicPartition, config: LogConfig, now_ms: int
+        self,
+        home: LogDir,
+        path: str,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        now_ms: int,
+        is_new: bool,
     ) -> RecoveredFiles:
         try:
             return recover_files(home.disk, path, config, now_ms, home.known_offsets(topic_partition))
         except OSError as error:
-            raise home.health.fail(error) from error
+            raise (home.health.write_failed(error) if is_new else home.health.sync_failed(error)) from error
 
     # ---- recovery in threads
 
@@ -318,12 +326,23 @@ class LogManager:
                 if log.recovery_point < log.log_end_offset:
                     log.flush_soon()
 
+    def check_shortages(self) -> None:
+        """Find out whether a full directory has space again."""
+        for directory in self._online_directories():
+            directory.health.maybe_end_shortages()
+
+    def samples(self) -> Iterator[Sample]:
+        for directory in self._all_directories():
+            yield from directory.health.samples()
+
     def roll_due_segments(self, now_ms: int) -> None:
         """Roll segments that are due. If the disk is full, a log is retried the next time and does not delay other
         logs."""
         for log in self._online_logs():
             try:
                 log.maybe_roll(now_ms)
+            except TemporaryStorageError:
+                continue  # the directory has logged it
             except StorageError as error:
                 _log.warning("%s cannot roll a new segment: %s", log.topic_partition, error)
 

@@ -246,9 +246,9 @@ class LogTail:
         for segment in self._unsynced:
             files += segment.all_files()
         files.append(self._segments.active.file)
-        if self._has_unsynced_names:
+        if self._has_unsynced_names or self._are_names_under_way:
             files.append(DirectorySync(self._log_directory.disk, self._directory))
-            self._has_unsynced_names = False  # if this sync fails, the directory goes offline anyway
+            self._has_unsynced_names = False
             self._are_names_under_way = True
         return files
 

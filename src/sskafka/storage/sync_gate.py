@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from sskafka.storage.flusher import Flusher, FlushPlan, Syncable
-from sskafka.storage.log_directory import is_no_room
+from sskafka.storage.log_directory import is_temporary
 
 
 class SyncGate:
@@ -25,7 +25,7 @@ class SyncGate:
         self._flusher = flusher.for_small_files
         self._on_news = on_news
         self._due: list[_Due] = []
-        self._rights = _Rights()
+        self._rights = _Rights(flusher.note_shortage)
         self.lacks_room = False
         """Whether the last attempt found the disk full."""
 
@@ -83,9 +83,10 @@ class RewrittenFile(Syncable):
 class _Rights:
     """Guards writes of threads to a log's directory, which end when the log is abandoned."""
 
-    __slots__ = ("are_given_up", "writing")
+    __slots__ = ("are_given_up", "note_shortage", "writing")
 
-    def __init__(self) -> None:
+    def __init__(self, note_shortage: Callable[[OSError], None]) -> None:
+        self.note_shortage = note_shortage
         self.writing = threading.Lock()
         self.are_given_up = False
 
@@ -113,5 +114,6 @@ class _Due:
                 file.sync()
                 self.is_done = True
             except OSError as error:
-                if not is_no_room(error):
+                if not is_temporary(error):
                     raise
+                self._rights.note_shortage(error)

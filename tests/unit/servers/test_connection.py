@@ -15,6 +15,7 @@ from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.counters import ConnectionCounters, RequestCounters
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
+from sskafka.runtime.descriptors import ConnectionDescriptors
 from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.connection import LARGE_FRAME_BYTES, Connection
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
@@ -105,6 +106,7 @@ class Harness:
             self.memory,
             ConnectionCounters(),
             ThreadPoolExecutor(1),
+            ConnectionDescriptors(1000),
         )
         self.loop = _InstantLoop()
         self.listener._loop = self.loop  # type: ignore[assignment]

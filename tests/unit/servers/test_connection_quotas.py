@@ -7,6 +7,7 @@ import pytest
 from sskafka.model.counters import ConnectionCounters
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
+from sskafka.runtime.descriptors import ConnectionDescriptors
 from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas, CreationRate
 from sskafka.servers.kafka.listener import ConnectionLimits, Listener
@@ -73,7 +74,7 @@ def test_pairs_that_are_none_are_refused(text: str) -> None:
 async def accepted_buffers(limits: ConnectionLimits) -> tuple[int, int]:
     """Send and receive buffer of a socket that a listener with these limits has accepted."""
     with ThreadPoolExecutor(1) as executor:
-        shared = RequestMemory(1000), ConnectionCounters(), executor
+        shared = RequestMemory(1000), ConnectionCounters(), executor, ConnectionDescriptors(1000)
         listener = Listener("L", {}, AllowAll(), limits, quotas(), *shared)
         bound = socket.create_server(("127.0.0.1", 0))
         await listener.start(bound, 10)

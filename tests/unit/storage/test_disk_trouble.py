@@ -6,8 +6,10 @@ import pytest
 from logs import DIRECTORY, NOW_MS, append, read_records, reopen
 from simulated_disk import SimulatedDisk
 
-from sskafka.storage.errors import LogDirectoryError, StorageError
+from sskafka.storage import flusher
+from sskafka.storage.errors import LogDirectoryError, StorageError, TemporaryStorageError
 from sskafka.storage.log_config import LogConfig
+from sskafka.storage.shortage import Shortage
 
 
 @pytest.fixture
@@ -146,3 +148,67 @@ def test_a_truncated_slice_says_so(disk: SimulatedDisk) -> None:
     log.truncate_to(0)
     with pytest.raises(StorageError, match="truncated"):
         slices[0].read()
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR])
+def test_a_lack_of_descriptors_or_memory_is_no_broken_disk(disk: SimulatedDisk, code: int) -> None:
+    log = reopen(disk, LogConfig(segment_bytes=100))
+    append(log, b"a")
+    disk.fault = broken("open", code=code)
+    with pytest.raises(TemporaryStorageError, match="for now"):
+        append(log, b"needs a new segment")
+    log.segments.active.close()
+    with pytest.raises(TemporaryStorageError, match="cannot read"):
+        log.read(0, 1000, 1)
+    assert log.log_directory.failure is None
+    disk.fault = None
+    assert append(log, b"b") == 1
+    assert read_records(log) == [(0, b"a"), (1, b"b")]
+
+
+def test_a_directory_that_cannot_be_opened_for_its_sync_is_synced_later(
+    disk: SimulatedDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flusher, "sleep", lambda _: None)
+    left = [3]
+
+    def short(operation: str, path: str) -> None:
+        if operation == "sync_directory" and left[0]:
+            left[0] -= 1
+            raise OSError(errno.EMFILE, "Too many open files", path)
+
+    log = reopen(disk)
+    append(log, b"a")
+    disk.fault = short
+    log.flush()
+    assert left == [0]
+    assert log.recovery_point == 1
+    assert log.log_directory.failure is None
+
+
+class TestShortage:
+    def test_it_is_logged_when_it_begins_and_when_it_is_over(self, caplog: pytest.LogCaptureFixture) -> None:
+        now_s = [0.0]
+        shortage = Shortage("/data", "is full", "logdirectoryfull", lambda: now_s[0])
+        for now_s[0] in (10.0, 11.0, 12.0):
+            shortage.note(OSError(errno.ENOSPC, "No space left on device"))
+        now_s[0] = 14.0
+        shortage.maybe_end(lambda: True)
+        assert shortage.is_present, "the last failure is recent"
+        now_s[0] = 16.0
+        shortage.maybe_end(lambda: False)
+        assert shortage.is_present
+        shortage.maybe_end(lambda: True)
+        assert [record.message.split(":")[0] for record in caplog.records] == [
+            "log directory /data is full",
+            "log directory /data is full no longer",
+        ]
+        assert "3 operations failed in 6 s" in caplog.messages[1]
+
+    def test_it_is_in_the_metrics(self) -> None:
+        shortage = Shortage("/data", "is full", "logdirectoryfull", lambda: 0.0)
+        shortage.note(OSError(errno.ENOSPC, "No space left on device"))
+        assert {sample.name: sample.value for sample in shortage.samples()} == {
+            "kafka_log_logmanager_logdirectoryfull": 1,
+            "kafka_log_logmanager_logdirectoryfull_total": 1,
+        }

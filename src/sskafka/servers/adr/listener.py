@@ -11,7 +11,10 @@ import asyncio
 import logging
 import socket
 
+from sskafka.model.counters import AcceptorCounters
 from sskafka.model.errors import KafkaError
+from sskafka.runtime.descriptors import ConnectionDescriptors
+from sskafka.servers.acceptor import Acceptor
 from sskafka.servers.adr.answer_slots import AnswerSlot, AnswerSlots
 from sskafka.servers.adr.consumer_spread import Chosen, ConsumerSpread
 from sskafka.servers.adr.errors import AdrServiceError
@@ -68,6 +71,7 @@ class AdrListener:
         idle_ms_max: int,
         arrival_ms_max: int,
         connections_max: int,
+        descriptors: ConnectionDescriptors,
     ) -> None:
         self._service = service
         self._frame_bytes_max = frame_bytes_max
@@ -78,12 +82,18 @@ class AdrListener:
         self._answer_slots = AnswerSlots(ANSWERS_MAX)
         self._spread = ConsumerSpread()
         self._connections: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+        self._descriptors = descriptors
+        self.acceptor_counters = AcceptorCounters("ADR")
+        self._acceptor: Acceptor | None = None
         self._ticker: asyncio.TimerHandle | None = None
 
-    async def start(self, bound: socket.socket, backlog: int) -> None:
-        self._server = await asyncio.start_server(self._serve, sock=bound, backlog=backlog)
+    def start(self, bound: socket.socket, backlog: int) -> None:
+        self._acceptor = Acceptor("the ADR server", bound, self._protocol, self._descriptors, self.acceptor_counters)
+        self._acceptor.start(backlog)
         self._tick()
+
+    def _protocol(self) -> asyncio.StreamReaderProtocol:
+        return asyncio.StreamReaderProtocol(asyncio.StreamReader(), self._serve)
 
     def _tick(self) -> None:
         self._memory.close_stalled(self._memory.tick + 1, max(1, int(self._arrival_s / TICK_S)))
@@ -92,8 +102,8 @@ class AdrListener:
     async def stop(self) -> None:
         if self._ticker is not None:
             self._ticker.cancel()
-        if self._server is not None:
-            self._server.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
         for connection in self._connections:
             connection.cancel()
         if self._connections:
@@ -116,6 +126,7 @@ class AdrListener:
             self._connections.discard(task)
             self._spread.release(chosen)
             writer.close()
+            self._descriptors.gave_one_back()
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, chosen: Chosen) -> None:
         task = asyncio.current_task()

@@ -43,11 +43,14 @@ class HttpServerProcess:
         loop = asyncio.get_running_loop()
         while True:
             began_s = loop.time()
-            exit_code = await self._run_once()
+            try:
+                end = f"ended with exit code {await self._run_once()}"
+            except OSError as error:
+                end = f"could not be started: {error}"
             if not self._opened.is_set():
-                raise HttpServerError(f"the HTTP process ended with exit code {exit_code} before it accepted requests")
+                raise HttpServerError(f"the HTTP process {end} before it accepted requests")
             pause_s = PAUSE_MIN_S if loop.time() - began_s > PAUSE_MAX_S else min(pause_s * 2, PAUSE_MAX_S)
-            log.error("the HTTP process ended with exit code %s; the next one starts in %.1f s", exit_code, pause_s)
+            log.error("the HTTP process %s; the next one starts in %.1f s", end, pause_s)
             await asyncio.sleep(pause_s)
 
     async def opened(self) -> None:

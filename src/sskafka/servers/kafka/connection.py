@@ -91,6 +91,11 @@ class Connection(Outgoing):
         """Answers that are ready and that nobody takes do not count."""
         return bool(self._slots)
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether it has sent no request so far."""
+        return self._api is None
+
     # -- the transport's calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 
 from sskafka.model.buffers import Buffer
-from sskafka.model.counters import ConnectionCounters
+from sskafka.model.counters import AcceptorCounters, ConnectionCounters
 from sskafka.model.values import value
+from sskafka.runtime.descriptors import ConnectionDescriptors
+from sskafka.servers.acceptor import Acceptor
 from sskafka.servers.kafka.authorization import Authorizer
 from sskafka.servers.kafka.connection import Connection
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
@@ -22,6 +24,8 @@ log = logging.getLogger(__name__)
 
 RECEIVE_BUFFER_BYTES = 256 * 1024
 REAP_INTERVAL_S = 1.0
+SILENT_TICKS_MAX = 10
+"""Seconds for the first request of a connection while others wait to be accepted."""
 
 
 @value
@@ -49,6 +53,7 @@ class Listener:
         memory: RequestMemory,
         counters: ConnectionCounters,
         executor: Executor,
+        descriptors: ConnectionDescriptors,
     ) -> None:
         self.name = name
         self.apis = apis
@@ -63,10 +68,12 @@ class Listener:
         self._limits = limits
         self._quotas = quotas
         self._executor = executor
+        self._descriptors = descriptors
+        self.acceptor_counters = AcceptorCounters(name)
         self._connections: set[Connection] = set()
         self._address_of: dict[Connection, str] = {}
         self._to_flush: list[Connection] = []
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
         self._reaper: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -80,14 +87,17 @@ class Listener:
         ):
             if size > 0:  # accepted sockets inherit it
                 bound.setsockopt(socket.SOL_SOCKET, option, size)
-        self._server = await self._loop.create_server(lambda: Connection(self), sock=bound, backlog=backlog)
+        self._acceptor = Acceptor(
+            f"listener {self.name}", bound, lambda: Connection(self), self._descriptors, self.acceptor_counters
+        )
+        self._acceptor.start(backlog)
         self._reaper = self._loop.call_later(REAP_INTERVAL_S, self._reap_idle)
 
     async def stop(self) -> None:
         if self._reaper is not None:
             self._reaper.cancel()
-        if self._server is not None:
-            self._server.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
         for connection in list(self._connections):
             connection.close()
 
@@ -114,6 +124,7 @@ class Listener:
         return True
 
     def forget(self, connection: Connection) -> None:
+        self._descriptors.gave_one_back()
         address = self._address_of.pop(connection, None)
         if address is None:
             return
@@ -159,6 +170,8 @@ class Listener:
             self.counters.reaped += 1
             connection.close()
         self._close_stalled(max(1, self._limits.arrival_ms_max // 1000))
+        if self.acceptor_counters.is_paused:
+            self._close_silent()
         self._reaper = self._loop.call_later(REAP_INTERVAL_S, self._reap_idle)
 
     def _close_stalled(self, ticks_max: int) -> None:
@@ -167,3 +180,10 @@ class Listener:
         for connection in [c for c in self._connections if c.last_active_tick < oldest and c.has_part_of_a_request]:
             connection.drop(f"nothing of the rest of a request arrived for {ticks_max} s")
         self.memory.close_stalled(self.tick, ticks_max)
+
+    def _close_silent(self) -> None:
+        """Close connections that have never sent a request: others have no room because of them."""
+        oldest = self.tick - SILENT_TICKS_MAX
+        for connection in [c for c in self._connections if c.is_silent and c.last_active_tick < oldest]:
+            self.counters.reaped += 1
+            connection.close()

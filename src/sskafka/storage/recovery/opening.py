@@ -60,7 +60,7 @@ def open_log(
     try:
         recovered = recover_files(log_directory.disk, directory, config, now_ms, known)
     except OSError as error:
-        raise log_directory.fail(error) from error
+        raise log_directory.sync_failed(error) from error
     return make_log(log_directory, directory, topic_partition, config, recovered, flusher, topic_id, report)
 
 

@@ -45,7 +45,7 @@ class _Directory:
         try:
             recovered = work()
         except OSError as error:
-            raise self._health.fail(error) from error
+            raise self._health.sync_failed(error) from error
         with self._lock:
             self._done += 1
             done, total = self._done, self._total
