@@ -4,6 +4,7 @@ import struct
 import time
 from pathlib import Path
 
+import pytest
 from broker_process import BrokerProcess, StartBroker
 from waiting import wait_until
 from wire_connection import Connection, fetch_request, values_batch, values_in
@@ -115,8 +116,8 @@ def test_many_connections(start_broker: StartBroker) -> None:
             connection.socket.close()
 
 
-def alter_broker(connection: Connection, name: str, value: str) -> None:
-    resource = AlterConfigsResource(4, "1", [AlterableConfig(name, 0, value)])
+def alter_broker(connection: Connection, name: str, value: str, broker: str = "1") -> None:
+    resource = AlterConfigsResource(4, broker, [AlterableConfig(name, 0, value)])
     (outcome,) = connection.call(IncrementalAlterConfigsRequest([resource]), version=1).responses
     assert outcome.error_code == 0, outcome.error_message
 
@@ -130,6 +131,23 @@ def test_limits_change_while_the_broker_runs(start_broker: StartBroker) -> None:
         wait_until(lambda: is_admitted(broker), "the listener has room")
         alter_broker(admin, "max.connections.per.ip.overrides", "127.0.0.1:1")
         wait_until(lambda: not is_admitted(broker), "the address has no room")
+
+
+@pytest.mark.parametrize("name", ["max.connections.per.ip", "max.connections"])
+@pytest.mark.parametrize("entity", ["1", ""], ids=["this broker", "all brokers"])
+def test_a_limit_that_was_set_at_run_time_holds_also_after_a_restart(
+    start_broker: StartBroker, name: str, entity: str
+) -> None:
+    broker = start_broker()
+    with Connection(broker.bootstrap) as admin:
+        alter_broker(admin, name, "1", entity)
+        wait_until(lambda: not is_admitted(broker), "there is room for one connection")
+    broker.restart()
+    with Connection(broker.bootstrap) as only:
+        assert is_served(only)
+        assert not is_admitted(broker)
+        alter_broker(only, name, "3", entity)
+        wait_until(lambda: is_admitted(broker), "there is room for another")
 
 
 def test_new_connections_beyond_the_rate_wait(start_broker: StartBroker) -> None:

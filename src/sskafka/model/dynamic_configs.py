@@ -1,7 +1,7 @@
 """Which settings of a broker may change while it runs, and to what: Apache Kafka's rules, in its order and words.
 
-Names that nobody knows are kept: they may belong to a newer broker. `listener.name.NAME.SETTING` sets SETTING for one
-listener.
+Names that nobody knows are kept: they may belong to a newer broker. Those that promise protection are refused.
+`listener.name.NAME.SETTING` sets SETTING for one listener.
 """
 
 import re
@@ -12,7 +12,7 @@ from sskafka.model.cordoned_directories import CORDONED, check_cordoned_director
 from sskafka.model.group_bounds import check_group_bounds
 from sskafka.model.listener_changes import check_listener_changes
 from sskafka.model.setting import Setting, SettingError, Update
-from sskafka.model.settings_table import BROKER_SETTINGS
+from sskafka.model.settings_table import BROKER_SETTINGS, missing_protection
 
 OF_ONE_LISTENER = frozenset({"max.connections", "max.connection.creation.rate", "num.network.threads"})
 """What `listener.name.NAME.` may precede for all brokers at once."""
@@ -65,6 +65,8 @@ def validate_dynamic_configs(configs: Mapping[str, str], *, all_brokers: bool) -
         setting = known_setting(name)
         if setting is not None:
             setting.parse(text)
+        elif (reason := missing_protection(base_name(name))) is not None:
+            raise SettingError(name, None, reason)
     if all_brokers:
         _refuse(
             [name for name in configs if _is_per_broker(name)],

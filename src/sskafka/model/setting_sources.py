@@ -9,7 +9,8 @@ Precedence, strongest first:
     what BROKERS implies for this node (its addresses)
     default
 
-Unknown keys never stop a broker; they are kept, and warned about with the nearest known one.
+Unknown keys do not stop a broker, except those that promise protection (PROTECTION_PREFIXES); they are kept, and warned
+about with the nearest known one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,7 @@ from sskafka.model.settings_table import (
     KAFKA_ONLY_PREFIXES,
     REMOVED_PREFIXES,
     TOPIC_SETTINGS,
+    missing_protection,
 )
 
 ENVIRONMENT_PREFIX = "SSKAFKA_"
@@ -88,6 +90,7 @@ def _read_layer(entries: Iterator[tuple[str, str, str]], warnings: list[str]) ->
     for key, text, where in entries:
         setting = _known_setting(key)
         if setting is None:
+            _refuse_missing_protection(key, where)
             warnings.append(f"{key} (from {where}): {_why_unknown(key)}")
             layer[key] = Given(text.strip(), text.strip(), where)
             continue
@@ -101,6 +104,12 @@ def _read_layer(entries: Iterator[tuple[str, str, str]], warnings: list[str]) ->
         _refuse_disagreement(layer.get(setting.name), given, key, setting)
         layer[setting.name] = given
     return layer
+
+
+def _refuse_missing_protection(key: str, where: str) -> None:
+    reason = missing_protection(base_name(key))
+    if reason is not None and not key.startswith(tuple(REMOVED_PREFIXES)):
+        raise SettingError(key, None, reason, where)
 
 
 def _refuse_disagreement(earlier: Given | None, given: Given, key: str, setting: Setting) -> None:

@@ -14,6 +14,7 @@ from sskafka.model.cordoned_directories import check_cordoned_directories
 from sskafka.model.dynamic_configs import known_setting
 from sskafka.model.group_bounds import check_group_bounds, check_group_protocols
 from sskafka.model.listeners import (
+    PLAINTEXT,
     Endpoint,
     Voter,
     parse_address,
@@ -184,6 +185,9 @@ class Settings:
         if between is not None and between not in names:
             raise SettingError("inter.broker.listener.name", between, f"no such listener; there are {', '.join(names)}")
         protocol = self["security.inter.broker.protocol"]
+        if protocol != PLAINTEXT:
+            problem = f"{protocol} listeners are not supported yet; use {PLAINTEXT}"
+            raise SettingError("security.inter.broker.protocol", protocol, problem)
         if between is not None and self.where("security.inter.broker.protocol") != "default":
             problem = "only one of inter.broker.listener.name and security.inter.broker.protocol may be set"
             raise SettingError("security.inter.broker.protocol", protocol, problem)

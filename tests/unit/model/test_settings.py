@@ -103,6 +103,31 @@ def test_settings_of_missing_features_stop_the_start_with_cause_and_next_step(ke
 
 
 @pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("ssl.of.another.version", "TLS is not supported"),
+        ("listener.name.clients.ssl.of.another.version", "TLS is not supported"),
+        ("listener.name.clients.plain.sasl.jaas.config", "SASL authentication is not supported"),
+        ("sasl.of.another.version", "SASL authentication is not supported"),
+        ("authorizer.of.another.version", "ACLs and authorizers are not supported"),
+        ("delegation.token.master.key", "delegation tokens need SASL"),
+        ("quota.producer.default", "client quotas are not enforced"),
+    ],
+)
+def test_unknown_settings_that_promise_protection_are_refused_without_their_value(key: str, said: str) -> None:
+    with pytest.raises(SettingError, match=said) as caught:
+        resolve({key: "hunter2"})
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(SettingError, match=said):
+        validate_dynamic_configs({key: "hunter2"}, all_brokers=False)
+
+
+def test_brokers_talk_without_encryption_or_not_at_all() -> None:
+    with pytest.raises(SettingError, match="SASL_SSL listeners are not supported yet"):
+        resolve({"security.inter.broker.protocol": "SASL_SSL"})
+
+
+@pytest.mark.parametrize(
     "row", [row for row in BROKER_SETTINGS.values() if row.use is Use.REFUSED], ids=lambda r: r.name
 )
 def test_every_refused_setting_may_be_written_down_with_its_default(row: Setting) -> None:

@@ -16,6 +16,7 @@ from sskafka.model.settings_table.security import SECURITY
 from sskafka.model.settings_table.storage import STORAGE
 from sskafka.model.settings_table.tiered import TIERED
 from sskafka.model.settings_table.topics import TOPICS
+from sskafka.model.settings_table.unsupported import NO_AUTHORIZER, NO_DELEGATION_TOKENS, NO_QUOTAS, NO_SASL, NO_TLS
 
 BROKER_SECTIONS: MappingProxyType[str, tuple[Setting, ...]] = MappingProxyType(
     {
@@ -57,11 +58,31 @@ REMOVED_PREFIXES = MappingProxyType(
 
 KAFKA_ONLY_PREFIXES = (
     "remote.",
-    "sasl.",
-    "ssl.",
     "listener.name.",
     "share.coordinator.",
     "group.",
-    "security.providers",
 )
 """Families of which Apache Kafka knows more members than the table: never taken for a typing mistake."""
+
+PROTECTION_PREFIXES = MappingProxyType(
+    {
+        "ssl.": NO_TLS,
+        "sasl.": NO_SASL,
+        "authorizer.": NO_AUTHORIZER,
+        "password.encoder.": NO_TLS,
+        "delegation.token.": NO_DELEGATION_TOKENS,
+        "quota.producer.": NO_QUOTAS,
+        "quota.consumer.": NO_QUOTAS,
+    }
+)
+"""Families of settings that promise protection. Members that the table does not list are refused, not ignored: whoever
+sets one believes that the broker is protected."""
+
+
+def missing_protection(name: str) -> str | None:
+    """Return why a setting that the table does not list is refused. `name` has no listener's prefix, but may have that
+    of a SASL mechanism (plain.sasl.jaas.config)."""
+    for prefix, reason in PROTECTION_PREFIXES.items():
+        if name.startswith(prefix) or f".{prefix}" in name:
+            return reason
+    return None

@@ -8,25 +8,25 @@ from functools import partial
 
 from sskafka.model.setting import Setting
 
-tls = partial(
-    Setting,
-    refused_because="TLS is not supported; remove the setting, use PLAINTEXT listeners, and encrypt with a proxy or a "
-    "private network where that is needed",
+NO_TLS = (
+    "TLS is not supported; remove the setting, use PLAINTEXT listeners, and encrypt with a proxy or a "
+    "private network where that is needed"
 )
-sasl = partial(
-    Setting,
-    refused_because="SASL authentication is not supported; remove the setting, use PLAINTEXT listeners, and restrict "
-    "access to them by network rules",
+NO_SASL = (
+    "SASL authentication is not supported; remove the setting, use PLAINTEXT listeners, and restrict "
+    "access to them by network rules"
 )
-authorizer = partial(
-    Setting,
-    refused_because="ACLs and authorizers are not supported, every client may do everything; remove the setting and "
-    "restrict access to the listeners by network rules",
+NO_AUTHORIZER = (
+    "ACLs and authorizers are not supported, every client may do everything; remove the setting and "
+    "restrict access to the listeners by network rules"
 )
-delegation_tokens = partial(
-    Setting,
-    refused_because="delegation tokens need SASL, which is not supported; remove the setting",
-)
+NO_DELEGATION_TOKENS = "delegation tokens need SASL, which is not supported; remove the setting"
+NO_QUOTAS = "client quotas are not enforced; remove the setting"
+
+tls = partial(Setting, refused_because=NO_TLS)
+sasl = partial(Setting, refused_because=NO_SASL)
+authorizer = partial(Setting, refused_because=NO_AUTHORIZER)
+delegation_tokens = partial(Setting, refused_because=NO_DELEGATION_TOKENS)
 java_class = partial(
     Setting,
     refused_because="Java classes cannot be loaded into this broker, which is written in Python; remove the setting",
