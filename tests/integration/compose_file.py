@@ -16,6 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 COMPOSE_FILE = ROOT / "docker-compose.yaml"
 DOCKERFILE = ROOT / "Dockerfile"
 
+LOOPBACK = "127.0.0.1:"
+PORTS = r"^127\.0\.0\.1:\d+:\d+$"
+"""The lab's API lets every caller vote: it is published to this machine alone."""
 _SERVICE = {
     "type": "object",
     "additionalProperties": False,
@@ -27,7 +30,7 @@ _SERVICE = {
         "init": {"type": "boolean"},
         "restart": {"enum": ["no", "always", "on-failure", "unless-stopped"]},
         "stop_grace_period": {"type": "string", "pattern": r"^(\d+(us|ms|s|m|h))+$"},
-        "ports": {"type": "array", "uniqueItems": True, "items": {"type": "string", "pattern": r"^\d+:\d+$"}},
+        "ports": {"type": "array", "uniqueItems": True, "items": {"type": "string", "pattern": PORTS}},
         "volumes": {
             "type": "array",
             "uniqueItems": True,
@@ -93,7 +96,7 @@ def services() -> list[Service]:
 
 def _service(name: str, fields: dict[str, Any], image: Image) -> Service:
     (ports,) = fields["ports"]
-    host_port, container_port = map(int, ports.split(":"))
+    host_port, container_port = map(int, ports.removeprefix(LOOPBACK).split(":"))
     volumes = dict(volume.split(":") for volume in fields["volumes"])
     return Service(
         name, fields["hostname"], image.environment | fields["environment"], host_port, container_port, volumes

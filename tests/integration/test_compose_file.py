@@ -20,7 +20,12 @@ def test_the_file_follows_the_schema() -> None:
 
 @pytest.mark.parametrize(
     ("place", "value"),
-    [(("services", "broker-1", "port"), ["1:1"]), (("services", "broker-1", "ports"), [8001]), (("service",), {})],
+    [
+        (("services", "broker-1", "port"), ["127.0.0.1:1:1"]),
+        (("services", "broker-1", "ports"), [8001]),
+        (("services", "broker-1", "ports"), ["8001:8080"]),  # would publish the vote API to the network
+        (("service",), {}),
+    ],
 )
 def test_the_schema_finds_mistakes(place: tuple[str, ...], value: object) -> None:
     compose = read_compose()

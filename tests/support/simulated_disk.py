@@ -151,7 +151,7 @@ class SimulatedDisk:
         files = [DiskEntry(os.path.basename(p), len(n.data), False) for p, n in self.nodes.items() if _is_in(p, path)]
         return files + [DiskEntry(os.path.basename(p), 0, True) for p in self.directories if _is_in(p, path)]
 
-    def make_directory(self, path: str) -> None:
+    def make_directory(self, path: str, *, is_secret: bool = False) -> None:
         self.ask("make_directory", path)
         while path not in {"", "/"}:
             self.directories.add(path)

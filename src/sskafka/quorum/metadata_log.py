@@ -78,7 +78,7 @@ class MetadataLog:
     def open(cls, disk: Disk, home: str, settings: Settings, now_ms: int) -> "MetadataLog":
         """Raises MetadataError when it cannot be used."""
         directory = os.path.join(home, directory_name(PARTITION))
-        disk.make_directory(directory)
+        disk.make_directory(directory, is_secret=True)  # SCRAM credentials are metadata
         snapshots = list_snapshots(disk, directory)
         synced_offset = read_synced_offset(disk, directory)
         if synced_offset is not None and synced_offset <= max(snapshots, default=LOG_BEGINNING).offset:

@@ -17,7 +17,9 @@ from typing import NamedTuple, Protocol, TypeVar
 from sskafka.model.buffers import Buffer
 from sskafka.runtime.descriptors import SpareDescriptors
 
-_FILE_MODE = 0o644
+_FILE_MODE = 0o640
+_DIRECTORY_MODE = 0o750
+_SECRET_DIRECTORY_MODE = 0o700
 _NOWAIT_FLAG = getattr(os, "RWF_NOWAIT", None)  # Linux only
 
 
@@ -95,8 +97,10 @@ class Disk(Protocol):
 
     def entries(self, path: str) -> list[DiskEntry]: ...
 
-    def make_directory(self, path: str) -> None:
-        """Create the directory and its parents. An existing directory is fine."""
+    def make_directory(self, path: str, *, is_secret: bool = False) -> None:
+        """Create the directory and its parents. An existing directory is fine.
+
+        Only the owner may look into a directory that has secrets; else the group may read."""
         ...
 
     def rename(self, source: str, target: str) -> None:
@@ -212,8 +216,8 @@ class OsDisk:
         with self._with_spares(lambda: os.scandir(path)) as found:
             return [DiskEntry(entry.name, entry.stat().st_size, entry.is_dir()) for entry in found]
 
-    def make_directory(self, path: str) -> None:
-        os.makedirs(path, exist_ok=True)
+    def make_directory(self, path: str, *, is_secret: bool = False) -> None:
+        os.makedirs(path, _SECRET_DIRECTORY_MODE if is_secret else _DIRECTORY_MODE, exist_ok=True)
 
     def rename(self, source: str, target: str) -> None:
         os.replace(source, target)

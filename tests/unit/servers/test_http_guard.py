@@ -27,7 +27,11 @@ class Behind:
 
 
 def request(
-    method: str = "POST", headers: dict[str, str] | None = None, pieces: tuple[bytes, ...] = (b"{}",), *hosts: str
+    method: str = "POST",
+    headers: dict[str, str] | None = None,
+    pieces: tuple[bytes, ...] = (b"{}",),
+    *hosts: str,
+    path: str = "/",
 ) -> tuple[int, Behind]:
     behind = Behind()
     sent: list[dict[str, Any]] = []
@@ -41,7 +45,7 @@ def request(
         sent.append(message)
 
     app = Guard(behind, frozenset(hosts))
-    asyncio.run(app({"type": "http", "method": method, "path": "/", "headers": raw}, receive, send))
+    asyncio.run(app({"type": "http", "method": method, "path": path, "headers": raw}, receive, send))
     return sent[0]["status"], behind
 
 
@@ -53,10 +57,16 @@ def test_own_names_and_addresses_are_let_in(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["evil.example:8001", "localhost.evil.example", "", "[::1", "broker-2:80"])
-def test_names_of_others_are_refused_where_something_changes(host: str) -> None:
-    for method in ("POST", "DELETE", "PUT", "PATCH"):
+def test_names_of_others_are_refused_whatever_the_method(host: str) -> None:
+    for method in ("GET", "HEAD", "OPTIONS", "POST", "DELETE", "PUT", "PATCH"):
         assert request(method, {"Host": host}, (b"{}",), "broker-1")[0] == 403
-    assert request("GET", {"Host": host}, (b"",), "broker-1")[0] == 204
+    assert request("GET", {}, (b"",), "broker-1")[0] == 403
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz"])
+def test_health_checks_may_come_under_any_name(path: str) -> None:
+    assert request("GET", {"Host": "balancer.example"}, (b"",), path=path)[0] == 204
+    assert request("POST", {"Host": "balancer.example"}, (b"{}",), path=path)[0] == 403
 
 
 def test_a_star_allows_every_name() -> None:
@@ -70,7 +80,9 @@ def test_a_star_allows_every_name() -> None:
         ("http://localhost:3000", 403),
         ("https://evil.example", 403),
         ("null", 403),
-        ("http://console.example", 204),
+        ("http://LOCALHOST:8001", 204),
+        ("http://console.example", 403),
+        ("http://localhost", 403),
         ("http://[", 403),
     ],
 )

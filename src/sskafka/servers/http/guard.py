@@ -1,7 +1,8 @@
 """Checks before every route.
 
-- A request that changes something must be addressed to this broker by one of its names, by localhost or by an IP
-  address, and must not come from another site's page. This stops DNS rebinding and cross-site forms.
+- A request must be addressed to this broker by one of its names, by localhost or by an IP address, whatever its method:
+  with DNS rebinding, a page of another site would otherwise read records. Health checks are exempt; they say nothing.
+- A request that changes something must not come from a page of another host or port.
 - The size of a body is limited, and so is the size of all bodies together.
 - Bodies are JSON, whatever the Content-Type says: the lab's own examples send `application-json`.
 
@@ -19,6 +20,8 @@ from sskafka.servers.http.problems import FORBIDDEN, TOO_LARGE, UNAVAILABLE, Pro
 BODY_BYTES_MAX = 16 * 1024 * 1024
 BODIES_BYTES_MAX = 128 * 1024 * 1024
 HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
+HEALTH_CHECKS = frozenset({"/livez", "/readyz"})
+"""Load balancers and container engines ask for these under any name."""
 ANY_HOST = "*"
 _JSON = (b"content-type", b"application/json")
 
@@ -30,13 +33,17 @@ class Guard:
         self._bodies_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] in HARMLESS:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        refusal = self._refusal(headers)
+        is_harmless = scope["method"] in HARMLESS
+        is_health_check = is_harmless and scope["path"] in HEALTH_CHECKS
+        refusal = None if is_health_check else self._refusal(headers, is_harmless)
         if refusal is not None:
             await problem(FORBIDDEN, refusal)(scope, receive, send)
+        elif is_harmless:
+            await self._app(scope, receive, send)
         elif _announced_bytes(headers) > BODY_BYTES_MAX:
             await problem(TOO_LARGE, _too_large())(scope, receive, send)
         else:
@@ -62,15 +69,14 @@ class Guard:
         finally:
             self._bodies_bytes -= body_bytes
 
-    def _refusal(self, headers: dict[bytes, bytes]) -> str | None:
+    def _refusal(self, headers: dict[bytes, bytes], is_harmless: bool) -> str | None:
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._is_own(_host_name(host)):
             return f"{host!r} is not a name of this broker; add it to http.allowed.hosts"
         origin = headers.get(b"origin")
-        if origin is None:
+        if is_harmless or origin is None:
             return None
-        address = origin.decode("latin-1").partition("://")[2]
-        is_own_page = address == host or _host_name(address) in self._allowed_hosts - {"localhost"}
+        is_own_page = origin.decode("latin-1").partition("://")[2].lower() == host.lower()
         return None if is_own_page else f"pages of {origin.decode('latin-1')!r} may not send changes"
 
     def _is_own(self, host: str) -> bool:
