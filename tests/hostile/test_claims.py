@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from adr_door import RawDoor, adr_address
+from adr_connection import AdrConnection, adr_address
 from scene import MEGABYTE, Scene
 from waiting import wait_until
 from wire_connection import Connection, values_batch
@@ -76,10 +76,10 @@ def test_silent_claims_on_the_adr_port(start_scene: Callable[..., Scene]) -> Non
     scene = start_scene({"adr.listener": "127.0.0.1:0", "socket.request.arrival.timeout.ms": 3000})
     address = adr_address(scene.broker)
     frame = struct.pack(">iB", CLAIM_BYTES, 1)
-    with claims(address, 21, frame) as sockets, RawDoor(address) as door:
+    with claims(address, 21, frame) as sockets, AdrConnection(address) as connection:
         began = time.perf_counter()
-        assert isinstance(door.ask(Produce("polite", b"k", bytes(900_000))), Produced)
-        assert isinstance(door.ask(Produce("polite", b"k", bytes(2 * MEGABYTE))), Failure), "max.message.bytes"
+        assert isinstance(connection.ask(Produce("polite", b"k", bytes(900_000))), Produced)
+        assert isinstance(connection.ask(Produce("polite", b"k", bytes(2 * MEGABYTE))), Failure), "max.message.bytes"
         assert time.perf_counter() - began < PRODUCE_S_MAX
         wait_until(lambda: all(map(is_closed, sockets)), "the claims are closed")
         scene.check(rss_growth_bytes_max=30 * MEGABYTE)

@@ -6,9 +6,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from adr_door import adr_address
+from adr_connection import adr_address
 from broker_process import BrokerProcess, StartBroker
-from http_door import HttpClient
+from http_client import HttpClient
 from waiting import wait_until
 from wire_connection import Connection, values_batch
 

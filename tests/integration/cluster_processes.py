@@ -36,7 +36,7 @@ class PartitionState(NamedTuple):
 
 class ClusterProcesses:
     door_options: Sequence[str] = ("--no-http", "--no-adr")
-    """Doors beside Kafka's take time and ports: only tests of such a door open it."""
+    """HTTP and ADR servers take time and ports, so only tests of such a server start it."""
     ready_timeout_s = 40
     environment: Mapping[str, str] = {}
     """What brokers are told beside the environment of the tests."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 SHOWN_MAX = 10
 """Violations of one kind that a report lists one by one."""
-NEIGHBOURS = 2
+NEARBY = 2
 
 
 class Read(NamedTuple):
@@ -57,7 +57,7 @@ class Violations(NamedTuple):
     lost: list[int]
     duplicated: list[int]
     reordered: list[tuple[int, int]]
-    """Neighbours in the log of which the second should have come first."""
+    """Pairs of adjacent records of which the second should have come first."""
     moved: list[int]
     """Acknowledged at another offset than where they stand."""
     never_sent: list[int]
@@ -122,8 +122,8 @@ def describe(where: str, violations: Violations, history: PartitionHistory, log:
 
 
 def around(log: Sequence[Read], position: int) -> str:
-    """A record with its neighbours in the log."""
-    window = log[max(0, position - NEIGHBOURS) : position + NEIGHBOURS + 1]
+    """A record and the records next to it in the log."""
+    window = log[max(0, position - NEARBY) : position + NEARBY + 1]
     return "[" + ", ".join(map(str, window)) + "]"
 
 

@@ -62,7 +62,7 @@ class LabCluster(ClusterProcesses):
         """Returns when their HTTP processes are gone too."""
         super().kill(*node_ids)
         for node_id in node_ids:
-            wait_until(lambda at=node_id: self._refuses_http(at), f"the HTTP door of broker {node_id} is gone")
+            wait_until(lambda at=node_id: self._refuses_http(at), f"the HTTP server of broker {node_id} is gone")
 
     def _refuses_http(self, node_id: int) -> bool:
         host, port = self.http_address(node_id).rsplit(":", 1)

@@ -1,9 +1,9 @@
-"""ADR-0011 in a cluster: any broker's door will do, whoever leads."""
+"""ADR-0011 in a cluster: a client may connect to any broker, whichever leads."""
 
 import threading
 
 import pytest
-from adr_door import adr_address_in
+from adr_connection import adr_address_in
 from cluster_processes import ClusterProcesses, StartCluster
 from replica_files import stored_batches
 
@@ -80,7 +80,7 @@ def flush_reaches_every_disk(cluster: ClusterProcesses) -> None:
 
 
 def doors_go_on_with_the_new_leader(cluster: ClusterProcesses) -> None:
-    """The decider of the topic dies; the doors of the others find the new one."""
+    """The decider of the topic dies; the other brokers find the new one."""
     decider = cluster.partitions("replicated")[0].leader
     cluster.kill(decider)
     cluster.wait_for_new_leader("replicated", 0, decider)

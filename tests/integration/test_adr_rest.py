@@ -1,11 +1,11 @@
-"""ADR-0011 over REST, on a broker whose binary door is shut."""
+"""ADR-0011 over REST, on a broker without the binary server."""
 
 import base64
 from collections.abc import Iterator
 
 import pytest
 from broker_process import BrokerProcess
-from http_door import HttpClient
+from http_client import HttpClient
 
 from sskafka.records.partitioner import partition_for_key
 

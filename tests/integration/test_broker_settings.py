@@ -81,8 +81,8 @@ def test_no_more_replicas_are_waited_for_than_there_are(connection: Connection, 
 
 @pytest.mark.usefixtures("_ours")
 def test_without_a_file_a_single_node_runs_here(tmp_path: Path) -> None:
-    doors = ("listeners=PLAINTEXT://127.0.0.1:0", "http.listener=127.0.0.1:0", "adr.listener=127.0.0.1:0")
-    broker = BrokerProcess(tmp_path, file=False, options=[word for door in doors for word in ("--set", door)])
+    settings = ("listeners=PLAINTEXT://127.0.0.1:0", "http.listener=127.0.0.1:0", "adr.listener=127.0.0.1:0")
+    broker = BrokerProcess(tmp_path, file=False, options=[word for setting in settings for word in ("--set", setting)])
     try:
         with Connection(broker.start().bootstrap) as connection:
             connection.create_topic("topic")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from broker_process import BrokerProcess, StartFailedError
-from http_door import HttpClient
+from http_client import HttpClient
 from waiting import wait_until
 from wire_connection import Connection
 
@@ -197,18 +197,18 @@ def test_every_node_keeps_the_readable_journal(node: StartNode, tmp_path: Path) 
 def test_a_controller_is_watched_over_http(node: StartNode) -> None:
     controller = node(CONTROLLER_ID, {"http.listener": "127.0.0.1:0"}).start()
     assert controller.http
-    door = HttpClient(controller.http)
+    http = HttpClient(controller.http)
     try:
-        wait_until(lambda: door.get("/readyz") == (200, {"status": "ready"}), "it leads")
-        assert door.get("/livez") == (200, {"status": "alive"})
-        assert door.get("/healthcheck")[1] == {"status": "up", "broker_id": 9, "leader_broker_id": 9}
-        metrics = door.http.get("/metrics").text
+        wait_until(lambda: http.get("/readyz") == (200, {"status": "ready"}), "it leads")
+        assert http.get("/livez") == (200, {"status": "alive"})
+        assert http.get("/healthcheck")[1] == {"status": "up", "broker_id": 9, "leader_broker_id": 9}
+        metrics = http.http.get("/metrics").text
         assert "kafka_controller_kafkacontroller_activecontrollercount 1" in metrics
         assert "process_cpu_seconds_total" in metrics
-        assert door.get("/admin/v1/topics")[0] == 404, "it serves no records"
-        assert "/data/v1/produce" not in door.get("/openapi.json")[1]["paths"]
+        assert http.get("/admin/v1/topics")[0] == 404, "it serves no records"
+        assert "/data/v1/produce" not in http.get("/openapi.json")[1]["paths"]
     finally:
-        door.close()
+        http.close()
     assert controller.stop() == 0
     assert "Traceback" not in controller.log
 
@@ -216,12 +216,12 @@ def test_a_controller_is_watched_over_http(node: StartNode) -> None:
 def test_a_controller_without_a_leader_is_not_ready(node: StartNode, port: int) -> None:
     voters = f"{CONTROLLER_ID}@127.0.0.1:{port},10@127.0.0.1:1"
     controller = node(CONTROLLER_ID, {"http.listener": "127.0.0.1:0", "controller.quorum.voters": voters}).start()
-    door = HttpClient(controller.http)
+    http = HttpClient(controller.http)
     try:
-        assert door.get("/livez")[0] == 200
-        assert door.get("/readyz") == (503, {"detail": "the quorum has no leader"})
+        assert http.get("/livez")[0] == 200
+        assert http.get("/readyz") == (503, {"detail": "the quorum has no leader"})
     finally:
-        door.close()
+        http.close()
 
 
 def test_a_controller_has_no_door_for_records(node: StartNode) -> None:

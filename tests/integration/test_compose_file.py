@@ -68,7 +68,7 @@ def test_the_image_runs_as_nobody_special_and_looks_after_itself() -> None:
 
 
 class PortDeployment(Deployment):
-    """All on one address, so that BROKERS names a port of its own for each door."""
+    """All on one address, so that BROKERS names a port of its own for each server."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)

@@ -1,11 +1,11 @@
-"""One log, two doors: what is stored over HTTP is read by Kafka clients, and the other way round."""
+"""One log, two protocols: what is stored over HTTP is read by Kafka clients, and the other way round."""
 
 from collections.abc import Iterator
 
 import pytest
 from broker_process import BrokerProcess
 from confluent_kafka import Consumer, Producer, TopicPartition
-from http_door import HttpClient
+from http_client import HttpClient
 
 from sskafka.records.partitioner import partition_for_key
 
@@ -15,7 +15,7 @@ KEYS = [f"key-{number}" for number in range(40)]
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    broker = BrokerProcess(tmp_path_factory.mktemp("two-doors"), {"http.listener": "127.0.0.1:0"})
+    broker = BrokerProcess(tmp_path_factory.mktemp("http-and-kafka"), {"http.listener": "127.0.0.1:0"})
     try:
         yield broker.start()
     finally:

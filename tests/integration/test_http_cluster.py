@@ -1,4 +1,4 @@
-"""The HTTP doors of three brokers: who accepts, who passes on, and what the lab's `acks: all` waits for."""
+"""The HTTP servers of three brokers: who accepts, who passes on, and what the lab's `acks: all` waits for."""
 
 import signal
 import time
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 from cluster_processes import ClusterProcesses
-from http_door import HttpClient
+from http_client import HttpClient
 from waiting import wait_until
 
 from sskafka.model.properties import parse_properties
@@ -43,18 +43,18 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpCluster]:
 
 
 @pytest.fixture
-def doors(cluster: HttpCluster) -> Iterator[dict[int, HttpClient]]:
-    doors = {node_id: cluster.http(node_id) for node_id in cluster.node_ids}
-    yield doors
-    for door in doors.values():
-        door.close()
+def clients(cluster: HttpCluster) -> Iterator[dict[int, HttpClient]]:
+    clients = {node_id: cluster.http(node_id) for node_id in cluster.node_ids}
+    yield clients
+    for client in clients.values():
+        client.close()
 
 
 @pytest.fixture
-def leader(doors: dict[int, HttpClient]) -> HttpClient:
+def leader(clients: dict[int, HttpClient]) -> HttpClient:
     """Broker 1 leads a new cluster."""
-    assert doors[1].get("/healthcheck")[1]["leader_broker_id"] == 1
-    return doors[1]
+    assert clients[1].get("/healthcheck")[1]["leader_broker_id"] == 1
+    return clients[1]
 
 
 def leaders_of(cluster: HttpCluster, topic: str) -> dict[int, int]:
@@ -75,18 +75,18 @@ def assert_waits(request: "Future[None]") -> None:
     assert not request.done()
 
 
-def test_everybody_else_names_the_leader(doors: dict[int, HttpClient], leader: HttpClient) -> None:
+def test_everybody_else_names_the_leader(clients: dict[int, HttpClient], leader: HttpClient) -> None:
     refusal = (421, {"detail": "leader is 1, can't accept"})
     for node_id in (2, 3):
-        door = doors[node_id]
-        assert door.get("/healthcheck") == (200, {"status": "up", "broker_id": node_id, "leader_broker_id": 1})
-        assert door.post("/admin/v1/topics", {"topic_name": "t", "partition_count": 1}) == refusal
-        assert door.get("/admin/v1/topics") == refusal
-        assert door.delete("/admin/v1/topics/t") == refusal
-        assert door.post("/data/v1/produce", {"topic_partition": "t-1", "payload": "x"}) == refusal
-        assert door.post("/data/v1/consume", {"topic_partition": "t-1"}) == refusal
-        assert door.post("/kraft/v1/fetchMetadata", {}) == refusal
-        assert door.get("/readyz") == (200, {"status": "ready"})
+        client = clients[node_id]
+        assert client.get("/healthcheck") == (200, {"status": "up", "broker_id": node_id, "leader_broker_id": 1})
+        assert client.post("/admin/v1/topics", {"topic_name": "t", "partition_count": 1}) == refusal
+        assert client.get("/admin/v1/topics") == refusal
+        assert client.delete("/admin/v1/topics/t") == refusal
+        assert client.post("/data/v1/produce", {"topic_partition": "t-1", "payload": "x"}) == refusal
+        assert client.post("/data/v1/consume", {"topic_partition": "t-1"}) == refusal
+        assert client.post("/kraft/v1/fetchMetadata", {}) == refusal
+        assert client.get("/readyz") == (200, {"status": "ready"})
 
 
 def test_the_leader_passes_on_what_others_lead(cluster: HttpCluster, leader: HttpClient) -> None:
@@ -121,14 +121,14 @@ def test_all_waits_for_a_replica_that_is_away_and_for_its_word(cluster: HttpClus
     wait_until(lambda: leader.consume("waiting-1")["last_offset"] == 1, "the absent replica has it too")
 
 
-def test_a_wait_ends_with_its_caller(cluster: HttpCluster, doors: dict[int, HttpClient], leader: HttpClient) -> None:
+def test_a_wait_ends_with_its_caller(cluster: HttpCluster, clients: dict[int, HttpClient], leader: HttpClient) -> None:
     leader.create("abandoned")
     leading = leaders_of(cluster, "abandoned")[0]
     absent = next(node_id for node_id in (2, 3) if node_id != leading)
 
     def looks() -> str:
         name = 'kafka_network_requestmetrics_requests_total{request="DescribeQuorum"}'
-        return next(line for line in doors[leading].http.get("/metrics").text.splitlines() if line.startswith(name))
+        return next(line for line in clients[leading].http.get("/metrics").text.splitlines() if line.startswith(name))
 
     with paused(cluster, absent):
         with pytest.raises(httpx.ReadTimeout):
@@ -151,9 +151,9 @@ def test_a_reader_waits_a_second_for_the_watermark(cluster: HttpCluster, leader:
     assert leader.consume("reading-1")["last_offset"] == 0
 
 
-def test_one_of_the_brokers_is_the_active_controller(doors: dict[int, HttpClient]) -> None:
+def test_one_of_the_brokers_is_the_active_controller(clients: dict[int, HttpClient]) -> None:
     name = "kafka_controller_kafkacontroller_activecontrollercount"
-    pages = [door.http.get("/metrics").text.splitlines() for door in doors.values()]
+    pages = [client.http.get("/metrics").text.splitlines() for client in clients.values()]
     assert sorted(line for page in pages for line in page if line.startswith(name)) == [
         f"{name} 0",
         f"{name} 0",

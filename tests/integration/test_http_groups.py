@@ -3,7 +3,7 @@
 from broker_process import StartBroker
 from clients import TIMEOUT_S, Message, confluent_consumer, confluent_producer, confluent_send
 from group_fixtures import GROUP_SETTINGS
-from http_door import HttpClient
+from http_client import HttpClient
 from waiting import wait_until
 
 

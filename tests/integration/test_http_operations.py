@@ -7,7 +7,7 @@ import httpx
 from broker_process import BrokerProcess, StartBroker
 from confluent_kafka import Consumer, TopicPartition
 from free_ports import free_ports
-from http_door import HttpClient
+from http_client import HttpClient
 from waiting import wait_until
 
 HTTP = {"http.listener": "127.0.0.1:0"}
@@ -101,7 +101,7 @@ def test_a_broker_that_waits_for_its_quorum_is_alive_but_not_ready(tmp_path: Pat
     try:
         broker.launch()
         http = HttpClient(f"127.0.0.1:{http_port}")
-        wait_until(lambda: answers(http), "the HTTP door opens")
+        wait_until(lambda: answers(http), "the HTTP server answers")
         assert http.get("/readyz") == (503, {"detail": "the broker is not registered yet"})
         assert http.get("/healthcheck") == (200, {"status": "up", "broker_id": 1, "leader_broker_id": -1})
         assert http.get("/admin/v1/topics") == (421, {"detail": "leader is -1, can't accept"})

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from broker_process import BrokerProcess, StartBroker, StartFailedError
 from free_ports import free_ports
-from http_door import HttpClient
+from http_client import HttpClient
 from waiting import wait_until
 
 HTTP = {"http.listener": "127.0.0.1:0"}

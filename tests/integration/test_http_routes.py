@@ -1,4 +1,4 @@
-"""Every route of the HTTP door, its statuses and bodies, on one real broker."""
+"""Every route of the HTTP server, its statuses and bodies, on one real broker."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ import httpx
 import pytest
 from broker_process import BrokerProcess
 from confluent_kafka import Producer
-from http_door import HttpClient
+from http_client import HttpClient
 
 NO_SUCH_TOPIC = {"detail": "there is no topic nosuchtopic"}
 

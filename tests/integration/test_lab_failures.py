@@ -172,7 +172,7 @@ def test_a_vote_over_http_is_a_real_one_and_the_cluster_heals(lab: LabCluster) -
     assert vote(lab, voter, next_epoch, candidates[1], last["offset"], last["epoch"]) == {"granted": True}
     lab.kill(voter)
     lab.start_broker(voter, wait=False)
-    wait_until(lambda: lab.answers_http(voter), "its door is open again", ANSWER_TIMEOUT_S)
+    wait_until(lambda: lab.answers_http(voter), "its HTTP server answers again", ANSWER_TIMEOUT_S)
     refused = vote(lab, voter, next_epoch, candidates[2], last["offset"], last["epoch"])
     assert refused["granted"] is False
     lab.wait_for_brokers(lab.node_ids)

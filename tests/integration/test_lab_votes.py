@@ -39,9 +39,9 @@ class LoneBroker:
         )
 
     def start(self) -> "LoneBroker":
-        """It will not be ready without the others; its HTTP door opens."""
+        """It will not be ready without the others; its HTTP server starts."""
         self.process.launch()
-        wait_until(self._answers, "the HTTP door opens", 30)
+        wait_until(self._answers, "the HTTP server answers", 30)
         return self
 
     def restart(self, *, unclean: bool = False) -> None:

@@ -1,7 +1,7 @@
 """What /metrics tells of the transactions that a broker coordinates."""
 
 from broker_process import StartBroker
-from http_door import HttpClient
+from http_client import HttpClient
 from transaction_wire import WireProducer, wait_for_state
 from waiting import wait_until
 from wire_connection import Connection
@@ -15,17 +15,17 @@ SETTINGS = {
 }
 
 
-def metrics(door: HttpClient) -> dict[str, float]:
-    lines = [line for line in door.http.get("/metrics").text.splitlines() if not line.startswith("#")]
+def metrics(client: HttpClient) -> dict[str, float]:
+    lines = [line for line in client.http.get("/metrics").text.splitlines() if not line.startswith("#")]
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
 def test_open_committed_aborted_and_timed_out(start_broker: StartBroker) -> None:
     broker = start_broker(SETTINGS)
-    door = HttpClient(broker.http)
+    client = HttpClient(broker.http)
     with Connection(broker.bootstrap) as connection:
         connection.create_topic("t")
-        assert PREFIX + "committed_total" not in metrics(door), "nobody has used any"
+        assert PREFIX + "committed_total" not in metrics(client), "nobody has used any"
         for name, commit in (("one", True), ("two", True), ("three", False)):
             producer = WireProducer(connection, name).initialize()
             producer.write("t", b"v")
@@ -35,9 +35,9 @@ def test_open_committed_aborted_and_timed_out(start_broker: StartBroker) -> None
         wait_for_state(connection, "forgotten", "CompleteAbort")
         still_open = WireProducer(connection, "open").initialize()
         still_open.write("t", b"v")
-        wait_until(lambda: metrics(door)[PREFIX + "markers_pending"] == 0, "all markers are written")
-        seen = metrics(door)
-    door.close()
+        wait_until(lambda: metrics(client)[PREFIX + "markers_pending"] == 0, "all markers are written")
+        seen = metrics(client)
+    client.close()
     assert seen[PREFIX + "committed_total"] == 2
     assert seen[PREFIX + "aborted_total"] == 2
     assert seen[PREFIX + "timedout_total"] == 1

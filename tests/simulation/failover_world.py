@@ -66,7 +66,7 @@ class Process:
             request,
             SETTINGS,
             LoopClock(),
-            self,  # type: ignore[arg-type]  # and its own pulse
+            self,  # type: ignore[arg-type]  # and its own sign of life
             lambda: (),
             self._fail,
         )
@@ -108,7 +108,7 @@ class Process:
         for connection in list(self.held):
             connection.end()
 
-    # -- its pulse
+    # -- sign of life
 
     async def is_turning(self) -> bool:
         await self.goes_on.wait()

@@ -54,7 +54,7 @@ class Slot:
         self.on_abandoned: Callable[[], None] | None = None
 
 
-class Door:
+class LabConnection:
     """Stands for a connection of the broker: parks what its handlers park."""
 
     authorizer = AllowAll()
@@ -170,27 +170,27 @@ class ReplicaBroker:
 
     # -- requests
 
-    def fetch(self, request: FetchRequest, answered: Callable[[FetchResponse], None]) -> Door:
-        """The door by which it came: it may be parked there."""
+    def fetch(self, request: FetchRequest, answered: Callable[[FetchResponse], None]) -> LabConnection:
+        """The connection of the request, which may be parked there."""
 
         def decoded(response: Response) -> None:
             answered(decode(FetchResponse, FETCH_VERSION, *_body(FETCH, FETCH_VERSION, response)))
 
         return self._handle(FETCH, FETCH_VERSION, bytearray(encode(request, FETCH_VERSION)), decoded)
 
-    def produce(self, request: ProduceRequest, answered: Callable[[ProduceResponse], None]) -> Door:
+    def produce(self, request: ProduceRequest, answered: Callable[[ProduceResponse], None]) -> LabConnection:
         def decoded(response: Response) -> None:
             answered(decode(ProduceResponse, PRODUCE_VERSION, *_body(PRODUCE, PRODUCE_VERSION, response)))
 
         return self._handle(PRODUCE, PRODUCE_VERSION, bytearray(encode(request, PRODUCE_VERSION)), decoded)
 
-    def _handle(self, api: int, version: int, body: bytearray, answered: Callable[[Response], None]) -> Door:
-        door = Door(lambda response: answered(response) if self.is_running else None)
-        request = Request(door, version, 7, "replica", memoryview(body), 0, 0)  # type: ignore[arg-type]
+    def _handle(self, api: int, version: int, body: bytearray, answered: Callable[[Response], None]) -> LabConnection:
+        connection = LabConnection(lambda response: answered(response) if self.is_running else None)
+        request = Request(connection, version, 7, "replica", memoryview(body), 0, 0)  # type: ignore[arg-type]
         response = self._handlers[api](request)
         if response is not None:
             answered(response)
-        return door
+        return connection
 
 
 def _body(api: int, version: int, response: Response) -> tuple[bytes, int]:

@@ -37,8 +37,8 @@ def assign_range(subscribers: list[Subscriber], partition_counts: Mapping[Uuid, 
     for topic_id, count in partition_counts.items():
         readers = [subscriber for subscriber in ordered if topic_id in subscriber.topics]
         position = 0
-        for place, reader in enumerate(readers):
-            share = count // len(readers) + (place < count % len(readers))
+        for rank, reader in enumerate(readers):
+            share = count // len(readers) + (rank < count % len(readers))
             assigned[reader.member_id].update((topic_id, index) for index in range(position, position + share))
             position += share
     return _frozen(assigned)
@@ -68,10 +68,10 @@ class _UniformAssignment:
     def _readers_of_topics(self) -> dict[Uuid, list[int]]:
         """The places of those who read a topic; topics with the same readers share one list."""
         readers: dict[Uuid, list[int]] = {}
-        for topics, places in self._alike.items():
+        for topics, ranks in self._alike.items():
             for topic_id in topics:
                 known = readers.get(topic_id)
-                readers[topic_id] = places if known is None else sorted(known + places)
+                readers[topic_id] = ranks if known is None else sorted(known + ranks)
         return readers
 
     def _keep_what_is_fair(self) -> None:
@@ -102,7 +102,7 @@ class _UniformAssignment:
             readers = self._readers[topic_id]
             heap = heaps.get(id(readers))
             if heap is None:
-                heap = heaps[id(readers)] = sorted((self._load(place), place) for place in readers)
+                heap = heaps[id(readers)] = sorted((self._load(rank), rank) for rank in readers)
             for index in range(self._counts[topic_id]):
                 if (topic_id, index) not in self._owners:
                     self._give((topic_id, index), self._names[self._lightest(heap)])
@@ -110,14 +110,14 @@ class _UniformAssignment:
     def _lightest(self, heap: list[tuple[int, int]]) -> int:
         """Loads only grow while the rest is given away, so a load in the heap may be too low, never too high."""
         while True:
-            noted, place = heap[0]
-            load = self._load(place)
+            noted, rank = heap[0]
+            load = self._load(rank)
             if noted == load:
-                return place
-            heapreplace(heap, (load, place))
+                return rank
+            heapreplace(heap, (load, rank))
 
-    def _load(self, place: int) -> int:
-        return len(self._assigned[self._names[place]])
+    def _load(self, rank: int) -> int:
+        return len(self._assigned[self._names[rank]])
 
     def _fewest_readers_first(self) -> list[Uuid]:
         """The others have more to choose from."""
@@ -139,10 +139,10 @@ class _UniformAssignment:
             is_moved = any(moves)
 
     def _even_out_topic(self, topic_id: Uuid) -> bool:
-        places = {self._names[place]: place for place in self._readers[topic_id]}
+        ranks = {self._names[rank]: rank for rank in self._readers[topic_id]}
         items: dict[int, list[tuple[Uuid, int]]] = {}
         for index in range(self._counts[topic_id]):
-            items.setdefault(places[self._owners[topic_id, index]], []).append((topic_id, index))
+            items.setdefault(ranks[self._owners[topic_id, index]], []).append((topic_id, index))
         is_moved = False
         while items:
             lightest = min(self._readers[topic_id], key=self._load)
@@ -161,8 +161,8 @@ class _UniformAssignment:
 def _by_subscription(ordered: list[Subscriber]) -> dict[frozenset[Uuid], list[int]]:
     """The places of those who want the same topics: nearly always everybody wants the same."""
     alike: dict[frozenset[Uuid], list[int]] = {}
-    for place, subscriber in enumerate(ordered):
-        alike.setdefault(subscriber.topics, []).append(place)
+    for rank, subscriber in enumerate(ordered):
+        alike.setdefault(subscriber.topics, []).append(rank)
     return alike
 
 

@@ -23,8 +23,8 @@ class Heartbeat(NamedTuple):
 
     @property
     def reported(self) -> Partitions | None:
-        given = self.request.topic_partitions
-        return None if given is None else records.partitions_of(given)
+        owned = self.request.topic_partitions
+        return None if owned is None else records.partitions_of(owned)
 
     @property
     def is_full(self) -> bool:

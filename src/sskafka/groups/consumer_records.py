@@ -205,10 +205,12 @@ def _epochs_of(topics: Iterable[wire.TopicPartitions], member_epoch: int) -> dic
     """Software older than Kafka 4.2 wrote none: then all partitions are as old as the member's epoch."""
     epochs: dict[tuple[Uuid, int], int] = {}
     for topic in topics:
-        given = topic.assignment_epochs or ()
-        if len(given) != len(topic.partitions):
-            given = [max(member_epoch, 0)] * len(topic.partitions)
-        epochs.update(((topic.topic_id, index), epoch) for index, epoch in zip(topic.partitions, given, strict=True))
+        epochs_of_topic = topic.assignment_epochs or ()
+        if len(epochs_of_topic) != len(topic.partitions):
+            epochs_of_topic = [max(member_epoch, 0)] * len(topic.partitions)
+        epochs.update(
+            ((topic.topic_id, index), epoch) for index, epoch in zip(topic.partitions, epochs_of_topic, strict=True)
+        )
     return epochs
 
 

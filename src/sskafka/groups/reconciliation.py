@@ -54,9 +54,9 @@ def _next_step(
     if to_revoke and _still_owns(to_revoke, reported):
         return member.owning(kept, to_revoke)._replace(state=MemberState.UNREVOKED_PARTITIONS)
     missing = wanted - kept
-    given = frozenset(item for item in missing if is_free(item))
-    state = MemberState.STABLE if given == missing else MemberState.UNRELEASED_PARTITIONS
-    return member.at_epoch(target.epoch).owning(kept | given, NOTHING, since=target.epoch)._replace(state=state)
+    granted = frozenset(item for item in missing if is_free(item))
+    state = MemberState.STABLE if granted == missing else MemberState.UNRELEASED_PARTITIONS
+    return member.at_epoch(target.epoch).owning(kept | granted, NOTHING, since=target.epoch)._replace(state=state)
 
 
 def _without_unsubscribed(

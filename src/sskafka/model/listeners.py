@@ -69,7 +69,7 @@ def parse_voters(items: Iterable[str]) -> tuple[Voter, ...]:
 
 
 def parse_address(key: str, text: str) -> tuple[str, int] | None:
-    """host and port of a door of our own; None when the setting is empty and the door shut."""
+    """Return host and port of the HTTP or ADR server, or None if the setting is empty: there is no such server."""
     if not text:
         return None
     match = _ADDRESS.fullmatch(text)

@@ -35,8 +35,8 @@ IMPLIED_BY_LAB_BROKERS = ("listeners", "advertised.listeners", "http.listener")
 COMMAND_LINE_ONLY = frozenset({"SSKAFKA_BOOTSTRAP"})
 
 
-class Given(NamedTuple):
-    """A value that somebody wrote down."""
+class ConfiguredValue(NamedTuple):
+    """A value of a setting, and the file, environment variable or option that sets it."""
 
     text: str
     value: Value
@@ -52,7 +52,7 @@ class LabBroker(NamedTuple):
     kafka_port: int
 
 
-Layer = dict[str, Given]
+Layer = dict[str, ConfiguredValue]
 
 
 def static_values(
@@ -92,17 +92,17 @@ def _read_layer(entries: Iterator[tuple[str, str, str]], warnings: list[str]) ->
         if setting is None:
             _refuse_missing_protection(key, where)
             warnings.append(f"{key} (from {where}): {_why_unknown(key)}")
-            layer[key] = Given(text.strip(), text.strip(), where)
+            layer[key] = ConfiguredValue(text.strip(), text.strip(), where)
             continue
-        given = Given(text.strip(), setting.parse(text, where), where)
+        configured = ConfiguredValue(text.strip(), setting.parse(text, where), where)
         if setting.no_effect_because:
             said = f"accepted, has no effect here, because {setting.no_effect_because}"
-            warnings.append(f"{key}={given.text} (from {where}): {said}")
+            warnings.append(f"{key}={configured.text} (from {where}): {said}")
         if base_name(key) != key:
-            layer[key] = given
+            layer[key] = configured
             continue
-        _refuse_disagreement(layer.get(setting.name), given, key, setting)
-        layer[setting.name] = given
+        _refuse_disagreement(layer.get(setting.name), configured, key, setting)
+        layer[setting.name] = configured
     return layer
 
 
@@ -112,10 +112,12 @@ def _refuse_missing_protection(key: str, where: str) -> None:
         raise SettingError(key, None, reason, where)
 
 
-def _refuse_disagreement(earlier: Given | None, given: Given, key: str, setting: Setting) -> None:
-    if earlier is not None and earlier.value != given.value and earlier.where == given.where:
+def _refuse_disagreement(
+    earlier: ConfiguredValue | None, configured: ConfiguredValue, key: str, setting: Setting
+) -> None:
+    if earlier is not None and earlier.value != configured.value and earlier.where == configured.where:
         other = "its alias" if key == setting.name else f"{setting.name}, of which it is an alias,"
-        raise SettingError(key, given.text, f"{other} says {earlier.text!r}; keep one of them", given.where)
+        raise SettingError(key, configured.text, f"{other} says {earlier.text!r}; keep one of them", configured.where)
 
 
 def _known_setting(key: str) -> Setting | None:

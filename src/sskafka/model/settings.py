@@ -23,7 +23,7 @@ from sskafka.model.listeners import (
     parse_voters,
 )
 from sskafka.model.setting import Fallback, Setting, SettingError, Value, nearest, split_list
-from sskafka.model.setting_sources import Given, Layer, static_values
+from sskafka.model.setting_sources import ConfiguredValue, Layer, static_values
 from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ class Settings:
     def for_listener(self, listener: str, name: str) -> Any:
         """The value of `name` for one listener: `listener.name.LISTENER.NAME` where it is set, else the broker's."""
         prefixed = f"listener.name.{listener.lower()}.{name}"
-        given = next((layer[prefixed] for layer in self.layers() if prefixed in layer), None)
-        return self[name] if given is None else given.value
+        configured = next((layer[prefixed] for layer in self.layers() if prefixed in layer), None)
+        return self[name] if configured is None else configured.value
 
     def layers(self) -> tuple[Layer, Layer, Layer]:
         """The places where a broker's value may be set, strongest first."""
@@ -125,9 +125,12 @@ class Settings:
 
     def topic_config(self, overrides: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         """Every topic setting by name, typed: the topic's own value or else the broker's."""
-        given = validate_topic_configs(overrides or {})
+        configured = validate_topic_configs(overrides or {})
         return MappingProxyType(
-            {name: given[name] if name in given else self._topic_default(row) for name, row in TOPIC_SETTINGS.items()}
+            {
+                name: configured[name] if name in configured else self._topic_default(row)
+                for name, row in TOPIC_SETTINGS.items()
+            }
         )
 
     @property
@@ -210,8 +213,8 @@ class Settings:
 
     def with_voters(self, voters: str) -> "Settings":
         """These settings with the members of the quorum as another node has told them."""
-        given = Given(voters, split_list(voters), "controller.quorum.bootstrap.servers")
-        static = {**self.static, "controller.quorum.voters": given}
+        configured = ConfiguredValue(voters, split_list(voters), "controller.quorum.bootstrap.servers")
+        static = {**self.static, "controller.quorum.voters": configured}
         return Settings(static, self.dynamic, self.warnings, self.host_name)
 
     def _effective(self, setting: Setting) -> Value:
@@ -287,7 +290,7 @@ def _dynamic_layer(configs: Mapping[str, str]) -> Layer:
     for name, text in configs.items():
         setting = known_setting(name)
         try:
-            layer[name] = Given(text, setting.parse(text) if setting else text, "cluster metadata")
+            layer[name] = ConfiguredValue(text, setting.parse(text) if setting else text, "cluster metadata")
         except SettingError:
             continue
     return layer

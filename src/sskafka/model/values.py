@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(cls: type[T]) -> type[T]:
-    made: Any = _made(cls, "_set(self, {name!r}, {given})")
+    made: Any = _made(cls, "_set(self, {name!r}, {value})")
     made.__hash__ = _hash
     made.__setattr__ = _refuse_to_set
     made.__delattr__ = _refuse_to_delete
@@ -26,7 +26,7 @@ def value(cls: type[T]) -> type[T]:
 
 @dataclass_transform(field_specifiers=(field,))
 def structure(cls: type[T]) -> type[T]:
-    made = _made(cls, "self.{name} = {given}")
+    made = _made(cls, "self.{name} = {value}")
     made.__hash__ = None
     return made  # type: ignore[no-any-return]
 
@@ -50,7 +50,7 @@ def _generated_init(cls: Any, assignment: str) -> Any:
     """Takes the fields in their order; one without a value gets its default, or a new one from its factory."""
     names: dict[str, Any] = {"_set": object.__setattr__, "_NEW": object()}
     parameters = [_parameter(item, names) for item in fields(cls)]
-    lines = [" " + assignment.format(name=item.name, given=_given(item)) for item in fields(cls)]
+    lines = [" " + assignment.format(name=item.name, value=_value(item)) for item in fields(cls)]
     exec("\n".join([f"def __init__({', '.join(['self', *parameters])}):", *lines, " pass"]), names)
     return names["__init__"]
 
@@ -66,7 +66,7 @@ def _parameter(item: Field[Any], names: dict[str, Any]) -> str:
     return f"{item.name}=_default_{item.name}"
 
 
-def _given(item: Field[Any]) -> str:
+def _value(item: Field[Any]) -> str:
     name = item.name
     return name if item.default_factory is MISSING else f"_new_{name}() if {name} is _NEW else {name}"
 
@@ -84,7 +84,7 @@ def _shown(self: Any) -> str:
     return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
 
 
-def _refuse_to_set(self: Any, name: str, given: object) -> NoReturn:
+def _refuse_to_set(self: Any, name: str, value: object) -> NoReturn:
     raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 

@@ -10,7 +10,7 @@ is always one fetch behind a busy leader does not count as lagging.
     caught up      -          1s         2s
 
 A follower at the log end that keeps fetching needs no update per fetch: while nothing is appended, its last caught-up
-time is the time of its last fetch, its pulse. All partitions of the same fetch session share one pulse.
+time is the time of its last fetch. All partitions of a fetch session share one `LastFetch`.
 """
 
 UNKNOWN_OFFSET = -1
@@ -18,21 +18,21 @@ UNKNOWN_BROKER_EPOCH = -1
 NEVER_MS = float("-inf")
 
 
-class Pulse:
+class LastFetch:
     """Time of a broker's last fetch, shared by all partitions that it fetches together."""
 
-    __slots__ = ("last_fetch_ms",)
+    __slots__ = ("at_ms",)
 
     def __init__(self) -> None:
-        self.last_fetch_ms = NEVER_MS
+        self.at_ms = NEVER_MS
 
 
 class FollowerProgress:
     __slots__ = (
         "_caught_up_ms",
+        "_last_fetch",
         "_last_fetch_ms",
         "_leader_end_at_last_fetch",
-        "_pulse",
         "broker_epoch",
         "log_end_offset",
         "log_start_offset",
@@ -46,11 +46,11 @@ class FollowerProgress:
         self._caught_up_ms = last_caught_up_ms
         self._last_fetch_ms = NEVER_MS
         self._leader_end_at_last_fetch = 0
-        self._pulse: Pulse | None = None
+        self._last_fetch: LastFetch | None = None
 
     @property
     def last_caught_up_ms(self) -> float:
-        return self._caught_up_ms if self._pulse is None else max(self._caught_up_ms, self._pulse.last_fetch_ms)
+        return self._caught_up_ms if self._last_fetch is None else max(self._caught_up_ms, self._last_fetch.at_ms)
 
     def fetched(
         self,
@@ -59,20 +59,20 @@ class FollowerProgress:
         broker_epoch: int,
         leader_end_offset: int,
         now_ms: float,
-        pulse: Pulse | None = None,
+        last_fetch: LastFetch | None = None,
     ) -> None:
         """Record a fetch at `fetch_offset`, which means that the follower has all records before this offset.
 
-        If the follower is at the log end, `pulse` stands for its later fetches until the next call."""
-        if self._pulse is not None:
+        If the follower is at the log end, `last_fetch` stands for its later fetches until the next call."""
+        if self._last_fetch is not None:
             self._caught_up_ms = self.last_caught_up_ms
-            self._last_fetch_ms = self._pulse.last_fetch_ms
+            self._last_fetch_ms = self._last_fetch.at_ms
         is_at_end = fetch_offset >= leader_end_offset
         if is_at_end:
             self._caught_up_ms = max(self._caught_up_ms, now_ms)
         elif fetch_offset >= self._leader_end_at_last_fetch:
             self._caught_up_ms = max(self._caught_up_ms, self._last_fetch_ms)
-        self._pulse = pulse if is_at_end else None
+        self._last_fetch = last_fetch if is_at_end else None
         self.log_end_offset = fetch_offset
         self.log_start_offset = log_start_offset
         self.broker_epoch = broker_epoch
@@ -83,7 +83,7 @@ class FollowerProgress:
         """Forget that the follower was caught up: from now on only its fetches show that it catches up."""
         self._caught_up_ms = NEVER_MS
         self._last_fetch_ms = NEVER_MS
-        self._pulse = None
+        self._last_fetch = None
 
     def is_caught_up(self, leader_end_offset: int, now_ms: float, lag_max_ms: int) -> bool:
         return self.log_end_offset == leader_end_offset or now_ms - self.last_caught_up_ms <= lag_max_ms

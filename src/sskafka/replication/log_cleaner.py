@@ -80,7 +80,7 @@ class LogCleaner:
             for child in self._children:
                 child.end_now()
 
-    # ---- choosing a log
+    # ---- selecting a log
 
     def _start_due(self, running: int) -> set[asyncio.Task[None]]:
         settings = self._settings()

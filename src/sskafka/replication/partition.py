@@ -17,7 +17,7 @@ from sskafka.model.buffers import Buffer
 from sskafka.model.counters import TopicCounters
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import EpochEnd, TopicPartition, Uuid
-from sskafka.partition.follower_progress import Pulse
+from sskafka.partition.follower_progress import LastFetch
 from sskafka.partition.in_sync_replicas import IsrChange, Outcome, outcome_of
 from sskafka.partition.leader_state import LeaderState
 from sskafka.partition.leadership import Leadership
@@ -86,7 +86,7 @@ class FollowerPosition(NamedTuple):
     last_fetched_epoch: int
     log_start_offset: int
     current_leader_epoch: int
-    pulse: Pulse | None = None
+    last_fetch: LastFetch | None = None
 
 
 class PartitionHost(Protocol):
@@ -394,7 +394,7 @@ class Partition:
         offset, log_end_offset = position.fetch_offset, self.log.offsets.log_end
         now_ms = self._host.monotonic_ms()
         progress.fetched(
-            offset, position.log_start_offset, position.broker_epoch, log_end_offset, now_ms, position.pulse
+            offset, position.log_start_offset, position.broker_epoch, log_end_offset, now_ms, position.last_fetch
         )
         if offset > self.log.offsets.high_watermark:
             self._maybe_advance_high_watermark()

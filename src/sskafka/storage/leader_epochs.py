@@ -78,8 +78,8 @@ class LeaderEpochs:
 
     def epoch_of(self, offset: int) -> int:
         """Return the epoch that wrote `offset`, or -1 if the offset is before the first known epoch."""
-        place = bisect_right(self._start_offsets, offset)
-        return self._epochs[place - 1] if place else NO_EPOCH
+        index = bisect_right(self._start_offsets, offset)
+        return self._epochs[index - 1] if index else NO_EPOCH
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
         """Return the largest known epoch up to `epoch` and its end offset, or -1 and -1 if there is none."""
@@ -87,9 +87,9 @@ class LeaderEpochs:
             return EpochEnd(NO_EPOCH, NO_OFFSET)
         if epoch == self.latest_epoch:
             return EpochEnd(epoch, log_end_offset)
-        place = bisect_right(self._epochs, epoch)
-        known = self._epochs[place - 1] if place else epoch
-        return EpochEnd(known, self._start_offsets[place])
+        index = bisect_right(self._epochs, epoch)
+        known = self._epochs[index - 1] if index else epoch
+        return EpochEnd(known, self._start_offsets[index])
 
     def truncate_from_end(self, end_offset: int, *, save: bool = True) -> None:
         kept = [(epoch, start) for epoch, start in self.entries if start < end_offset]
@@ -98,9 +98,9 @@ class LeaderEpochs:
 
     def truncate_from_start(self, start_offset: int, *, save: bool = True) -> None:
         """Drop older entries. The epoch of the new start begins at `start_offset` from now on."""
-        place = bisect_right(self._start_offsets, start_offset)
-        if place > 1 or (place == 1 and self._start_offsets[0] < start_offset):
-            self._change([(self._epochs[place - 1], start_offset), *self.entries[place:]], save)
+        index = bisect_right(self._start_offsets, start_offset)
+        if index > 1 or (index == 1 and self._start_offsets[0] < start_offset):
+            self._change([(self._epochs[index - 1], start_offset), *self.entries[index:]], save)
 
     def clear(self) -> None:
         self.replace([])

@@ -39,9 +39,9 @@ class LogConfig:
     def from_settings(cls, settings: Mapping[str, Any]) -> "LogConfig":
         """Build the config from Kafka's topic settings (`segment.bytes`, ...), as text or parsed. Missing ones get
         defaults."""
-        given = {field: settings.get(field.replace("_", ".")) for field in cls.__dataclass_fields__}
-        given["segment_bytes"] = settings.get("internal.segment.bytes") or given["segment_bytes"]
-        return cls(**{field: _parsed(field, value) for field, value in given.items() if value is not None})
+        values = {field: settings.get(field.replace("_", ".")) for field in cls.__dataclass_fields__}
+        values["segment_bytes"] = settings.get("internal.segment.bytes") or values["segment_bytes"]
+        return cls(**{field: _parsed(field, value) for field, value in values.items() if value is not None})
 
     def compression_level(self, codec: str) -> int | None:
         """Return the compression level, or None for codecs without levels."""

@@ -32,8 +32,8 @@ class RecentBatches:
         remembered."""
         if offset <= self.floor:
             return None
-        place = bisect_left(self._last_offsets, offset)
-        return self._positions[place] if place < len(self._positions) else BEYOND
+        index = bisect_left(self._last_offsets, offset)
+        return self._positions[index] if index < len(self._positions) else BEYOND
 
     def clear(self, floor: int) -> None:
         self.floor = floor

@@ -49,16 +49,16 @@ class Segments:
 
     def find_closed(self, base_offsets: Sequence[int]) -> list[Segment] | None:
         """Return the adjacent closed segments that begin at these offsets, or None if they are not all there."""
-        place = bisect_right(self._base_offsets, base_offsets[0]) - 1
-        found = self._segments[max(place, 0) : max(place, 0) + len(base_offsets)]
+        index = bisect_right(self._base_offsets, base_offsets[0]) - 1
+        found = self._segments[max(index, 0) : max(index, 0) + len(base_offsets)]
         is_complete = [segment.base_offset for segment in found] == list(base_offsets)
         return found if is_complete and self.active not in found else None
 
     def replace(self, old: list[Segment], new: Segment) -> None:
         """Replace adjacent segments, as `find_closed` returns them, with one that has the first one's base offset."""
-        place = self._segments.index(old[0])
-        self._segments[place : place + len(old)] = [new]
-        self._base_offsets[place : place + len(old)] = [new.base_offset]
+        index = self._segments.index(old[0])
+        self._segments[index : index + len(old)] = [new]
+        self._base_offsets[index : index + len(old)] = [new.base_offset]
 
     def containing(self, offset: int) -> Segment:
         if offset >= self.active.base_offset:
@@ -70,20 +70,20 @@ class Segments:
         return iter(self._segments[max(bisect_right(self._base_offsets, offset) - 1, 0) :])
 
     def after(self, segment: Segment) -> Segment | None:
-        place = bisect_right(self._base_offsets, segment.base_offset)
-        return self._segments[place] if place < len(self._segments) else None
+        index = bisect_right(self._base_offsets, segment.base_offset)
+        return self._segments[index] if index < len(self._segments) else None
 
     def remove_after(self, offset: int) -> list[Segment]:
         """Remove and return the segments that begin above `offset`, but never the first segment."""
-        place = max(bisect_right(self._base_offsets, offset), 1)
-        removed = self._segments[place:]
-        del self._segments[place:], self._base_offsets[place:]
+        index = max(bisect_right(self._base_offsets, offset), 1)
+        removed = self._segments[index:]
+        del self._segments[index:], self._base_offsets[index:]
         self.active = self._segments[-1]
         return removed
 
     def remove_before(self, offset: int) -> list[Segment]:
         """Remove and return the segments that end at or below `offset`, but never the active one."""
-        place = max(bisect_right(self._base_offsets, offset) - 1, 0)
-        removed = self._segments[:place]
-        del self._segments[:place], self._base_offsets[:place]
+        index = max(bisect_right(self._base_offsets, offset) - 1, 0)
+        removed = self._segments[:index]
+        del self._segments[:index], self._base_offsets[:index]
         return removed

@@ -27,9 +27,9 @@ class SharedSync:
         """Sync the directory, unless a later sync covers the ticket. May run in any thread."""
         with self._syncing:
             if number > self._done:
-                given = self._tickets
+                issued = self._tickets
                 self._disk.sync_directory(self._path)
-                self._done = given
+                self._done = issued
 
 
 class Ticket:

@@ -47,7 +47,7 @@ class ScriptedController:
         )
 
 
-class Pulse:
+class LastFetch:
     beats = True
 
     async def is_turning(self) -> bool:
@@ -56,7 +56,7 @@ class Pulse:
 
 class Broker:
     def __init__(self, controller: ScriptedController) -> None:
-        self.pulse = Pulse()
+        self.last_fetch = LastFetch()
         self.failures: list[BaseException] = []
         self.offline: list[bytes] = []
         self.life = BrokerLifecycle(
@@ -64,7 +64,7 @@ class Broker:
             BrokerRegistrationRequest(7, "cluster", log_dirs=[FIRST, SECOND]),
             Settings.resolve({"node.id": "7", **FAST}),
             LoopClock(),
-            self.pulse,  # type: ignore[arg-type]
+            self.last_fetch,  # type: ignore[arg-type]
             lambda: self.offline,
             self.failures.append,
         )
@@ -122,12 +122,12 @@ def test_other_refusals_end_the_start_at_once(code: ErrorCode) -> None:
 def test_no_heartbeat_while_the_data_loop_is_stuck() -> None:
     async def scenario(broker: Broker) -> None:
         await started(broker)
-        broker.pulse.beats = False
+        broker.last_fetch.beats = False
         await asyncio.sleep(0.03)
         before = len(controller.heartbeats)
         await asyncio.sleep(0.1)
         assert len(controller.heartbeats) == before
-        broker.pulse.beats = True
+        broker.last_fetch.beats = True
         await asyncio.sleep(0.1)
         assert len(controller.heartbeats) > before
 

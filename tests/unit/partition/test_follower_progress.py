@@ -1,4 +1,4 @@
-from sskafka.partition.follower_progress import NEVER_MS, UNKNOWN_OFFSET, FollowerProgress, Pulse
+from sskafka.partition.follower_progress import NEVER_MS, UNKNOWN_OFFSET, FollowerProgress, LastFetch
 
 EPOCH = 5
 
@@ -45,17 +45,17 @@ def test_caught_up_within_the_lag_time_or_at_the_log_end() -> None:
 
 
 def test_a_follower_at_the_end_is_caught_up_while_it_keeps_fetching() -> None:
-    progress, pulse = FollowerProgress(), Pulse()
-    progress.fetched(100, 0, EPOCH, 100, 1000, pulse)
-    pulse.last_fetch_ms = 5000
+    progress, last_fetch = FollowerProgress(), LastFetch()
+    progress.fetched(100, 0, EPOCH, 100, 1000, last_fetch)
+    last_fetch.at_ms = 5000
     assert progress.last_caught_up_ms == 5000
 
 
-def test_records_appended_after_the_last_pulse_count_from_then() -> None:
-    progress, pulse = FollowerProgress(), Pulse()
-    progress.fetched(100, 0, EPOCH, 100, 1000, pulse)
-    pulse.last_fetch_ms = 5000
-    progress.fetched(100, 0, EPOCH, 150, 6000, pulse)
+def test_records_appended_after_the_last_fetch_count_from_then() -> None:
+    progress, last_fetch = FollowerProgress(), LastFetch()
+    progress.fetched(100, 0, EPOCH, 100, 1000, last_fetch)
+    last_fetch.at_ms = 5000
+    progress.fetched(100, 0, EPOCH, 150, 6000, last_fetch)
     assert progress.last_caught_up_ms == 5000
-    pulse.last_fetch_ms = 9000
+    last_fetch.at_ms = 9000
     assert progress.last_caught_up_ms == 5000, "it is not at the end any more"

@@ -1,4 +1,4 @@
-"""What goes wrong behind the HTTP door, as callers see it."""
+"""What goes wrong behind the HTTP server, as callers see it."""
 
 import asyncio
 

@@ -102,7 +102,7 @@ class BrokerProcess:
         if not self.has_ended:
             self._process.send_signal(number)
 
-    def ending(self) -> str:
+    def exit_text(self) -> str:
         """Describe how the process exited."""
         code = self._process.returncode
         assert code is not None, "it runs"

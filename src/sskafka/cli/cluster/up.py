@@ -174,7 +174,7 @@ class Supervisor:
         for broker in self._take_ended():
             tail = last_lines(broker.home.log_file)
             raise CommandError(
-                f"{broker.ending()} before the cluster was ready; the end of {broker.home.log_file}:{tail}",
+                f"{broker.exit_text()} before the cluster was ready; the end of {broker.home.log_file}:{tail}",
                 "read the log; the other brokers are stopped",
             )
 
@@ -184,7 +184,7 @@ class Supervisor:
             while self._endings and not guest.done() and not self._signals.second.done():
                 await self._first_of(guest, self._signals.second)
                 for broker in self._take_ended():
-                    talk(f"{broker.ending()}; the other brokers continue. Its log: {broker.home.log_file}")
+                    talk(f"{broker.exit_text()}; the other brokers continue. Its log: {broker.home.log_file}")
                     talk(f"  start it again: sskafka start {broker.home.properties_file}")
         finally:
             guest.cancel()
@@ -204,7 +204,7 @@ class Supervisor:
         await self._until_all_ended()
         unclean = [broker for broker in stopping if not broker.has_ended or broker.has_failed]
         for broker in unclean:
-            talk(broker.ending() if broker.has_ended else f"broker {broker.node_id} did not stop and is killed")
+            talk(broker.exit_text() if broker.has_ended else f"broker {broker.node_id} did not stop and is killed")
         if unclean:
             return 1
         if not self._signals.first.done():

@@ -127,8 +127,8 @@ def _record_lines(batch: StoredBatch, shape: Shape) -> Iterator[str]:
         if isinstance(batch.header, LegacyMessage):
             yield from _message_lines(batch.header, shape)
             return
-        for place, record in enumerate(decode_records(batch.data, batch.header)):
-            words = [_record_metadata(batch.header, place, record)] if shape.record_metadata else []
+        for index, record in enumerate(decode_records(batch.data, batch.header)):
+            words = [_record_metadata(batch.header, index, record)] if shape.record_metadata else []
             if batch.header.is_control:
                 words += [_control_text(record)] if shape.record_metadata else []
             elif shape.contents:
@@ -150,8 +150,8 @@ def _record_line(words: list[str]) -> str:
     return "| " + " ".join(words) if words else ""
 
 
-def _record_metadata(header: BatchHeader, place: int, record: Record) -> str:
-    sequence = NO_SEQUENCE if header.base_sequence == NO_SEQUENCE else (header.base_sequence + place) & _SEQUENCE_MASK
+def _record_metadata(header: BatchHeader, index: int, record: Record) -> str:
+    sequence = NO_SEQUENCE if header.base_sequence == NO_SEQUENCE else (header.base_sequence + index) & _SEQUENCE_MASK
     keys = ",".join(key for key, _ in record.headers)
     return (
         f"offset: {record.offset} {_time_kind(header)}: {record.timestamp} keySize: {_size(record.key)}"

@@ -31,7 +31,7 @@ CONTROLLER_ROUTES: tuple[Routes, ...] = (health.routes, operations.routes, docs.
 def _routes_of(configuration: Configuration) -> tuple[Routes, ...]:
     if not configuration.is_broker:
         return CONTROLLER_ROUTES
-    more = (partial(import_module(name).routes, **given) for name, given in configuration.route_modules.items())
+    more = (partial(import_module(name).routes, **arguments) for name, arguments in configuration.route_modules.items())
     return (*ROUTES, *more)
 
 

@@ -17,7 +17,7 @@ from sskafka.servers.local.link import BrokerGoneError, LocalLink
 
 NO_LEADER = -1
 NOWHERE = ("", 0)  # controllers have no route that connects there
-CLIENT_ID = "http-door"
+CLIENT_ID = "http-server"
 QUICK_TIMEOUT_MS = 10_000  # after so long without an answer another leader is looked for
 REQUEST_TIMEOUT_MS = 30_000
 

@@ -31,8 +31,8 @@ def bind_server(setting: str, host: str, port: int) -> socket.socket:
     try:
         return bind(Endpoint(setting, host, port))
     except PortTakenError as error:
-        text = f"port {port} is taken: another program listens on {host or '*'}:{port}; stop it, or give the door "
-        advice = f"another port (--set {setting}={host}:PORT, 0 for any free one) or none (--set {setting}=)"
+        text = f"port {port} is taken: another program listens on {host or '*'}:{port}; stop it, or select "
+        advice = f"another port (--set {setting}={host}:PORT, 0 for any free one) or no server (--set {setting}=)"
         raise PortTakenError(error.errno, text + advice) from error
 
 

@@ -40,7 +40,7 @@ async def _answer(frame: Mapping[str, Any], answers: Mapping[str, Answer], write
             result = None
         else:
             result = await answer
-    except Exception as error:  # the boundary of a question: its asker is told, the broker goes on
+    except Exception as error:  # a question that fails must not end the broker: the other process gets the error
         log.warning("%s, asked over the private socket, failed", question, exc_info=error)
         await _send({"id": number, "error": str(error) or type(error).__name__}, writer)
     else:

@@ -86,8 +86,8 @@ class KeyKnowledge:
             return self._latest.get(key) == NOT_FOUND
         if self._bits is None:
             return self._latest.get(key) <= offset
-        place = offset - self._first_offset
-        return bool(self._bits[place >> 3] >> (place & 7) & 1)
+        bit = offset - self._first_offset
+        return bool(self._bits[bit >> 3] >> (bit & 7) & 1)
 
 
 @dataclass(slots=True)

@@ -184,12 +184,12 @@ class _GroupWriter:
 
     def _sources(self, group: tuple[SourceSegment, ...]) -> Iterator[tuple[BatchHeader, memoryview, bool]]:
         """Yield every batch and whether it is the group's last: the new segment must reach as far as the old ones."""
-        last = max((place for place, segment in enumerate(group) if segment.size_bytes), default=0)
-        for place, segment in enumerate(group):
+        last = max((number for number, segment in enumerate(group) if segment.size_bytes), default=0)
+        for number, segment in enumerate(group):
             position = 0
             for header, batch in _batches(self._disk, self._job, segment, self._on_io):
                 position += header.size_bytes
-                yield header, batch, place == last and position == segment.size_bytes
+                yield header, batch, number == last and position == segment.size_bytes
 
     def _put(self, target: Segment, batch: Buffer) -> None:
         header = read_header(batch)

@@ -74,8 +74,8 @@ class LatestOffsets:
         """Set the bit of every stored offset below `end_offset`. The first bit is that of `first_offset`."""
         for stored in self._offsets:
             if 0 < stored <= end_offset:
-                place = stored - 1 - first_offset
-                bits[place >> 3] |= 1 << (place & 7)
+                bit = stored - 1 - first_offset
+                bits[bit >> 3] |= 1 << (bit & 7)
 
 
 def prime_up_to(number: int) -> int:

@@ -234,18 +234,18 @@ class _Opening:
     def _verify_suspects(self, gapless_from: int | None) -> None:
         gapless_from = gapless_from if self._epochs else None
         state_at: int | None = None  # the offset up to which the producers are known
-        for place, segment in enumerate(list(self._segments)):
+        for index, segment in enumerate(list(self._segments)):
             if segment.base_offset not in self._suspects:
                 continue
             if state_at != segment.base_offset:
-                self._rebuild_producers(self._segments[:place], segment.base_offset)
-            following = self._segments[place + 1].base_offset if place + 1 < len(self._segments) else None
+                self._rebuild_producers(self._segments[:index], segment.base_offset)
+            following = self._segments[index + 1].base_offset if index + 1 < len(self._segments) else None
             self.verified_segments += segment.size_bytes > 0
             verdict = verify_segment(segment, Expectations(self._epochs, gapless_from, following))
             self._refuse_to_lose(segment, verdict)
             rebuild_segment(segment, verdict.good_bytes, self._replay)
             if verdict.problem is not None:
-                self._cut_behind(place, verdict.problem)
+                self._cut_behind(index, verdict.problem)
                 return
             if following is not None:
                 segment.seal()
@@ -277,15 +277,15 @@ class _Opening:
         if self._suspects:
             self._disk.sync_directory(self._directory)
 
-    def _cut_behind(self, place: int, problem: str) -> None:
-        """Remove everything after the segment at `place`, the newest first: a log cannot be served with a gap."""
-        lost = self._segments[place + 1 :]
+    def _cut_behind(self, index: int, problem: str) -> None:
+        """Remove everything after the segment at `index`, the newest first: a log cannot be served with a gap."""
+        lost = self._segments[index + 1 :]
         self.was_cut = True
         _log.warning("%s; the log is truncated there, %d later segments are removed", problem, len(lost))
         for segment in reversed(lost):
             for path in segment.mark_deleted():
                 self._disk.remove(path)
-        del self._segments[place + 1 :]
+        del self._segments[index + 1 :]
 
     # ---- state derived from the batches
 

@@ -23,7 +23,7 @@ class IndexEntry(NamedTuple):
     """Offset index: the position. Time index: the offset."""
 
 
-class BatchPlace(NamedTuple):
+class BatchPosition(NamedTuple):
     """The fields of a batch that indexes refer to."""
 
     position: int
@@ -31,7 +31,7 @@ class BatchPlace(NamedTuple):
     max_timestamp: int
 
     @classmethod
-    def of(cls, batch: StoredBatch) -> "BatchPlace":
+    def of(cls, batch: StoredBatch) -> "BatchPosition":
         return cls(batch.position, batch.last_offset, batch.max_timestamp)
 
 
@@ -57,8 +57,8 @@ class TimeIndexProblems(NamedTuple):
 def offset_index_entries(path: Path) -> Iterator[IndexEntry]:
     base_offset = base_offset_of(path)
     layout = offset_index.OffsetIndex.layout
-    for place, (relative, position) in enumerate(layout.iter_unpack(_whole_entries(path, layout))):
-        if relative == 0 and place > 0:
+    for index, (relative, position) in enumerate(layout.iter_unpack(_whole_entries(path, layout))):
+        if relative == 0 and index > 0:
             return
         yield IndexEntry(base_offset + relative, position)
 
@@ -66,8 +66,8 @@ def offset_index_entries(path: Path) -> Iterator[IndexEntry]:
 def time_index_entries(path: Path) -> Iterator[IndexEntry]:
     base_offset = base_offset_of(path)
     layout = time_index.TimeIndex.layout
-    for place, (timestamp, relative) in enumerate(layout.iter_unpack(_whole_entries(path, layout))):
-        if relative == 0 and place > 0:
+    for index, (timestamp, relative) in enumerate(layout.iter_unpack(_whole_entries(path, layout))):
+        if relative == 0 and index > 0:
             return
         yield IndexEntry(timestamp, base_offset + relative)
 
@@ -77,12 +77,12 @@ def _whole_entries(path: Path, layout: Struct) -> bytes:
     return data[: len(data) - len(data) % layout.size]
 
 
-def batch_places(path: Path) -> list[BatchPlace]:
+def batch_places(path: Path) -> list[BatchPosition]:
     with SegmentReader(path) as segment:
-        return [BatchPlace.of(batch) for batch in segment.walk()]
+        return [BatchPosition.of(batch) for batch in segment.walk()]
 
 
-def offset_index_mismatches(path: Path, batches: Sequence[BatchPlace]) -> list[Mismatch]:
+def offset_index_mismatches(path: Path, batches: Sequence[BatchPosition]) -> list[Mismatch]:
     """Return the entries that do not point at the batch whose last offset they name."""
     by_position = {batch.position: batch.last_offset for batch in batches}
     unused = IndexEntry(base_offset_of(path), 0)  # brokers never index a segment's first batch
@@ -93,17 +93,17 @@ def offset_index_mismatches(path: Path, batches: Sequence[BatchPlace]) -> list[M
     ]
 
 
-def time_index_problems(path: Path, batches: Sequence[BatchPlace]) -> TimeIndexProblems:
+def time_index_problems(path: Path, batches: Sequence[BatchPosition]) -> TimeIndexProblems:
     last_offsets = [batch.last_offset for batch in batches]
     unused = IndexEntry(0, base_offset_of(path))
     problems, previous = TimeIndexProblems([], [], []), -1
     for timestamp, offset in (entry for entry in time_index_entries(path) if entry != unused):
-        place = bisect_left(last_offsets, offset)
-        if place == len(batches) or last_offsets[place] != offset:
-            problems.unfound.append(Mismatch(offset, last_offsets[place] if place < len(batches) else -1))
+        index = bisect_left(last_offsets, offset)
+        if index == len(batches) or last_offsets[index] != offset:
+            problems.unfound.append(Mismatch(offset, last_offsets[index] if index < len(batches) else -1))
         else:
-            if batches[place].max_timestamp != timestamp:
-                problems.wrong.append(Mismatch(timestamp, batches[place].max_timestamp))
+            if batches[index].max_timestamp != timestamp:
+                problems.wrong.append(Mismatch(timestamp, batches[index].max_timestamp))
             if timestamp <= previous:
                 problems.unordered.append(Mismatch(timestamp, previous))
         previous = timestamp

@@ -29,7 +29,7 @@ from sskafka.storage.segment_swap import CLEANED_SUFFIX, SWAP_SUFFIX
 from sskafka.storage.transactions import index as transaction_index
 from sskafka.storage.transactions.index import TransactionIndex
 from sskafka.storage.verification.findings import Finding, PartitionReport, Remedy
-from sskafka.storage.verification.index import BatchPlace, offset_index_mismatches, time_index_problems
+from sskafka.storage.verification.index import BatchPosition, offset_index_mismatches, time_index_problems
 from sskafka.storage.verification.transactions import OpenTransactions
 from sskafka.storage.verification.walk import SegmentReader
 
@@ -72,8 +72,8 @@ class _PartitionCheck:
         bases = self._offsets_of(LOG_SUFFIX)
         if bases:
             self.report.start_offset = self.report.end_offset = bases[0]
-        for place, base_offset in enumerate(bases, start=1):
-            self._check_segment(base_offset, bases[place] if place < len(bases) else None)
+        for number, base_offset in enumerate(bases, start=1):
+            self._check_segment(base_offset, bases[number] if number < len(bases) else None)
         self._check_what_is_beyond_the_end()
         self._check_synced_offset()
         return self.report
@@ -149,16 +149,16 @@ class _PartitionCheck:
         self.report.segments += 1
         self.report.size_bytes += self.sizes[name]
         if self._has_old_format_at(name, 0):
-            places = self._check_old_segment(name)
+            batches = self._check_old_segment(name)
         else:
-            places = self._check_batches(name, base_offset, following)
-        self.report.batches += len(places)
-        if places:
-            self.report.end_offset = max(self.report.end_offset, places[-1].last_offset + 1)
+            batches = self._check_batches(name, base_offset, following)
+        self.report.batches += len(batches)
+        if batches:
+            self.report.end_offset = max(self.report.end_offset, batches[-1].last_offset + 1)
         if self.sizes[name]:
-            self._check_indexes(base_offset, places)
+            self._check_indexes(base_offset, batches)
 
-    def _check_batches(self, name: str, base_offset: int, following: int | None) -> list[BatchPlace]:
+    def _check_batches(self, name: str, base_offset: int, following: int | None) -> list[BatchPosition]:
         segment = Segment(
             self.disk, self.directory, base_offset, CHECK_CONFIG, OpenFiles(), size_bytes=self.sizes[name]
         )
@@ -167,9 +167,9 @@ class _PartitionCheck:
             if self._has_old_format_at(name, verdict.good_bytes, must_be_valid=True):
                 return self._check_old_segment(name)
             self._report_damage(name, verdict.good_bytes, verdict.problem.partition(": ")[2], following)
-        return list(self._places(segment, verdict.good_bytes))
+        return list(self._positions(segment, verdict.good_bytes))
 
-    def _places(self, segment: Segment, good_bytes: int) -> Iterator[BatchPlace]:
+    def _positions(self, segment: Segment, good_bytes: int) -> Iterator[BatchPosition]:
         """Yield what indexes must know about the batches. Aborted transactions are compared with their index on the
         way."""
         aborts: set[int] = set()
@@ -179,7 +179,7 @@ class _PartitionCheck:
                 aborts.add(header.last_offset)
             self.report.gaps += next_offset is not None and header.base_offset > next_offset
             next_offset = header.next_offset
-            yield BatchPlace(position, header.last_offset, header.max_timestamp)
+            yield BatchPosition(position, header.last_offset, header.max_timestamp)
         self._check_transaction_index(file_stem(segment.base_offset) + transaction_index.SUFFIX, aborts)
 
     def _check_transaction_index(self, name: str, aborts: set[int]) -> None:
@@ -221,25 +221,25 @@ class _PartitionCheck:
                 return False
             return batch.header.magic in LEGACY_MAGICS and (batch.is_valid or not must_be_valid)
 
-    def _check_old_segment(self, name: str) -> list[BatchPlace]:
+    def _check_old_segment(self, name: str) -> list[BatchPosition]:
         self.report.has_old_formats = True
         self._find(name, "messages of an old format, which brokers since 4.0 do not serve", Remedy.NONE_NEEDED)
-        places: list[BatchPlace] = []
+        batches: list[BatchPosition] = []
         with SegmentReader(Path(self._path(name))) as reader:
             for batch in reader.walk():
                 if not batch.is_valid:
                     self._find(name, f"at byte {batch.position}: it does not match its checksum", Remedy.BY_HAND)
-                if places and batch.last_offset <= places[-1].last_offset:
-                    text = f"at byte {batch.position}: offset {batch.last_offset} follows {places[-1].last_offset}"
+                if batches and batch.last_offset <= batches[-1].last_offset:
+                    text = f"at byte {batch.position}: offset {batch.last_offset} follows {batches[-1].last_offset}"
                     self._find(name, text, Remedy.BY_HAND)
-                places.append(BatchPlace.of(batch))
+                batches.append(BatchPosition.of(batch))
             if reader.problem is not None:
                 self._find(name, f"at byte {reader.end}: {reader.problem}", Remedy.BY_HAND)
-        return places
+        return batches
 
     # ---- indexes
 
-    def _check_indexes(self, base_offset: int, places: list[BatchPlace]) -> None:
+    def _check_indexes(self, base_offset: int, batches: list[BatchPosition]) -> None:
         stem = file_stem(base_offset)
         for suffix, layout in (
             (offset_index.SUFFIX, offset_index.OffsetIndex.layout),
@@ -251,7 +251,7 @@ class _PartitionCheck:
             elif self.sizes[name] % layout.size:
                 self._find(name, f"{self.sizes[name]} bytes, not a multiple of {layout.size}", Remedy.REMAKE)
             else:
-                for text in _index_problems(Path(self._path(name)), places):
+                for text in _index_problems(Path(self._path(name)), batches):
                     self._find(name, text, Remedy.REMAKE)
 
     # ---- parts
@@ -267,15 +267,15 @@ class _PartitionCheck:
         return os.path.join(self.directory, name)
 
 
-def _index_problems(path: Path, places: list[BatchPlace]) -> Iterator[str]:
+def _index_problems(path: Path, batches: list[BatchPosition]) -> Iterator[str]:
     """Yield the first problem of each kind: one bad entry is reason enough to rebuild the index."""
     if path.suffix == offset_index.SUFFIX:
-        mismatches = offset_index_mismatches(path, places)
+        mismatches = offset_index_mismatches(path, batches)
         if mismatches:
             offset, found = mismatches[0]
             yield f"{len(mismatches)} wrong entries; the first has offset {offset}, where the log has {found}"
         return
-    problems = time_index_problems(path, places)
+    problems = time_index_problems(path, batches)
     if problems.wrong:
         timestamp, found = problems.wrong[0]
         yield f"{len(problems.wrong)} wrong timestamps; the first is {timestamp}, where the log has {found}"

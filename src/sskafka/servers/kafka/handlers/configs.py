@@ -299,15 +299,15 @@ def _changes(resource: incremental.AlterConfigsResource) -> tuple[dict[str, str]
 def _judged(resources: list[R], request: Request, judge: Callable[[R], bool]) -> tuple[Refusals, list[R]]:
     """What need not go to the controller, and what does."""
     refusals: Refusals = {}
-    for place, resource in enumerate(resources):
+    for position, resource in enumerate(resources):
         try:
             if not _may_alter(request, resource):
                 raise KafkaError(_refusal(resource))
             if judge(resource):
-                refusals[place] = None
+                refusals[position] = None
         except KafkaError as error:
-            refusals[place] = error
-    return refusals, [resource for place, resource in enumerate(resources) if place not in refusals]
+            refusals[position] = error
+    return refusals, [resource for position, resource in enumerate(resources) if position not in refusals]
 
 
 def _in_order(
@@ -316,11 +316,11 @@ def _in_order(
     """One answer to each resource, in the order of the request."""
     asked = iter(responses)
     answers = []
-    for place, resource in enumerate(resources):
-        if place not in refusals:
+    for position, resource in enumerate(resources):
+        if position not in refusals:
             answers.append(next(asked))
             continue
-        error = refusals[place]
+        error = refusals[position]
         code, text = (error.code, error.message or None) if error else (ErrorCode.NONE, None)
         answers.append(outcome(code, text, resource.resource_type, resource.resource_name))
     return answers

@@ -10,7 +10,7 @@ then.
 
 from collections.abc import Iterable
 
-from sskafka.partition.follower_progress import Pulse
+from sskafka.partition.follower_progress import LastFetch
 from sskafka.replication.partition import DataWaiter, DelayedFetch, Partition
 from sskafka.servers.kafka.handlers.fetch.session import FetchSession, Key, Target
 from sskafka.wire.fetch import FetchedPartition, FetchRequestView
@@ -38,7 +38,7 @@ class Watch:
 
 
 class FollowerSession(FetchSession):
-    __slots__ = ("_due", "_looked_at_all_ms", "_watches", "follower", "parked", "pulse")
+    __slots__ = ("_due", "_looked_at_all_ms", "_watches", "follower", "last_fetch", "parked")
 
     is_followers = True
 
@@ -53,7 +53,7 @@ class FollowerSession(FetchSession):
         super().__init__(session_id, targets, uses_topic_ids, now_ms)
         self.follower = follower
         """Its broker, and the epoch of that."""
-        self.pulse = Pulse()
+        self.last_fetch = LastFetch()
         self.parked: DelayedFetch | None = None
         self._due = dict(self.targets)
         self._watches: dict[Key, Watch] = {}

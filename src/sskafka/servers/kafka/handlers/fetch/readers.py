@@ -128,8 +128,8 @@ class FollowerReader:
     __slots__ = (
         "_broker_epoch",
         "_is_new",
+        "_last_fetch",
         "_may_replicate",
-        "_pulse",
         "_replica_id",
         "_replicas",
         "_session",
@@ -140,7 +140,7 @@ class FollowerReader:
         self, replicas: ReplicaManager, request: Request, fetch: FetchRequestView, session: FollowerSession | None
     ) -> None:
         self._session = session
-        self._pulse = session.pulse if session is not None else None
+        self._last_fetch = session.last_fetch if session is not None else None
         self._replicas = replicas
         self._replica_id = fetch.replica_id
         self._broker_epoch = fetch.replica_epoch
@@ -162,7 +162,7 @@ class FollowerReader:
                 target.last_fetched_epoch,
                 target.log_start_offset,
                 max(target.leader_epoch, NO_EPOCH),
-                self._pulse,
+                self._last_fetch,
             )
             if self._is_held_back(partition):
                 room, min_one = 0, False
@@ -186,7 +186,7 @@ class FollowerReader:
             for target, fetched in results:
                 self._session.looked_at(target, fetched, self._replica_id)
             if self._is_new:
-                self._session.pulse.last_fetch_ms = self._replicas.monotonic_ms()
+                self._session.last_fetch.at_ms = self._replicas.monotonic_ms()
         self._is_new = False
 
     def count(self, target: Target, fetched: FetchedPartition) -> None:

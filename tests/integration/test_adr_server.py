@@ -1,10 +1,10 @@
-"""The binary door of ADR-0011 on one broker: its frames, what it makes of hostile ones, and where records go."""
+"""The server of ADR-0011 on one broker: its frames, its response to malformed frames, and where records go."""
 
 import threading
 from collections.abc import Iterator
 
 import pytest
-from adr_door import RawDoor, adr_address
+from adr_connection import AdrConnection, adr_address
 from broker_process import BrokerProcess, StartBroker
 from waiting import wait_until
 
@@ -13,13 +13,13 @@ from sskafka.client.adr import AdrClient, AdrError
 from sskafka.records.partitioner import KEY_HASHES, partition_for_key
 from sskafka.wire.adr import Consume, Consumed, Failure, Produce, Produced, StoredMessage, encode_request
 
-DOOR = {"adr.listener": "127.0.0.1:0", "broker.number-of-partitions": 3}
+ADR_SERVER = {"adr.listener": "127.0.0.1:0", "broker.number-of-partitions": 3}
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """One for all tests that leave it running; they use topics of their own."""
-    broker = BrokerProcess(tmp_path_factory.mktemp("adr-door"), DOOR)
+    broker = BrokerProcess(tmp_path_factory.mktemp("adr-server"), ADR_SERVER)
     try:
         yield broker.start()
     finally:
@@ -40,20 +40,20 @@ def spread(client: AdrClient, topic: str, count: int = 3) -> list[int]:
 
 
 def test_every_frame_as_bytes(address: str) -> None:
-    with RawDoor(address) as door:
+    with AdrConnection(address) as client:
         produce = "03 00000001 74 00000002 6b31 00000004 64617461"
         partition = partition_for_key(b"k1", 3)
-        answer = door.exchange(framed(produce))
+        answer = client.exchange(framed(produce))
         assert answer == framed(f"04 01 0000000000000000 {partition:08x}")
         consume = f"01 00000001 74 {partition:08x} 0000000000000000 00000064"
-        assert door.exchange(framed(consume)) == framed(
+        assert client.exchange(framed(consume)) == framed(
             "02 01 0000000000000001 00000001 00000004 0000000000000000 64617461"
         )
-        assert door.exchange(framed("05")) == framed("06 01")
-        negative = door.exchange(framed(f"01 00000001 74 {partition:08x} ffffffffffffffff 00000001"))
+        assert client.exchange(framed("05")) == framed("06 01")
+        negative = client.exchange(framed(f"01 00000001 74 {partition:08x} ffffffffffffffff 00000001"))
         text = b"the offset -1 is negative"
         assert negative == framed("02 00" + f"{len(text):08x}" + text.hex())
-        refused = door.exchange(framed("03 00000001 2f 00000000 00000000"))
+        refused = client.exchange(framed("03 00000001 2f 00000000 00000000"))
         assert refused[4:6] == b"\x04\0"
         assert refused[-4:] == b"\xff\xff\xff\xff"
 
@@ -65,12 +65,12 @@ def framed(body: str) -> bytes:
 
 def test_frames_may_arrive_byte_by_byte_or_many_at_once(address: str) -> None:
     frame = framed("03 00000001 75 00000001 6b 00000001 78")
-    with RawDoor(address) as door:
+    with AdrConnection(address) as client:
         for byte in frame:
-            door.send(bytes([byte]))
-        first = door.read_frame()
-        door.send(frame * 20)
-        offsets = [int.from_bytes(answer[6:14], "big") for answer in (first, *(door.read_frame() for _ in range(20)))]
+            client.send(bytes([byte]))
+        first = client.read_frame()
+        client.send(frame * 20)
+        offsets = [int.from_bytes(answer[6:14], "big") for answer in (first, *(client.read_frame() for _ in range(20)))]
         assert offsets == list(range(21))
 
 
@@ -94,48 +94,48 @@ def test_frames_may_arrive_byte_by_byte_or_many_at_once(address: str) -> None:
     ],
 )
 def test_a_frame_that_is_none_is_answered_and_ends_its_connection(address: str, frame: str, answer_start: str) -> None:
-    with RawDoor(address) as door:
-        door.send(bytes.fromhex(frame))
-        answer = door.rest()
+    with AdrConnection(address) as client:
+        client.send(bytes.fromhex(frame))
+        answer = client.rest()
         assert int.from_bytes(answer[:4], "big") == len(answer)
         assert answer[4:6] == bytes.fromhex(answer_start)
-    with RawDoor(address) as door:
-        assert door.exchange(framed("05")) == framed("06 01"), "others are served"
+    with AdrConnection(address) as client:
+        assert client.exchange(framed("05")) == framed("06 01"), "others are served"
 
 
 def test_a_connection_that_ends_in_the_middle_of_a_frame_writes_nothing(address: str, topic: str) -> None:
     frame = encode_request(Produce(topic, b"k", b"abc"))
-    with RawDoor(address) as door:
-        assert isinstance(door.ask(Produce(topic, b"k", b"whole")), Produced)
+    with AdrConnection(address) as client:
+        assert isinstance(client.ask(Produce(topic, b"k", b"whole")), Produced)
     for end in range(len(frame)):
-        with RawDoor(address) as door:
-            door.send(frame[:end])
-            door.end()
-            assert door.rest() == b""
+        with AdrConnection(address) as client:
+            client.send(frame[:end])
+            client.end()
+            assert client.rest() == b""
     with AdrClient(address) as client:
         assert sum(spread(client, topic)) == 1
 
 
 def test_large_frames_that_stop_arriving_keep_nobody_waiting(address: str, topic: str) -> None:
     large = encode_request(Produce(topic, b"k", b"x" * 2_000_000))
-    stuck = [RawDoor(address) for _ in range(4)]
-    for door in stuck:
-        door.send(large[:100])
-    with RawDoor(address) as other, RawDoor(address) as small:
+    stuck = [AdrConnection(address) for _ in range(4)]
+    for client in stuck:
+        client.send(large[:100])
+    with AdrConnection(address) as other, AdrConnection(address) as small:
         assert b"max.message.bytes" in other.exchange(large)
         assert isinstance(small.ask(Produce(topic, b"k", b"x")), Produced)
-        for door in stuck:
-            door.send(large[100:])
-            assert b"max.message.bytes" in door.read_frame()
-    for door in stuck:
-        door.close()
+        for client in stuck:
+            client.send(large[100:])
+            assert b"max.message.bytes" in client.read_frame()
+    for client in stuck:
+        client.close()
 
 
 # -- requests that cannot be carried out
 
 
 def test_what_is_refused_leaves_the_connection_open(address: str, topic: str) -> None:
-    with RawDoor(address) as door:
+    with AdrConnection(address) as client:
         for request, text in (
             (Consume("missing", 0, 0, 1), "there is no topic 'missing'"),
             (Consume("missing", -1, 0, 1), "there is no topic 'missing'"),
@@ -145,10 +145,10 @@ def test_what_is_refused_leaves_the_connection_open(address: str, topic: str) ->
             (Produce("__transaction_state", b"k", b""), "only coordinators"),
             (Produce("__cluster_metadata", b"k", b""), "only coordinators"),
         ):
-            answer = door.ask(request)
+            answer = client.ask(request)
             assert isinstance(answer, Failure)
             assert text in answer.text
-        assert door.ask(Produce(topic, None, b"x")) == Produced(0, 0)
+        assert client.ask(Produce(topic, None, b"x")) == Produced(0, 0)
         for request, text in (
             (Consume(topic, 3, 0, 1), "has no partition 3"),
             (Consume(topic, -2, 0, 1), "has no partition -2"),
@@ -156,14 +156,14 @@ def test_what_is_refused_leaves_the_connection_open(address: str, topic: str) ->
             (Produce(topic, None, b"x" * 2_000_000), "a record of 2000000 bytes, max.message.bytes is 1048588"),
             (Produce(topic, None, b"x" * 1_048_580), "max.message.bytes is 1048588"),
         ):
-            answer = door.ask(request)
+            answer = client.ask(request)
             assert isinstance(answer, Failure)
             assert text in answer.text
-        assert door.ask(Consume(topic, 0, 0, 1)) == Consumed(1, [StoredMessage(0, b"x")])
+        assert client.ask(Consume(topic, 0, 0, 1)) == Consumed(1, [StoredMessage(0, b"x")])
 
 
 def test_unknown_topics_are_created_only_where_that_is_allowed(start_broker: StartBroker) -> None:
-    broker = start_broker({**DOOR, "auto.create.topics.enable": "false"})
+    broker = start_broker({**ADR_SERVER, "auto.create.topics.enable": "false"})
     with AdrClient(adr_address(broker)) as client, pytest.raises(AdrError, match="there is no topic 't'"):
         client.produce("t", b"x")
 
@@ -194,11 +194,11 @@ def test_what_kafka_clients_wrote_is_read_here_and_the_other_way_round(
     broker: BrokerProcess, address: str, topic: str
 ) -> None:
     with AdrClient(address) as client:
-        partition = client.produce(topic, b"from the door", key="k").partition
+        partition = client.produce(topic, b"over ADR", key="k").partition
         with sskafka.Producer(broker.bootstrap, compression_type="gzip") as producer:
             producer.send_batch(topic, "k", [b"a", None, b"b"])
         assert [message.data for message in client.consume(topic, partition, 0, 10).messages] == [
-            b"from the door",
+            b"over ADR",
             b"a",
             b"",
             b"b",
@@ -206,7 +206,7 @@ def test_what_kafka_clients_wrote_is_read_here_and_the_other_way_round(
         with sskafka.Consumer(broker.bootstrap) as consumer:
             consumer.subscribe(topic, partition)
             first = consumer.poll(1, timeout_ms=5000)[0]
-            assert (first.key, first.value) == (b"k", b"from the door")
+            assert (first.key, first.value) == (b"k", b"over ADR")
 
 
 def test_connections_that_let_the_broker_choose_are_spread_over_the_partitions(address: str, topic: str) -> None:
@@ -239,7 +239,7 @@ def test_99_messages_without_a_key_over_3_partitions(address: str, topic: str) -
 
 
 def test_the_same_across_a_restart_in_the_middle(start_broker: StartBroker, topic: str) -> None:
-    broker = start_broker(DOOR)
+    broker = start_broker(ADR_SERVER)
     with AdrClient(adr_address(broker)) as client:
         for number in range(50):
             client.produce(topic, b"%d" % number)

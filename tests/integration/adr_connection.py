@@ -1,4 +1,4 @@
-"""Where brokers have their door for ADR-0011, and raw frames to it."""
+"""The addresses of the brokers' ADR-0011 servers, and a connection that sends raw frames to one."""
 
 import re
 import select
@@ -23,7 +23,7 @@ def adr_address_in(cluster: ClusterProcesses, node_id: int) -> str:
     return parse_properties((cluster.home(node_id) / "server.properties").read_text())["adr.listener"]
 
 
-class RawDoor:
+class AdrConnection:
     """A connection that sends whatever it is given."""
 
     def __init__(self, address: str) -> None:
@@ -60,11 +60,11 @@ class RawDoor:
 
     def read_frame(self) -> bytes:
         head = self._read(5)
-        assert len(head) == 5, "the door has closed the connection"
+        assert len(head) == 5, "the server has closed the connection"
         return head + self._read(read_head(head)[0] - 5)
 
     def rest(self) -> bytes:
-        """Everything until the door closes the connection."""
+        """Everything until the server closes the connection."""
         data = b""
         while some := self._socket.recv(65536):
             data += some

@@ -1,4 +1,4 @@
-"""Talking to a broker's HTTP door from a test."""
+"""A client of a broker's HTTP server, for tests."""
 
 import json
 from typing import Any
