@@ -8,6 +8,7 @@ from typing import Self
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig
 from sskafka.client.connection import Address
+from sskafka.model.counters import AcceptorCounters
 from sskafka.runtime.clock import Clock
 from sskafka.servers.http.configuration import Configuration
 from sskafka.servers.http.record_reader import RecordReader
@@ -35,6 +36,7 @@ class HttpContext:
         self.reports = FollowerReports()
         self.reader = RecordReader(self.cluster, partial(self.new_cluster, QUICK_TIMEOUT_MS))
         self.writer = RecordWriter(self.cluster, self.new_cluster(), ReplicaWait(self.cluster, self.reports))
+        self.acceptor_counters = AcceptorCounters("HTTP")
         self._stack = AsyncExitStack()
 
     def new_cluster(self, request_timeout_ms: int = REQUEST_TIMEOUT_MS) -> Cluster:

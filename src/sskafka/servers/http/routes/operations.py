@@ -41,7 +41,8 @@ def routes(context: HttpContext) -> APIRouter:
     async def metrics() -> PlainTextResponse:
         parts = await context.link.ask_for_parts("samples")
         lag = await group_lag_samples(context.cluster) if context.configuration.is_broker else []
-        text = exposition([*(sample for part in parts for sample in part), *lag])
+        samples = [sample for part in parts for sample in part]
+        text = exposition([*samples, *context.acceptor_counters.samples(), *lag])
         return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
     return router
