@@ -211,7 +211,7 @@ def run(
     """Run a pipeline until it ends, Ctrl+C, or `pipeline stop`.
 
     With --from or --to it is a backfill: a range of records goes through the same transformations into the same sinks,
-    beside the pipeline itself, and each row once, however often it is started."""
+    next to the running pipeline. Each row is written once, however often the backfill is started."""
     from dataclasses import replace  # noqa: PLC0415  not for --help
 
     if check:
@@ -256,7 +256,7 @@ def script() -> None:
     """Print the path of the program that spark-submit runs.
 
     spark-submit $(sskafka pipeline script) PIPELINE takes the options of `sskafka pipeline run`."""
-    from sskafka.cli.submit import sskafka_pipeline  # noqa: PLC0415  only its place is wanted
+    from sskafka.cli.submit import sskafka_pipeline  # noqa: PLC0415  only its path is needed
 
     print(sskafka_pipeline.__file__)
 
@@ -265,7 +265,7 @@ def script() -> None:
 def serving_metrics(
     pipeline: "Pipeline", address: str, progress: "Progress"
 ) -> "Iterator[Callable[[list[QueryProgress]], None]]":
-    """Show progress to people, and to Prometheus if an address is given."""
+    """Show progress on the terminal, and to Prometheus if an address is given."""
     if not address:
         yield progress.show
         return
@@ -285,7 +285,7 @@ def serving_metrics(
 
 
 def places_and_end(to: list[str] | None) -> tuple[list[str], str]:
-    """Split the values of `--to`: places of sinks contain `=`, the end of a range does not."""
+    """Split the values of `--to`: locations of sinks contain `=`, the end of a range does not."""
     places = [text for text in to or () if "=" in text]
     ends = [text for text in to or () if "=" not in text]
     if len(ends) > 1:
@@ -319,7 +319,7 @@ def ending(name: str, pipeline: "Pipeline", result: "RunResult") -> str:
 
 
 class StopOnSignals:
-    """Sets an event at the first Ctrl+C or SIGTERM. The second one interrupts."""
+    """Sets an event at the first Ctrl+C or SIGTERM. The second one interrupts the process."""
 
     def __init__(self, tell: Any) -> None:
         self.event = threading.Event()
@@ -379,10 +379,10 @@ def recover(
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Show what queries that write topics have decided; settle what is left open.
+    """Show what queries that write topics have decided, and settle it.
 
-    What was decided and not committed is committed, what nobody decided is aborted. --declare says what is true of a
-    batch that no run can complete. Without --execute nothing is changed."""
+    Decided transactions are committed, undecided ones are aborted. --declare states what is true of a batch that no run
+    can complete. Without --execute nothing is changed."""
     if Path(name).is_dir():
         sinks = [pipeline_recover.sink_of_checkpoint(Path(name), query_name, bootstrap, control_topic)]
         pipeline_recover.recover(

@@ -32,7 +32,7 @@ def status(
 ) -> None:
     """Show how pipelines are doing, or their past runs.
 
-    Rows/s in and out, lag, watermark, rows of state and dead letters, by the events that runs publish."""
+    Shows rows/s in and out, lag, watermark, rows of state and dead letters, from the events that runs publish."""
     from sskafka.pipelines.runner.events import EventLog  # noqa: PLC0415  not for --help
     from sskafka.pipelines.runner.history import newest_runs  # noqa: PLC0415  see above
 

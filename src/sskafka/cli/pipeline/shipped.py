@@ -76,7 +76,7 @@ def generate(
 
 
 def rewired(pipeline: "Pipeline", own_name: str, topic: list[str] | None, to: list[str] | None = None) -> "Pipeline":
-    """Return the pipeline with the topics and places that the options name."""
+    """Return the pipeline with the topics and locations that the options name."""
     from sskafka.pipelines.shipped.wiring import WiringError, wired  # noqa: PLC0415  not for --help
 
     topics, places = key_values(topic, "--topic"), key_values(to, "--to")

@@ -1,4 +1,4 @@
-"""The rows of a backfill into one sink: the same writers as those of streams, with one batch that has the number 0."""
+"""Write the rows of a backfill to one sink, with the writers of streams and a single batch with the number 0."""
 
 from typing import assert_never
 
@@ -28,7 +28,7 @@ from sskafka.pipelines.runner.recovery import checkpoint_of
 
 
 def write_query(run: Surroundings, place: int) -> dict[str, int | None]:
-    """Write one sink, or the dead letters behind them all; what was counted on the way."""
+    """Write one sink, or the dead letters, whose place is after the last sink. Return the row counts."""
     return patiently(lambda: _write_query(run, place))
 
 
@@ -48,7 +48,7 @@ def _write_sink(run: Surroundings, place: int, sink: Sink, rows: DataFrame) -> N
     pipeline = run.pipeline
     checkpoint = checkpoint_of(pipeline, sink.name)
     match sink:
-        case ParquetSink():  # the directory is the backfill's own: what a killed run has left is overwritten
+        case ParquetSink():  # the directory belongs to the backfill: files of a killed run are overwritten
             counted(rows).write.mode("overwrite").parquet(
                 pipeline.resolved(sink.path), partitionBy=list(sink.partition_by) or None
             )

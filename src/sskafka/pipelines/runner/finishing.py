@@ -1,4 +1,4 @@
-"""The function that a pipeline names for its end: a report, a notice."""
+"""The function that a pipeline calls when a run has ended well (`after`)."""
 
 import importlib
 import importlib.util
@@ -9,7 +9,7 @@ from sskafka.pipelines.runner.errors import PipelineRunError
 
 
 def finish(pipeline: Pipeline) -> str:
-    """Calls it; what it answers is for people."""
+    """Call the function, and return what it returned as text for the user."""
     if pipeline.after is None:
         return ""
     location, name = pipeline.after.location, pipeline.after.function

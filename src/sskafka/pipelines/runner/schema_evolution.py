@@ -1,10 +1,10 @@
-"""Columns that a table lacks: added where the sink says `evolve: true`, refused with a sentence elsewhere."""
+"""Columns that a table lacks: added if the sink has `evolve: true`, refused otherwise."""
 
 from collections.abc import Sequence
 
 
 class SchemaChangeError(Exception):
-    """The rows have columns that the table does not have, and nobody allowed to add them."""
+    """The rows have columns that the table lacks, and the sink does not allow to add them."""
 
 
 def added_columns(table: str, known: Sequence[str], given: Sequence[str], evolves: bool) -> list[str]:
