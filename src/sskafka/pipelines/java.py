@@ -60,7 +60,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     found = f"only {', '.join(too_old)} was found" if too_old else "none was found"
     raise JavaMissingError(
         f"Spark needs Java {JAVA_VERSION_MIN} or newer, and {found}. Either `pip install 'sskafka[spark]'`, which "
-        "brings one, or install a Java (for example `apt-get install openjdk-17-jre-headless`) or point JAVA_HOME to it"
+        "includes one, or install Java (for example `apt-get install openjdk-17-jre-headless`), or set JAVA_HOME"
     )
 
 

@@ -33,7 +33,7 @@ def check_master(master: str, environment: Mapping[str, str] | None = None) -> N
     elif master.startswith(("spark://", "k8s://")):
         _check_reachable(master)
     else:
-        raise MasterError(f"--master {master!r} is no master that Spark knows", f"one of {FORMS}")
+        raise MasterError(f"--master {master!r} is not a master that Spark knows", f"one of {FORMS}")
 
 
 def _check_yarn(environment: Mapping[str, str]) -> None:
@@ -54,7 +54,7 @@ def _check_reachable(master: str) -> None:
         else:
             return
     raise MasterError(
-        f"no Spark master answers at {master} ({'; '.join(problems)})", "is it started, and is the port right?"
+        f"no Spark master responds at {master} ({'; '.join(problems)})", "is it started, and is the port right?"
     )
 
 

@@ -73,14 +73,16 @@ class SparkMissingError(Exception):
     """pyspark is not installed."""
 
     def __init__(self) -> None:
-        super().__init__("pipelines need Spark: `pip install 'sskafka[spark]'` brings it, without any jar")
+        super().__init__("pipelines need Spark: `pip install 'sskafka[spark]'` installs it; no jar is needed")
 
 
 class ConnectMissingError(Exception):
     """A package that Spark Connect needs is not installed."""
 
     def __init__(self, package: str) -> None:
-        super().__init__(f"Spark Connect (sc://...) needs {package}: `pip install 'sskafka[spark,connect]'` brings it")
+        super().__init__(
+            f"Spark Connect (sc://...) needs {package}: `pip install 'sskafka[spark,connect]'` installs it"
+        )
 
 
 class ConnectServerError(Exception):
@@ -140,14 +142,14 @@ def start_session(settings: SessionSettings, tell: Tell = lambda _: None) -> "Sp
     check_conf(settings.all_conf())
     began = time.monotonic()
     if settings.is_submitted:
-        tell("starting Spark as spark-submit was told")
+        tell("starting Spark with the options of spark-submit")
     elif settings.is_connect:
         check_connect(settings.chosen_master)
         os.environ.setdefault("SPARK_CONNECT_RELEASE_SESSION_ON_EXIT", "true")  # otherwise servers keep it for an hour
         tell(f"connecting to Spark at {settings.chosen_master}")
         left = settings.left_to_the_server(settings.conf)
         if left:
-            tell(f"settings that only the server can have are passed over: {', '.join(left)}")
+            tell(f"settings that only the server can change are ignored: {', '.join(left)}")
     else:
         check_master(settings.chosen_master)
         tell("looking for Java")
@@ -238,7 +240,7 @@ def check_connect(address: str) -> None:
         socket.create_connection((host, port), CONNECT_TIMEOUT_S).close()
     except (OSError, ValueError) as error:
         raise ConnectServerError(
-            f"no Spark Connect server answers at {address}: {error}. "
+            f"no Spark Connect server responds at {address}: {error}. "
             "Spark's sbin/start-connect-server.sh starts one; its Python needs sskafka[spark]"
         ) from error
 
@@ -246,7 +248,7 @@ def check_connect(address: str) -> None:
 def check_conf(conf: Mapping[str, str]) -> None:
     if conf.get("spark.speculation", "false").lower() == "true":
         raise SparkSettingError(
-            "spark.speculation=true runs tasks twice at once: sinks write records twice and drop one copy. Use false"
+            "spark.speculation=true runs tasks twice at once: sinks write records twice and abort one copy. Use false"
         )
 
 

@@ -45,14 +45,14 @@ app = typer.Typer(
 
 INTERRUPTED = 130
 
-FileArgument = Annotated[str, typer.Argument(metavar="PIPELINE", help="A file, or the name of a shipped pipeline.")]
+FileArgument = Annotated[str, typer.Argument(metavar="PIPELINE", help="A file, or the name of a bundled pipeline.")]
 MasterOption = Annotated[
-    str, typer.Option("--master", help="Spark's master: spark://host:7077, sc://host, yarn; local[*] unless given.")
+    str, typer.Option("--master", help="Spark's master: spark://host:7077, sc://host, yarn; default local[*].")
 ]
 ConfOption = Annotated[list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting. Repeatable.")]
-OwnNameOption = Annotated[str, typer.Option("--name", help="Another name: its progress and dead letters are apart.")]
+OwnNameOption = Annotated[str, typer.Option("--name", help="Another name, with separate progress and dead letters.")]
 ProfileOption = Annotated[
-    str, typer.Option("--profile", help="A profile of the file, which is laid over its fields and variables.")
+    str, typer.Option("--profile", help="A profile of the file, which overrides its fields and variables.")
 ]
 VariableOption = Annotated[
     list[str] | None, typer.Option("--var", metavar="NAME=VALUE", help="A variable of the file. Repeatable.")
@@ -87,7 +87,7 @@ def load(name: str, profile: str = "", variables: list[str] | None = None) -> "P
 
     path = Path(name)
     if not path.is_file() and shipped_file(name) is None:
-        raise CommandError(f"there is no file {name}", "`sskafka pipeline list` shows what there is")
+        raise CommandError(f"there is no file {name}", "`sskafka pipeline list` shows the pipelines")
     options = FileOptions(profile, key_values(variables, "--var"))
     try:
         return load_pipeline(path, options) if path.is_file() else load_shipped(name, options=options)
@@ -204,7 +204,7 @@ def run(
         str, typer.Option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics of the run at /metrics.")
     ] = "",
     check: Annotated[
-        bool, typer.Option("--check", help="Run a shipped pipeline on generated records with a known result.")
+        bool, typer.Option("--check", help="Run a bundled pipeline on generated records with a known result.")
     ] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
@@ -300,7 +300,7 @@ def backfill_ending(name: str, backfill: "BackfillResult") -> str:
             "Nothing was read; --again runs it once more, and sinks that append get its rows a second time"
         )
     if backfill.is_stopped:
-        return f"{backfill.name} was stopped; start it again with the same range to go on"
+        return f"{backfill.name} was stopped; start it again with the same range to continue"
     return f"run {backfill.run.run} of {backfill.name} has ended: {counts_text(backfill.run)}" + (
         f"; `sskafka pipeline dlq {name}` shows the dead letters" if backfill.run.dead_letters else ""
     )
@@ -338,7 +338,9 @@ class StopOnSignals:
 
 def reset(
     name: FileArgument,
-    execute: Annotated[bool, typer.Option("--execute", help="Do it; without, only tell.")] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Apply the changes; without it, they are only shown.")
+    ] = False,
     own_name: OwnNameOption = "",
     to: PlaceOption = None,
     profile: ProfileOption = "",
@@ -355,13 +357,13 @@ def reset(
         refuse_running(session, pipeline, bootstrap)
         steps = list(steps_to_reset(session, pipeline, time.strftime("%Y%m%dT%H%M%S")))
         if not steps:
-            talk(f"{pipeline.name} remembers nothing: its next run begins anew anyway")
+            talk(f"{pipeline.name} has no progress: its next run starts from the beginning")
         for step in steps:
             print(step.text if execute else f"would {step.text}")
             if execute:
                 step.work()
     if steps and not execute:
-        talk("  try: --execute to do it; topics and Delta tables keep what they have, and get it once more")
+        talk("  try: --execute to do it; topics and Delta tables keep their data, and the next run writes it again")
 
 
 def recover(
@@ -369,7 +371,9 @@ def recover(
     declare: pipeline_recover.DeclareOption = "",
     batch: pipeline_recover.BatchOption = None,
     moved: pipeline_recover.MovedOption = False,
-    execute: Annotated[bool, typer.Option("--execute", help="Do it; without, only tell.")] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Apply the changes; without it, they are only shown.")
+    ] = False,
     query_name: pipeline_recover.QueryNameOption = "",
     control_topic: pipeline_recover.ControlTopicOption = "",
     own_name: OwnNameOption = "",
@@ -409,14 +413,14 @@ def refuse_running(session: "ClusterSession", pipeline: "Pipeline", bootstrap: s
 
     run = newest_runs(runs_of(EventLog(session, bootstrap).everything(), time.time() * 1000)).get(pipeline.name)
     if run is not None and run.state not in OVER:
-        raise CommandError(f"{pipeline.name} runs", f"`sskafka pipeline stop {pipeline.name}` first")
+        raise CommandError(f"{pipeline.name} is running", f"`sskafka pipeline stop {pipeline.name}` first")
 
 
 def dlq(
     name: FileArgument,
     replay: Annotated[bool, typer.Option("--replay", help="Send them back to the topics they came from.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Those that were replayed before, too.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many; 0: all.")] = 20,
+    everything: Annotated[bool, typer.Option("--all", help="Include those that were already replayed.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Maximum number; 0: all.")] = 20,
     own_name: OwnNameOption = "",
     profile: ProfileOption = "",
     var: VariableOption = None,

@@ -78,5 +78,5 @@ def _read_remote(location: str, name: str) -> str | None:
         with system.open_input_stream(f"{root.rstrip('/')}/{name}") as stream:
             return str(stream.read().decode())
     except (ArrowInvalid, ArrowNotImplementedError) as error:
-        logger.info("the checkpoint %s is not readable here: %s", location, error)
+        logger.info("the checkpoint %s cannot be read from this process: %s", location, error)
         return None

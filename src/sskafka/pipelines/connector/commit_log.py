@@ -147,7 +147,7 @@ class CommitLog:
             if cluster.clock.monotonic_ms() >= deadline_ms:
                 raise ConnectorError(
                     f"{self._partition}: a transaction that began at offset {settled} is still open after "
-                    f"{_SETTLED_WITHIN_MS // 1000} s and hides what was decided behind it. "
+                    f"{_SETTLED_WITHIN_MS // 1000} s and hides later decisions. "
                     f"`sskafka transaction list` shows it"
                 )
             await asyncio.sleep(_SETTLED_POLL_S)

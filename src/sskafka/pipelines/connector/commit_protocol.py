@@ -216,8 +216,8 @@ class CommitProtocol:
         if last.query_id == self._query.query_id and mine and last.checkpoint not in {"", mine}:
             raise CheckpointError(
                 f"the checkpoint {mine} has the id of {last.checkpoint}: one is a copy of the other, and both would "
-                f"write batches of one query {self._query.name!r}. Start the copy with an empty checkpointLocation. "
-                "If the checkpoint was moved, `sskafka pipeline recover --moved` records its new place"
+                f"write batches of the query {self._query.name!r}. Start the copy with an empty checkpointLocation. "
+                "If the checkpoint was moved, `sskafka pipeline recover --moved` records its new location"
             )
 
     def _hold(self, epoch: int) -> Steps[tuple[Decision, Transaction]]:
@@ -225,8 +225,8 @@ class CommitProtocol:
         driver, last = yield from self._fence_and_read()
         if last is None:
             raise CheckpointError(
-                f"the control topic has lost what it knew of the query {self._query.name!r}: this run claimed it and "
-                "the record is gone. Restore the control topic, or see `sskafka pipeline recover`"
+                f"the control topic has lost the state of the query {self._query.name!r}: this run has claimed "
+                "it, but the record of that is gone. Restore the control topic, or see `sskafka pipeline recover`"
             )
         if last.epoch != epoch:
             raise self._superseded()
@@ -238,7 +238,7 @@ class CommitProtocol:
     def _contended(self) -> ConnectorError:
         return ConnectorError(
             f"other processes took the driver's id of the query {self._query.name!r} {TRIES_MAX} times in a row; "
-            "nothing was decided. Several runs of one query seem to start over and over"
+            "nothing was decided. Several runs of the query seem to restart again and again"
         )
 
     # -- completing a decision
@@ -375,8 +375,8 @@ class CommitProtocol:
             raise CheckpointError(
                 f"batch {attempt.batch} of query {self._query.name!r} is in the topic with {held.rows} rows, and Spark "
                 f"has written another batch {attempt.batch} with {rows} rows: the checkpoint is older than the output "
-                "or a copy, and plans the batch anew. Nothing was committed. Use the newest checkpoint. "
-                "`sskafka pipeline recover` shows what was decided and says how to go on"
+                "or a copy, and Spark plans the batch again. Nothing was committed. Use the newest checkpoint. "
+                "`sskafka pipeline recover` shows what was decided and says how to continue"
             )
 
     def _inspect(self, batch: int, parts: Sequence[Part]) -> Steps[None]:
@@ -388,7 +388,7 @@ class CommitProtocol:
                 raise NotDecidedError(
                     f"batch {batch} of query {self._query.name!r} was not committed: its transaction "
                     f"{part.transaction.transactional_id} is no longer open (its state is {condition.state}). "
-                    "Nothing of the batch is visible; start the query again and Spark writes the batch anew. If "
+                    "No part of the batch is visible; start the query again, and Spark repeats the batch. If "
                     "batches take longer than transactionTimeoutMs, raise it (and the brokers' "
                     "transaction.max.timeout.ms), write smaller batches (maxOffsetsPerTrigger), or set "
                     "transaction.two.phase.commit.enable=true on the brokers"
@@ -397,7 +397,7 @@ class CommitProtocol:
                 raise NotDecidedError(
                     f"batch {batch} of query {self._query.name!r} was not committed: its transaction "
                     f"{part.transaction.transactional_id} times out in {max(0, condition.time_left_ms):.0f} ms, too "
-                    f"soon to commit it safely ({self._query.reserve_ms} ms are needed). Nothing of the batch is "
+                    f"soon to commit it safely ({self._query.reserve_ms} ms are needed). No part of the batch is "
                     "visible; start the query again with a higher transactionTimeoutMs (and the brokers' "
                     "transaction.max.timeout.ms), or with smaller batches (maxOffsetsPerTrigger)"
                 )
@@ -462,7 +462,7 @@ class CommitProtocol:
     def _older_checkpoint(self, batch: int, last_batch: int) -> CheckpointError:
         return CheckpointError(
             f"Spark writes batch {batch} of query {self._query.name!r}, but batch {last_batch} is in the topic "
-            "already: the checkpoint is older than the output. Use the newest checkpoint, or start anew with "
+            "already: the checkpoint is older than the output. Use the newest checkpoint, or start over with "
             "another checkpointLocation"
         )
 
@@ -470,8 +470,8 @@ class CommitProtocol:
         return CheckpointError(
             f"Spark writes batch {batch} of query {self._query.name!r}, but the control topic knows of no batch before "
             "it: the control topic was deleted, or the query ran with deliveryGuarantee=at-least-once until now. "
-            f"Whether batch {batch} is in the topic already cannot be told. `sskafka pipeline recover` with "
-            f"--batch {batch} --declare missing (or written) records which"
+            f"It is not known whether batch {batch} is already in the topic. `sskafka pipeline recover` with "
+            f"--batch {batch} --declare missing (or written) records this"
         )
 
 

@@ -235,7 +235,7 @@ class Committer:
         except KafkaError as error:
             logger.info("%s needs no abort: %s", transaction.transactional_id, error)
         except ClientError as error:
-            logger.warning("%s stays open for now, brokers are away: %s", transaction.transactional_id, error)
+            logger.warning("%s stays open, because brokers are not available: %s", transaction.transactional_id, error)
 
     def _looked_up(self, part: Part) -> bool | None:
         return None if part.place is None else self._coordinator.is_visible(part.place)

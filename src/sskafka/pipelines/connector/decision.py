@@ -212,7 +212,7 @@ class Decision:
             return _from_first_format(fields)
         if version != FORMAT:
             raise ConnectorError(
-                f"the control topic holds a decision in format {version}, which a newer version of sskafka wrote; "
+                f"the control topic contains a decision in format {version}, which a newer version of sskafka wrote; "
                 f"this one reads formats 1 and {FORMAT}. Use the newer version for this query"
             )
         return cls(

@@ -155,7 +155,7 @@ def _walk(data: bytes, position: int, end: int, header: BatchHeader, starts: lis
             left -= run
         last_size = size
     if left or position != end:
-        raise CorruptBatchError(f"the records of the batch at offset {header.base_offset} do not fill it")
+        raise CorruptBatchError(f"the records of the batch at offset {header.base_offset} are shorter than the batch")
 
 
 def _run_length(data: bytes, position: int, end: int, size: int, limit: int) -> int:
@@ -204,9 +204,9 @@ def _read_fields(data: bytes, starts: Numbers) -> _Fields:
         value_lengths, value_starts = _read_varints(source, key_starts + np.maximum(key_lengths, 0))
         header_starts = value_starts + np.maximum(value_lengths, 0)
     except IndexError:
-        raise CorruptBatchError("a record's fields reach beyond its batch") from None
+        raise CorruptBatchError("a record's fields extend past the end of its batch") from None
     if (ends != starts[1:]).any() or (header_starts >= ends).any():
-        raise CorruptBatchError("a record's fields reach beyond its length")
+        raise CorruptBatchError("a record's fields extend past the end of the record")
     return _Fields(timestamp_deltas, offset_deltas, key_starts, key_lengths, value_starts, value_lengths, header_starts)
 
 

@@ -60,7 +60,7 @@ async def _produce(
     version = connection.version_for(ProduceRequest, at_most=FIRST_PRODUCE_VERSION_MAX)
     response = await connection.request(request, ProduceResponse, version=version)
     outcomes: dict[TopicPartition, Exception | int] = dict.fromkeys(
-        batches, RequestTimeoutError("the broker did not answer for a batch")
+        batches, RequestTimeoutError("the response of the broker does not contain the batch")
     )
     for topic in response.responses:
         for answer in topic.partition_responses:

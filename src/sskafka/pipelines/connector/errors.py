@@ -22,8 +22,9 @@ class DataLossError(ConnectorError):
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"{what}. Data may have been lost: it aged out before it was read, or the topic was deleted and made "
-            "again. If that is acceptable, set failOnDataLoss=false: the query then goes on with what is there"
+            f"{what}. Data may have been lost: retention deleted it before it was read, or the topic was deleted "
+            "and created again. If that is acceptable, set failOnDataLoss=false: the query then continues with the "
+            "records that exist"
         )
         self.what = what
 

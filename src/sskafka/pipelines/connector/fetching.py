@@ -159,10 +159,10 @@ class _Reading:
 
     def _stuck_text(self, error: Exception | None) -> str:
         partition, wanted = next(iter(self._left.items()))
-        cause = f": {error}" if error else " although the query was told that they exist"
+        cause = f": {error}" if error else " although the plan says that they exist"
         return (
             f"{partition}: no records from offset {wanted.start} on (wanted up to {wanted.end}) "
-            f"came within {self._options.poll_timeout_ms} ms{cause}"
+            f"were received within {self._options.poll_timeout_ms} ms{cause}"
         )
 
 

@@ -27,7 +27,7 @@ _DECIDED_HERE = {
     "value.serializer": "values are always written as bytes or text",
     "auto.offset.reset": "use startingOffsets",
     "enable.auto.commit": "progress is committed when Spark has committed a batch",
-    "interceptor.classes": "Java classes cannot be called here",
+    "interceptor.classes": "Java classes are not supported",
     "transactional.id": "use transactionalIdPrefix",
 }
 _SECURITY = ("security.", "sasl.", "ssl.")
@@ -55,7 +55,7 @@ class GivenOptions:
         strange = [name for name in self._values if name not in lower and not name.startswith(PROPERTY_PREFIX)]
         strange += [f"{PROPERTY_PREFIX}{name}" for name in unknown_properties(self._properties())]
         if strange:
-            logger.warning("options without a meaning here are passed over: %s", ", ".join(sorted(strange)))
+            logger.warning("unknown options are ignored: %s", ", ".join(sorted(strange)))
 
     def has_any(self, *names: str) -> bool:
         return any(name.lower() in self._values for name in names)

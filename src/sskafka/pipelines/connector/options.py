@@ -228,7 +228,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
 def _subscription(given: GivenOptions) -> Subscription:
     names = [name for name in SUBSCRIPTIONS if given.has_any(name)]
     if len(names) != 1:
-        problem = "one of them is needed" if not names else f"only one of them may be given, not {', '.join(names)}"
+        problem = "one of them is needed" if not names else f"set only one of them, not {', '.join(names)}"
         raise OptionError("/".join(SUBSCRIPTIONS), problem)
     text = given.text(names[0], "")
     if not text:
@@ -279,7 +279,9 @@ def _check_batch(starting: OffsetSpec, ending: OffsetSpec) -> None:
 
 def _check_stream(given: GivenOptions) -> None:
     if given.has_any("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
-        raise OptionError("endingOffsets", "a stream has no end; use Trigger.AvailableNow to read what is there now")
+        raise OptionError(
+            "endingOffsets", "a stream has no end; use Trigger.AvailableNow to read the available records"
+        )
 
 
 def _checked_limits(given: GivenOptions) -> tuple[int | None, int | None]:

@@ -130,7 +130,7 @@ class Planner:
         ]
         for partition in subscription.partitions:
             if partition not in there:
-                raise UnknownTopicError(f"there is no partition {partition}; the option assign names it")
+                raise UnknownTopicError(f"the option assign names partition {partition}, which does not exist")
         return list(subscription.partitions) or there
 
     async def _matching(self, pattern: str) -> list[TopicPartition]:
@@ -281,7 +281,7 @@ class Planner:
         Missing offsets are data loss."""
         gone = sorted(set(start) - set(end))
         if gone and self._options.fail_on_data_loss:
-            raise DataLossError(f"partitions {', '.join(map(str, gone))} were read before and are gone")
+            raise DataLossError(f"partitions {', '.join(map(str, gone))} were read before and no longer exist")
         earliest = self.earliest(end)
         latest = self.latest(end) if latest is None else latest
         lost = lost_ranges(start, end, earliest, latest)
@@ -312,8 +312,6 @@ def _lost_text(wanted: OffsetRange, earliest: int, latest: int) -> str:
 def _check_complete(option: str, partitions: list[TopicPartition], given: Mapping[TopicPartition, int]) -> None:
     missing, unknown = sorted(set(partitions) - set(given)), sorted(set(given) - set(partitions))
     if missing:
-        raise OptionError(
-            option, f"it says nothing of {', '.join(map(str, missing))}; name every partition that is read"
-        )
+        raise OptionError(option, f"it does not name {', '.join(map(str, missing))}; name every partition that is read")
     if unknown:
         raise OptionError(option, f"it names {', '.join(map(str, unknown))}, which is not read by this query")

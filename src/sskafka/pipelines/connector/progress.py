@@ -23,7 +23,7 @@ async def maybe_commit_progress(cluster: Cluster, group_id: str, offsets: Offset
         deadline_ms = cluster.deadline_ms(timeout_ms)
         await cluster.retrying(lambda: commit_offsets(cluster, group_id, offsets), deadline_ms=deadline_ms)
     except (ClientError, KafkaError) as error:
-        logger.warning("progress was not committed to group %s, its lag is stale: %s", group_id, error)
+        logger.warning("progress was not committed to group %s, so its lag is out of date: %s", group_id, error)
         return False
     return True
 

@@ -269,7 +269,7 @@ class BatchWriter(DataSourceArrowWriter):
             with ClusterSession(self._options.bootstrap, self._options.connection) as session:
                 self._committer(session).abort_job(transactions)
         except ClientError as error:
-            logger.warning("the brokers are away, transactions stay open until they time out: %s", error)
+            logger.warning("the brokers are not available; transactions stay open until they time out: %s", error)
 
     def _committer(self, session: ClusterSession) -> Committer:
         return cluster_committer(session, self._options, self._job, Owner(self._job))

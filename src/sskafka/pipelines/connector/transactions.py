@@ -35,7 +35,7 @@ async def begin(cluster: Cluster, transactional_id: str, timeout_ms: int) -> Tra
         taken = await initialize(cluster, transactional_id, timeout_ms)
     except KafkaError as error:
         if error.code == ErrorCode.INVALID_TRANSACTION_TIMEOUT:
-            problem = f"{timeout_ms} is above the brokers' transaction.max.timeout.ms; use less, or raise that"
+            problem = f"{timeout_ms} is above the brokers' transaction.max.timeout.ms; lower it, or raise that"
             raise OptionError("transactionTimeoutMs", problem) from error
         raise
     return taken._replace(version=FIRST_VERSION)

@@ -177,7 +177,7 @@ class _Backfill:
         )
         for place, query in enumerate(queries_of(self._backfill)):
             if query in self._state.done:
-                self._tell(f"{query}: has the range already")
+                self._tell(f"{query} already has the range")
                 continue
             counts = self._written(surroundings, partial(write_query, surroundings, place), query, stop)
             if counts is None:

@@ -86,7 +86,7 @@ def parse_range(start: str, end: str) -> BackfillRange:
     if chosen.start.offsets and chosen.end.offsets:
         differing = chosen.start.partitions ^ chosen.end.partitions
         if differing:
-            raise RangeError(f"{min(differing)} is named in one of --from and --to; name it in both")
+            raise RangeError(f"{min(differing)} is named in only one of --from and --to; name it in both")
     return chosen
 
 
@@ -173,7 +173,7 @@ def _resolved(session: ClusterSession, source: Source, chosen: BackfillRange, bo
     start, end = chosen.start.of(partitions), chosen.end.of(partitions)
     named = start.partitions | end.partitions
     if (chosen.start.offsets or chosen.end.offsets) and not named:
-        raise RangeError(f"the range names no partition of the source {source.name}; name those that are to be read")
+        raise RangeError(f"the range names no partition of the source {source.name}; name the partitions to read")
     options = {**start.options("starting"), **end.options("ending")}
     planner = _planner(session, source, options, bootstrap, named)
     return _checked(planner.starting(), planner.ending(), is_by_offset=bool(start.offsets and end.offsets))

@@ -39,7 +39,7 @@ def differences(spark: SparkSession, case: Case) -> list[str]:
         failure = case.pipeline.masked(explained(error))
         if case.fails and case.fails in failure:
             return []
-        return [f"it fails: {failure}"]
+        return [f"the pipeline fails: {failure}"]
     return [f"it does not fail with {case.fails!r}"] if case.fails else found
 
 

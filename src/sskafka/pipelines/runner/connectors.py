@@ -55,7 +55,7 @@ def is_connect(spark: SparkSession) -> bool:
 
 def _of_writing(spark: SparkSession, pipeline: Pipeline) -> str:
     by_it = [sink.topic for sink in topic_sinks(pipeline) if writer_of(spark, pipeline, sink) == Connector.KAFKA]
-    return f", which writes at least once: {', '.join(by_it)} may hold records twice after a failure" if by_it else ""
+    return f", which writes at least once: {', '.join(by_it)} may contain duplicates after a failure" if by_it else ""
 
 
 def _jars(spark: SparkSession) -> dict[str, str]:

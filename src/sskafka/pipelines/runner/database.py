@@ -219,7 +219,7 @@ def explained_by_database(error: Any, sink: JdbcSink) -> JdbcSinkError:
         who = f"the user {sink.user!r}" if sink.user else "a connection without user and password"
         return JdbcSinkError(f"{url} refuses {who}: {text}. Check user and password of the sink", "user")
     if state.startswith(CONNECTION_STATE):
-        return JdbcSinkError(f"{url} cannot be reached: {text}. Check the URL, and whether the database runs")
+        return JdbcSinkError(f"{url} cannot be reached: {text}. Check the URL, and that the database is running")
     return JdbcSinkError(f"{url} answers: {text or name}", "table")
 
 

@@ -25,7 +25,7 @@ def _module(pipeline: Pipeline, location: str) -> ModuleType:
             return importlib.import_module(location)
         file = pipeline.path.parent / location
         spec = importlib.util.spec_from_file_location(file.stem, file)
-        assert spec is not None, "the file was there when the pipeline was read"
+        assert spec is not None, "the file existed when the pipeline was read"
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

@@ -65,8 +65,8 @@ class JdbcWriter:
                 if self._commit(rows.sparkSession, stage, columns, count, batch):
                     return
         raise JdbcSinkError(
-            f"the stage of batch {batch} held other rows than Spark's tasks reported, {STAGE_ATTEMPTS} times in a row; "
-            "nothing of the batch was written"
+            f"the stage of batch {batch} did not have the rows that Spark's tasks reported, {STAGE_ATTEMPTS} times "
+            "in a row; no row of the batch was written"
         )
 
     # Before the first batch
@@ -179,8 +179,8 @@ class JdbcWriter:
         )
         if twice:
             raise JdbcSinkError(
-                f"{twice} values of the merge_keys ({listed}) occur more than once in a batch, so which row is to stay "
-                "is not known; aggregate by these columns (output_mode: update), or add columns to merge_keys"
+                f"{twice} values of the merge_keys ({listed}) occur more than once in a batch, so it is not known "
+                "which row to keep; aggregate by these columns (output_mode: update), or add columns to merge_keys"
             )
         same = " and ".join(f"staged.{key} = {table}.{key}" for key in keys)
         database.execute(f"delete from {table} where exists (select 1 from {stage} staged where {same})")

@@ -54,9 +54,9 @@ class Leftovers:
             for file in unneeded:
                 self._set_aside(file)
         except OSError as error:
-            logger.warning("files of a run that was cut off stay in %s, where others may read them: %s", file, error)
+            logger.warning("files of an interrupted run remain in %s, where other readers see them: %s", file, error)
             return 0
-        logger.info("%d files of a run that was cut off lie in %s now", len(unneeded), self._directory / ASIDE)
+        logger.info("%d files of an interrupted run were moved to %s", len(unneeded), self._directory / ASIDE)
         return len(unneeded)
 
     def _set_aside(self, file: Path) -> None:

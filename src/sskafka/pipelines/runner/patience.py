@@ -70,5 +70,5 @@ class Restarts:
             failure = query.exception()
             if self._left and is_passing(failure):
                 self._left -= 1
-                logger.warning("the query %s is started again: %s", query.name, failure)
+                logger.warning("the query %s is restarted: %s", query.name, failure)
                 queries[place] = self._start_again(place)

@@ -48,7 +48,7 @@ def graph(pipeline: Pipeline) -> Iterator[str]:
         yield f"{sink.table or 'result'} ── {pipeline.output_mode} ──> {sink_text(sink)}"
     if pipeline.has_dead_letters:
         yield f"records that cannot be used ──> topic {pipeline.dead_letter_topic}"
-    trigger = "what is there now, then it ends" if pipeline.trigger.is_available_now else pipeline.trigger.interval
+    trigger = "available records, then the run ends" if pipeline.trigger.is_available_now else pipeline.trigger.interval
     yield f"trigger: {trigger}; checkpoint: {pipeline.checkpoint_root}"
 
 

@@ -169,9 +169,9 @@ def telling_of_java() -> Iterator[None]:
         code = java_exit_code(0 if isinstance(error, PipelineRunError) else JAVA_END_WAIT_S)
         if code is None:
             raise
-        how = f"was ended by signal {-code}" if code < 0 else f"has ended with code {code}"
+        how = f"was ended by signal {-code}" if code < 0 else f"has exited with code {code}"
         raise PipelineRunError(
-            f"the Java process of Spark {how}", "run the pipeline again: it goes on where it was"
+            f"the Java process of Spark {how}", "run the pipeline again: it continues at its checkpoint"
         ) from error
 
 

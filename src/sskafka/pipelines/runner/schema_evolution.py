@@ -13,6 +13,6 @@ def added_columns(table: str, known: Sequence[str], given: Sequence[str], evolve
     if added and not evolves:
         raise SchemaChangeError(
             f"{table} has no column {', '.join(added)}; it has {', '.join(known)}. "
-            "`evolve: true` of the sink adds new columns"
+            "Set `evolve: true` in the sink to add new columns"
         )
     return added

@@ -113,18 +113,18 @@ class Settling:
         if declared is Declared.WRITTEN:
             return (
                 f"declare batch {batch} of {self._sink.name} written: {there} rows are in {self._sink.topic}, {lost} "
-                "are missing and stay so; Spark's next attempt of the batch is dropped"
+                "are missing and stay missing; Spark's next attempt of the batch is dropped"
             )
         return (
-            f"declare batch {batch} of {self._sink.name} missing: Spark's next attempt of it is written in whole, and "
-            f"{there} rows that are in {self._sink.topic} come again"
+            f"declare batch {batch} of {self._sink.name} missing: Spark's next attempt of it is written completely, "
+            f"and {there} rows that are in {self._sink.topic} are duplicated"
         )
 
     def _declared_batch(self, last: Decision | None, batch: int | None) -> int:
         if batch is not None:
             return batch
         if last is None or last.batch == NO_BATCH:
-            raise ConnectorError("the control topic names no batch: say which one is meant with --batch")
+            raise ConnectorError("the control topic names no batch: name it with --batch")
         return last.batch
 
     # -- actions
@@ -160,7 +160,7 @@ class Settling:
         except KafkaError as error:
             if error.code in ENDED:
                 raise ConnectorError(
-                    f"a run of {self._sink.name} took over meanwhile; stop it and try again. Nothing was changed"
+                    f"a run of {self._sink.name} took over in the meantime; stop it and try again. Nothing was changed"
                 ) from error
             raise
 

@@ -31,5 +31,5 @@ def load_shipped(name: str, directory: Path | None = None, options: "FileOptions
 
     file = shipped_file(name)
     if file is None:
-        raise LookupError(f"there is no shipped pipeline {name!r}; there are {', '.join(shipped_names())}")
+        raise LookupError(f"there is no bundled pipeline {name!r}; there are {', '.join(shipped_names())}")
     return replace(load_pipeline(file, options), path=(directory or Path()).resolve() / file.name)

@@ -55,6 +55,6 @@ def _sink(sink: Sink, place: str | None) -> Sink:
         case TopicSink():
             return replace(sink, topic=place)
         case ConsoleSink():
-            raise WiringError(f"the sink {sink.name!r} is the console: it has no place")
+            raise WiringError(f"the sink {sink.name!r} is the console, which has no location")
         case other:
             assert_never(other)
