@@ -271,9 +271,9 @@ def _build(settings: SessionSettings) -> "SparkSession":
         builder = builder.remote(settings.chosen_master)
     elif not settings.is_submitted:
         builder = builder.master(settings.chosen_master)
-    given = _submitted_conf() if settings.is_submitted else {}
+    submitted = _submitted_conf() if settings.is_submitted else {}
     for key, value in settings.all_conf().items():
-        if key in settings.conf or key not in given:
+        if key in settings.conf or key not in submitted:
             builder = builder.config(key, value)
     return builder.getOrCreate()
 

@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from sskafka.pipelines.connector.planning import ClusterSession
     from sskafka.pipelines.files.pipeline import Pipeline
     from sskafka.pipelines.runner.backfill import BackfillResult
+    from sskafka.pipelines.runner.backfill_range import BackfillRange
     from sskafka.pipelines.runner.dead_letters import DeadLetter
     from sskafka.pipelines.runner.plan import Backlog
     from sskafka.pipelines.runner.progress import QueryProgress
-    from sskafka.pipelines.runner.run import RunResult
+    from sskafka.pipelines.runner.run import RunResult, RunSettings
 
 app = typer.Typer(
     help="Run data pipelines on Spark; show their status, stop them, read their dead letters.",
@@ -75,6 +76,14 @@ FromOption = Annotated[
         metavar="START",
         help="Backfill: read this range once, then end. A time, ms since 1970, earliest, or topic:partition:offset,...",
     ),
+]
+
+
+MetricsOption = Annotated[
+    str, typer.Option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics of the run at /metrics.")
+]
+CheckOption = Annotated[
+    bool, typer.Option("--check", help="Run a bundled pipeline on generated records with a known result.")
 ]
 
 
@@ -200,56 +209,71 @@ def run(
     again: Annotated[bool, typer.Option("--again", help="Run a finished backfill again.")] = False,
     profile: ProfileOption = "",
     var: VariableOption = None,
-    metrics: Annotated[
-        str, typer.Option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics of the run at /metrics.")
-    ] = "",
-    check: Annotated[
-        bool, typer.Option("--check", help="Run a bundled pipeline on generated records with a known result.")
-    ] = False,
+    metrics: MetricsOption = "",
+    check: CheckOption = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Run a pipeline until it ends, Ctrl+C, or `pipeline stop`.
 
     With --from or --to it is a backfill: a range of records goes through the same transformations into the same sinks,
     next to the running pipeline. Each row is written once, however often the backfill is started."""
-    from dataclasses import replace  # noqa: PLC0415  not for --help
-
     if check:
         pipeline_shipped.check([name], master=master, bootstrap=bootstrap)
         return
     places, end = places_and_end(to)
     pipeline = rewired(load(name, profile, var), own_name, topic, places)
-    from sskafka.pipelines.files.pipeline import Trigger  # noqa: PLC0415  see above
-    from sskafka.pipelines.runner.backfill import run_backfill  # noqa: PLC0415  see above
-    from sskafka.pipelines.runner.backfill_range import parse_range  # noqa: PLC0415  see above
-    from sskafka.pipelines.runner.run import RunSettings, run_pipeline  # noqa: PLC0415  see above
-
+    if once:
+        pipeline = with_available_now(pipeline)
     if again and not (start or end):
         raise UsageError("--again is for backfills: name their range with --from and --to")
-    if once:
-        pipeline = replace(pipeline, trigger=Trigger(""))
-    chosen = parse_range(start, end) if start or end else None
-    progress = progress_for_people()
-    stop = StopOnSignals(progress.tell)
+    from sskafka.pipelines.runner.backfill_range import parse_range  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.runner.run import RunSettings  # noqa: PLC0415  see above
+
+    backfill = parse_range(start, end) if start or end else None
     settings = RunSettings(bootstrap, master, key_values(conf, "--conf"))
-    try:
-        with serving_metrics(pipeline, metrics, progress) as show:
-            if chosen is None:
-                result = run_pipeline(pipeline, settings, tell=progress.tell, on_progress=show, stop=stop.event)
-                told = ending(name, pipeline, result)
-            else:
-                backfill = run_backfill(
-                    pipeline, chosen, settings, again=again, tell=progress.tell, on_progress=show, stop=stop.event
-                )
-                result, told = backfill.run, backfill_ending(name, backfill)
-    finally:
-        progress.close()
-    talk(told)
-    if stop.number == signal.SIGINT:
+    result, summary, stop_signal = run_to_end(name, pipeline, settings, backfill, metrics, again=again)
+    talk(summary)
+    if stop_signal == signal.SIGINT:
         raise typer.Exit(INTERRUPTED)
     if pipeline.strict and result.unmet:
         counts = ", ".join(f"{name} in {count} rows" for name, count in result.unmet.items())
         raise CommandError(f"expectations were not met: {counts}")
+
+
+def with_available_now(pipeline: "Pipeline") -> "Pipeline":
+    from dataclasses import replace  # noqa: PLC0415  not for --help
+
+    from sskafka.pipelines.files.pipeline import Trigger  # noqa: PLC0415  see above
+
+    return replace(pipeline, trigger=Trigger(""))
+
+
+def run_to_end(
+    name: str,
+    pipeline: "Pipeline",
+    settings: "RunSettings",
+    backfill: "BackfillRange | None",
+    metrics: str,
+    *,
+    again: bool,
+) -> "tuple[RunResult, str, int]":
+    """Run the pipeline or its backfill; return the result, a summary for the user, and the signal that ended it."""
+    from sskafka.pipelines.runner.backfill import run_backfill  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.runner.run import run_pipeline  # noqa: PLC0415  see above
+
+    progress = progress_for_people()
+    stop = StopOnSignals(progress.tell)
+    try:
+        with serving_metrics(pipeline, metrics, progress) as show:
+            if backfill is None:
+                result = run_pipeline(pipeline, settings, tell=progress.tell, on_progress=show, stop=stop.event)
+                return result, ending(name, pipeline, result), stop.number
+            filled = run_backfill(
+                pipeline, backfill, settings, again=again, tell=progress.tell, on_progress=show, stop=stop.event
+            )
+            return filled.run, backfill_ending(name, filled), stop.number
+    finally:
+        progress.close()
 
 
 def script() -> None:

@@ -110,10 +110,10 @@ def sink_of_checkpoint(directory: Path, query_name: str, bootstrap: str, control
     query_id = query_id_of(str(directory))
     if query_id is None:
         raise CommandError(f"{directory} is not a checkpoint of Spark: it has no file metadata with an id")
-    given = {BOOTSTRAP: bootstrap, "transactionalIdPrefix": query_name, "checkpointLocation": str(directory)}
+    options = {BOOTSTRAP: bootstrap, "transactionalIdPrefix": query_name, "checkpointLocation": str(directory)}
     if control_topic:
-        given["controlTopic"] = control_topic
-    return ExactSink(query_name or query_id, "?", query_id, sink_options(given))
+        options["controlTopic"] = control_topic
+    return ExactSink(query_name or query_id, "?", query_id, sink_options(options))
 
 
 def sinks_of_pipeline(pipeline: "Pipeline", bootstrap: str) -> "list[ExactSink]":

@@ -49,11 +49,11 @@ class SSKafkaDataSource(DataSource):
         """Raise if the user has specified a schema: the columns are fixed."""
         from sskafka.pipelines.connector.columns import arrow_schema  # noqa: PLC0415  see above
 
-        given = [field.name for field in schema.fields]
+        requested = [field.name for field in schema.fields]
         fixed = arrow_schema(include_headers=includes_headers(self.options)).names
-        if given != fixed:
+        if requested != fixed:
             raise ConnectorError(
-                f"the columns of a topic are {', '.join(fixed)}; they cannot be changed to {', '.join(given)}. "
+                f"the columns of a topic are {', '.join(fixed)}; they cannot be changed to {', '.join(requested)}. "
                 "Remove schema(...); from_json reads the value"
             )
 

@@ -45,16 +45,14 @@ logger = logging.getLogger(__name__)
 class ClusterSession:
     """A cluster for callers without an event loop; connections are kept between calls."""
 
-    def __init__(
-        self, bootstrap: str, config: ConnectionConfig, *, patiently: bool = False, lazily: bool = False
-    ) -> None:
-        """Connect. `patiently`: wait up to `default.api.timeout.ms` for brokers that are not available.
+    def __init__(self, bootstrap: str, config: ConnectionConfig, *, waits: bool = False, lazily: bool = False) -> None:
+        """Connect. `waits`: wait up to `default.api.timeout.ms` for brokers that are not available.
 
         `lazily`: send no request here; the first use of the session waits or fails."""
         self._runner = asyncio.Runner()
         try:
             self.cluster = (
-                Cluster(bootstrap, config) if lazily else self._runner.run(_connected(bootstrap, config, patiently))
+                Cluster(bootstrap, config) if lazily else self._runner.run(_connected(bootstrap, config, waits))
             )
         except BaseException:
             self._runner.close()
@@ -78,11 +76,11 @@ class ClusterSession:
         self._runner.close()
 
 
-async def _connected(bootstrap: str, config: ConnectionConfig, patiently: bool) -> Cluster:
+async def _connected(bootstrap: str, config: ConnectionConfig, waits: bool) -> Cluster:
     """Return a cluster that has answered once, so that a query fails at once if nothing listens at the address."""
     cluster = Cluster(bootstrap, config)
     try:
-        await (cluster.retrying(cluster.refresh) if patiently else _first_answer(cluster))
+        await (cluster.retrying(cluster.refresh) if waits else _first_answer(cluster))
     except BaseException:
         await cluster.close()
         raise
@@ -185,7 +183,9 @@ class Planner:
         """Return start and end of a batch. A start after the end of the log is data loss, which `tasks` reports."""
         start, end = self.starting(), self.ending()
         for partition in sorted(start):
-            if self._options.ending.is_given_for(partition) and start[partition] > end.get(partition, start[partition]):
+            if self._options.ending.is_explicit_for(partition) and start[partition] > end.get(
+                partition, start[partition]
+            ):
                 raise OptionError(
                     "startingOffsets",
                     f"{partition} would begin at {start[partition]} and end before that, at {end[partition]}",
@@ -223,7 +223,7 @@ class Planner:
     ) -> list[list[OffsetRange]]:
         """Return the ranges of each task of a micro-batch between two offsets of Spark.
 
-        `latest` is given if `end` was just computed from it: then the ends of the logs and the topic ids are not
+        `latest` is passed if `end` was just computed from it: then the ends of the logs and the topic ids are not
         requested again."""
         begin, stop = from_json(start), from_json(end)
         now = ids_in(end) if latest is not None else self.topic_ids(partition.topic for partition in stop)
@@ -309,8 +309,8 @@ def _lost_text(wanted: OffsetRange, earliest: int, latest: int) -> str:
     return f"{wanted.partition}: offsets {wanted.start} to {wanted.end} were to be read, but the log ends at {latest}"
 
 
-def _check_complete(option: str, partitions: list[TopicPartition], given: Mapping[TopicPartition, int]) -> None:
-    missing, unknown = sorted(set(partitions) - set(given)), sorted(set(given) - set(partitions))
+def _check_complete(option: str, partitions: list[TopicPartition], offsets: Mapping[TopicPartition, int]) -> None:
+    missing, unknown = sorted(set(partitions) - set(offsets)), sorted(set(offsets) - set(partitions))
     if missing:
         raise OptionError(option, f"it does not name {', '.join(map(str, missing))}; name every partition that is read")
     if unknown:

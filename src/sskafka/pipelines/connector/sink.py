@@ -286,4 +286,4 @@ def _open(written: Sequence[TaskWritten]) -> list[Transaction]:
 
 def _patient_session(options: SinkOptions) -> ClusterSession:
     """Return a session that waits for brokers: tasks have just reached them, so an outage may be short."""
-    return ClusterSession(options.bootstrap, options.connection, patiently=True)
+    return ClusterSession(options.bootstrap, options.connection, waits=True)

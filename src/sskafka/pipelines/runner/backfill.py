@@ -46,7 +46,7 @@ from sskafka.pipelines.session import SessionSettings, Tell, start_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sskafka.pipelines.runner.queries import Surroundings
+    from sskafka.pipelines.runner.queries import RunContext
 
 Counts = dict[str, int | None]
 """Row counts by the name of the observation; None if the rows were not counted."""
@@ -167,19 +167,17 @@ class _Backfill:
     ) -> None:
         from sskafka.pipelines.runner.backfill_writing import write_query  # noqa: PLC0415  Spark is there now
         from sskafka.pipelines.runner.connectors import check_connector  # noqa: PLC0415  see above
-        from sskafka.pipelines.runner.queries import Surroundings  # noqa: PLC0415  see above
+        from sskafka.pipelines.runner.queries import RunContext  # noqa: PLC0415  see above
 
         told = check_connector(spark, self._backfill)
         if told:
             self._tell(told)
-        surroundings = Surroundings(
-            spark, self._backfill, self._settings.bootstrap, "", run_id, dict(self._state.ranges)
-        )
+        context = RunContext(spark, self._backfill, self._settings.bootstrap, "", run_id, dict(self._state.ranges))
         for place, query in enumerate(queries_of(self._backfill)):
             if query in self._state.done:
                 self._tell(f"{query} already has the range")
                 continue
-            counts = self._written(surroundings, partial(write_query, surroundings, place), query, stop)
+            counts = self._written(context, partial(write_query, context, place), query, stop)
             if counts is None:
                 return
             self._state.finish_query(query, counted(counts))
@@ -189,7 +187,7 @@ class _Backfill:
 
     def _written(
         self,
-        run: "Surroundings",
+        run: "RunContext",
         write: Callable[[], Counts],
         query: str,
         stop: threading.Event,

@@ -196,7 +196,7 @@ def _planner(
 ) -> Planner:
     subscription, what = source.subscription
     subscribed = {"assign": json.dumps(_by_topic(named))} if named else {subscription: what}
-    given = {
+    options = {
         **connection_options(source),
         BOOTSTRAP: bootstrap,
         "kafka.isolation.level": "read_committed",
@@ -204,7 +204,7 @@ def _planner(
         **subscribed,
         **options,
     }
-    return Planner(source_options(given, streaming=False), session)
+    return Planner(source_options(options, streaming=False), session)
 
 
 def _by_topic(partitions: set[TopicPartition]) -> dict[str, list[int]]:

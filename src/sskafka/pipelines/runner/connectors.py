@@ -14,8 +14,8 @@ from sskafka.pipelines.connector.selection import (
 )
 from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.files.sink import TopicSink
-from sskafka.pipelines.runner.patience import patiently
 from sskafka.pipelines.runner.recovery import topic_sinks
+from sskafka.pipelines.runner.retries import with_retries
 
 
 def reader_of(spark: SparkSession, pipeline: Pipeline) -> str:
@@ -46,7 +46,7 @@ def check_connector(spark: SparkSession, pipeline: Pipeline) -> str:
 def _look_for(spark: SparkSession, connector: str) -> None:
     """Make Spark look for the connector without connecting to a broker."""
     source = spark.readStream.format(connector).option(BOOTSTRAP, "localhost:9092").option("subscribe", "any")
-    patiently(lambda: source.load().schema)
+    with_retries(lambda: source.load().schema)
 
 
 def is_connect(spark: SparkSession) -> bool:

@@ -116,14 +116,14 @@ def _backlog_of(session: ClusterSession, pipeline: Pipeline, source: Source, que
 def resolved_schema(spark: "SparkSession", pipeline: Pipeline, bootstrap: str) -> list[tuple[str, str]]:
     """Return the columns of the result; Spark analyzes the plan and reads nothing."""
     from sskafka.pipelines.runner.connectors import check_connector  # noqa: PLC0415  Spark is there now
-    from sskafka.pipelines.runner.patience import patiently  # noqa: PLC0415  see above
-    from sskafka.pipelines.runner.queries import Surroundings, result_of  # noqa: PLC0415  see above
+    from sskafka.pipelines.runner.queries import RunContext, result_of  # noqa: PLC0415  see above
+    from sskafka.pipelines.runner.retries import with_retries  # noqa: PLC0415  see above
 
     check_connector(spark, pipeline)
-    run = Surroundings(spark, pipeline, bootstrap)
+    run = RunContext(spark, pipeline, bootstrap)
     with masking_secrets(pipeline):
         try:
-            fields = patiently(lambda: result_of(run, "plan").schema).fields
+            fields = with_retries(lambda: result_of(run, "plan").schema).fields
         except Exception as error:
             raise PipelineRunError(explained(error)) from error
     return [(field.name, field.dataType.simpleString()) for field in fields]

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from sskafka.pipelines.runner.patience import Restarts
+    from sskafka.pipelines.runner.retries import Restarts
 
 POLL_S = 0.2
 PROGRESS_EVERY_S = 1.0
@@ -185,8 +185,8 @@ def prepare_topics(cluster: ClusterSession, pipeline: Pipeline, bootstrap: str) 
 
 def planning_options(source: Source, bootstrap: str) -> Any:
     subscription, what = source.subscription
-    given = {BOOTSTRAP: bootstrap, "startingOffsets": source.starting, subscription: what, **source.options}
-    return source_options(given, streaming=True)
+    options = {BOOTSTRAP: bootstrap, "startingOffsets": source.starting, subscription: what, **source.options}
+    return source_options(options, streaming=True)
 
 
 class _Run:
@@ -207,8 +207,8 @@ class _Run:
 
     def go(self, run_id: str, tell: Tell, on_progress: OnProgress) -> RunResult:
         from sskafka.pipelines.runner.connectors import check_connector  # noqa: PLC0415  Spark is there now
-        from sskafka.pipelines.runner.patience import Restarts  # noqa: PLC0415  see above
-        from sskafka.pipelines.runner.queries import Surroundings, start_again, start_queries  # noqa: PLC0415  see above
+        from sskafka.pipelines.runner.queries import RunContext, start_again, start_queries  # noqa: PLC0415  see above
+        from sskafka.pipelines.runner.retries import Restarts  # noqa: PLC0415  see above
 
         if self._stop.is_set():  # a stop was requested while Spark started
             return RunResult(run_id, [])
@@ -218,14 +218,14 @@ class _Run:
         tell("starting the queries")
         with tempfile.TemporaryDirectory(prefix="sskafka-run-") as directory:
             pause = Path(directory) / "pause"
-            surroundings = Surroundings(self._spark, self._pipeline, self._bootstrap, str(pause), run_id)
+            context = RunContext(self._spark, self._pipeline, self._bootstrap, str(pause), run_id)
             try:
-                queries = start_queries(surroundings)
+                queries = start_queries(context)
             except Exception as error:
                 raise PipelineRunError(explained(error)) from error
             tell(f"running {len(queries)} queries: {', '.join(map(self._name, queries))}")
             try:
-                self._watch(queries, Restarts(partial(start_again, surroundings)), on_progress)
+                self._watch(queries, Restarts(partial(start_again, context)), on_progress)
             finally:
                 stop_queries(queries, pause)
         return self._finished(run_id, queries, on_progress)

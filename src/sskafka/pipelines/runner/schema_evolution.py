@@ -7,9 +7,9 @@ class SchemaChangeError(Exception):
     """The rows have columns that the table lacks, and the sink does not allow to add them."""
 
 
-def added_columns(table: str, known: Sequence[str], given: Sequence[str], evolves: bool) -> list[str]:
+def added_columns(table: str, known: Sequence[str], columns: Sequence[str], evolves: bool) -> list[str]:
     """Return the columns of the rows that the table lacks; columns that only the table has become null."""
-    added = [name for name in given if name not in known]
+    added = [name for name in columns if name not in known]
     if added and not evolves:
         raise SchemaChangeError(
             f"{table} has no column {', '.join(added)}; it has {', '.join(known)}. "

@@ -132,8 +132,8 @@ def _json_error(schema: Schema) -> Column:
     for column in schema.columns:
         is_lost = sf.col(f"{_PARSED}.`{column.name}`").isNull()
         if "'" not in column.name:
-            given = sf.get_json_object(text, f"$['{column.name}']")
-            error = error.when(is_lost & given.isNotNull(), f"the field {column.name} is not {column.type}")
+            found = sf.get_json_object(text, f"$['{column.name}']")
+            error = error.when(is_lost & found.isNotNull(), f"the field {column.name} is not {column.type}")
     return error.otherwise("the value is not JSON of this schema")
 
 

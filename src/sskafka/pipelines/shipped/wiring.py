@@ -34,8 +34,8 @@ def wired(
     )
 
 
-def _check(kind: str, given: Mapping[str, str], known: list[str]) -> None:
-    for name in given:
+def _check(kind: str, names: Mapping[str, str], known: list[str]) -> None:
+    for name in names:
         if name not in known:
             raise WiringError(f"the pipeline has no {kind} {name!r}; it has {', '.join(known)}")
 

@@ -23,7 +23,7 @@ _PASSING = (
 )
 
 
-def patiently(build: Callable[[], T]) -> T:
+def with_retries(build: Callable[[], T]) -> T:
     """Call `build`, which makes Spark start Python processes, and retry if they started too slowly."""
     for _ in range(_START_ATTEMPTS - 1):
         try:
@@ -38,9 +38,9 @@ def is_passing(error: Exception | None) -> bool:
     return any(text in str(error) for text in _PASSING)
 
 
-def start_patiently(start: Callable[[], StreamingQuery]) -> StreamingQuery:
+def start_with_retries(start: Callable[[], StreamingQuery]) -> StreamingQuery:
     """Start a query, and return it when its source has been found."""
-    return settled(patiently(start), start)
+    return settled(with_retries(start), start)
 
 
 def settled(query: StreamingQuery, start: Callable[[], StreamingQuery]) -> StreamingQuery:
@@ -53,7 +53,7 @@ def settled(query: StreamingQuery, start: Callable[[], StreamingQuery]) -> Strea
             time.sleep(_START_POLL_S)
         if not is_passing(query.exception()):
             break
-        query = patiently(start)
+        query = with_retries(start)
     return query
 
 
