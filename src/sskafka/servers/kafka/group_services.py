@@ -20,7 +20,7 @@ METRICS = "kafka_server_group_coordinator_metrics_"
 
 class GroupServices:
     find_topic: Callable[[str], "Awaitable[TopicImage | None]"]
-    """Return an internal topic, created if need be; set by `handler_factories`."""
+    """Return an internal topic, which is created if it is missing. Set by `handler_factories`."""
 
     def __init__(self, context: CoordinatorResources) -> None:
         self._context = context

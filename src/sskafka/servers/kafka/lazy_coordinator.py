@@ -1,8 +1,8 @@
 """Coordinators that are created on demand: a broker without groups or transactions starts without them.
 
 A coordinator is created by the first request for it, or when the metadata has the topic with its state. It receives no
-metadata before this broker is in service: what a start replays shows an older cluster, and a coordinator would take
-topics that were created later for deleted ones.
+metadata before this broker is in service: while a start replays the metadata log, the image is that of an older
+cluster, and a coordinator would delete the offsets of topics that were created later.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class CoordinatorResources(NamedTuple):
 
 class Service(Protocol):
     def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
-        """Called when the replicas are as `image` has them."""
+        """Called when the replicas match `image`."""
         ...
 
     def stop(self) -> None: ...
@@ -40,7 +40,7 @@ S = TypeVar("S", bound=Service)
 
 class LazyCoordinator(Generic[S]):
     def __init__(self, topic: str, make: Callable[[], S], is_in_service: Callable[[ClusterImage], bool]) -> None:
-        """`topic`: where the state is kept; `is_in_service`: whether an image knows this broker as it is now."""
+        """`topic` has the state. `is_in_service`: whether an image has the current registration of this broker."""
         self._topic = topic
         self._make = make
         self._is_in_service = is_in_service
@@ -54,7 +54,7 @@ class LazyCoordinator(Generic[S]):
 
     @property
     def if_needed(self) -> S | None:
-        """The service, if anybody has needed it yet."""
+        """The service, or None if nothing has needed it yet."""
         return self._service
 
     def _created(self) -> S:

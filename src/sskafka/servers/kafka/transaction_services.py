@@ -22,7 +22,7 @@ STATE_TOPIC = "__transaction_state"
 
 
 class TransactionDependencies(NamedTuple):
-    """What transactions need of the rest of the broker and of the cluster."""
+    """The parts of the broker that transactions use."""
 
     groups: GroupServices
     link_to: "LinkTo[Link]"
