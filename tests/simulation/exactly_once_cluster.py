@@ -24,7 +24,9 @@ from sskafka.coordination.context import CoordinatorEnvironment
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.coordination.internal_topics import partition_of
 from sskafka.coordination.loading import LoadCounters, LoadingTurns
-from sskafka.coordination.transaction_service import TransactionPorts, transaction_service
+from sskafka.coordination.transaction_coordinator import TransactionCoordinator
+from sskafka.coordination.transaction_markers import MarkerSender, MarkerWriter
+from sskafka.coordination.transaction_verifier import TransactionVerifier
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.features import TRANSACTION_VERSION
 from sskafka.metadata.image import ClusterImage
@@ -265,16 +267,16 @@ class Broker:
         environment = CoordinatorEnvironment(clock, wheel, work, 2_000, LoadingTurns(work), LoadCounters())
         self.groups = GroupCoordinator(self.replicas, SETTINGS, environment)
         links: BrokerLinks[Any] = BrokerLinks(lambda broker_id: Link(self, broker_id))
-        ports = TransactionPorts(self._image, self._next_producer_id, lambda error: error_code_of(error)[0])
-        self.service = transaction_service(
-            self.replicas, self.groups, SETTINGS, environment, links, self.call_later, ports
+        writer = MarkerWriter(self.replicas, self.groups, clock, wheel, lambda error: error_code_of(error)[0])
+        sender = MarkerSender(broker_id, self._image, writer, links, self.call_later, wheel)
+        self.coordinator = TransactionCoordinator(
+            self.replicas, SETTINGS, environment, self._image, self._next_producer_id, sender
         )
-        self.transactions = TransactionHandlers(self.service.coordinator, self._image, self._offsets_partition)
-        self.offsets = TransactionOffsetHandler(self.replicas, self.groups, self.service.verifier, self._image)
-        self.markers = TransactionMarkerHandler(self.service.writer)
-        self._produce = TransactionalProduce(
-            self.replicas, self.service.verifier, wheel, RetryPauses(5, 40), self._carry_out
-        )
+        verifier = TransactionVerifier(broker_id, self._image, self.coordinator, links, self.call_later)
+        self.transactions = TransactionHandlers(self.coordinator, self._image, self._offsets_partition)
+        self.offsets = TransactionOffsetHandler(self.replicas, self.groups, verifier, self._image)
+        self.markers = TransactionMarkerHandler(writer)
+        self._produce = TransactionalProduce(self.replicas, verifier, wheel, RetryPauses(5, 40), self._carry_out)
 
     # -- its life
 
@@ -308,7 +310,7 @@ class Broker:
             for index in changed:
                 self._apply_state(TopicPartition(topic.name, index), topic.partitions[index])
         self.groups.metadata_changed(delta, image)
-        self.service.metadata_changed(delta, image)
+        self.coordinator.metadata_changed(delta, image)
 
     def _apply_state(self, name: TopicPartition, state: Any) -> None:
         known = self.replicas.known.get(name)

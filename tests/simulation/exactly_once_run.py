@@ -165,7 +165,7 @@ class Run:
             assert open_since == replica.log.log_end_offset, f"a transaction hangs in {name} since offset {open_since}"
             assert replica.high_watermark == replica.log.log_end_offset, f"{name} is not committed"
         for broker in self.cluster.brokers.values():
-            for known in broker.service.coordinator:
+            for known in broker.coordinator:
                 assert known.state.is_idle, f"{known.transactional_id} hangs: it is {known.state.label}"
                 self.exhausted_ids += known.previous_producer_id != NO_PRODUCER_ID
             for context in broker.groups.runtime.active_contexts():

@@ -1,26 +1,24 @@
 """The handlers of the Kafka APIs, by the family that rows of the API table (wire/apis.py) name.
 
 Broker listeners are served on the data loop, controller listeners on the control loop. Each handler is constructed at
-the first request for one of its APIs; those that most brokers never need are imported only then.
+the first request for one of its APIs; those that most brokers never need are imported only then (`on_demand`).
 """
 
 import random
 from collections.abc import Mapping
-from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING
 
-from sskafka.client.connection import Address
+from sskafka.broker import on_demand
+from sskafka.broker.services import BrokerServices
+from sskafka.client.broker_link import Address
 from sskafka.controller.node_control import NodeControl
-from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.model.settings import Settings
 from sskafka.raft.voters import NO_NODE
-from sskafka.replication.housekeeping import Housekeeping
-from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
-from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.controller import Controller
-from sskafka.servers.kafka.group_services import GroupServices
 from sskafka.servers.kafka.handlers.administration import AdministrationHandlers
 from sskafka.servers.kafka.handlers.api_versions import ApiVersionsHandler
 from sskafka.servers.kafka.handlers.cluster import ClusterHandler
@@ -33,42 +31,22 @@ from sskafka.servers.kafka.handlers.log_dirs import LogDirsHandler
 from sskafka.servers.kafka.handlers.metadata import MetadataHandler
 from sskafka.servers.kafka.handlers.offsets import OffsetHandlers
 from sskafka.servers.kafka.handlers.produce import ProduceHandler
-from sskafka.servers.kafka.handlers.producers import ProducerHandlers, ProducerIds
+from sskafka.servers.kafka.handlers.producers import ProducerHandlers
 from sskafka.servers.kafka.handlers.quorum import QuorumHandlers
 from sskafka.servers.kafka.handlers.readers import ReaderHandlers
 from sskafka.servers.kafka.handlers.replica_positions import ReplicaPositionsHandler
 from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandler
 from sskafka.servers.kafka.handlers.topics import TopicHandlers
+from sskafka.servers.kafka.internal_topics import InternalTopics
 from sskafka.servers.kafka.registry import HandlerFactories, Registry, message_handler
+from sskafka.servers.kafka.request import Request
 from sskafka.servers.kafka.topic_creation import TopicCreation
-from sskafka.servers.kafka.transaction_services import TransactionServices
-from sskafka.storage.log_manager import LogManager
 from sskafka.wire.apis import API_BY_KEY, ApiKey, Listeners
-from sskafka.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from sskafka.wire.messages.describe_cluster import DescribeClusterBroker
+from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 if TYPE_CHECKING:
-    from sskafka.replication.replica_moves import ReplicaMoves
-    from sskafka.servers.kafka.handlers.client_quotas import ClientQuotaHandlers
-    from sskafka.servers.kafka.handlers.config_resources import ConfigResourcesHandler
-    from sskafka.servers.kafka.handlers.raft_voters import RaftVoterHandlers
-    from sskafka.servers.kafka.handlers.scram_credentials import ScramCredentialHandlers
-
-ALLOCATE_TIMEOUT_MS = 10_000
-
-
-class BrokerServices(NamedTuple):
-    """What a broker has and a node that is only a controller has not."""
-
-    logs: LogManager
-    replicas: ReplicaManager
-    timers: TimerWheel
-    housekeeping: Housekeeping
-    groups: GroupServices
-    producer_ids: ProducerIds
-    transactions: TransactionServices
-    moves: "ReplicaMoves | None"
-    """Of replicas between log directories, where there are several."""
+    from sskafka.servers.kafka.handlers.transactional_produce import CarryOut
 
 
 def serve_broker_apis(
@@ -82,12 +60,29 @@ def serve_broker_apis(
     others: HandlerFactories,
 ) -> None:
     """Serve the APIs of broker listeners; `others` has the families that are constructed elsewhere."""
-    controller = control.client
-    logs, replicas, _, housekeeping, groups, producer_ids, transactions, moves = services
+    controller, replicas, timers = control.client, services.replicas, services.timers
+    groups, transactions = services.coordinators.groups, services.coordinators.transactions
     view = ClusterView(cluster_id, lambda: control.image, lambda: _controller_for_clients(control))
+    topics = InternalTopics(view, controller, settings, replicas.when_applied)
+
+    @cache
+    def transaction_handlers() -> "on_demand.TransactionHandlers":
+        return on_demand.TransactionHandlers(
+            transactions(), lambda: view.image, lambda group_id: topics.partition_of(CONSUMER_OFFSETS, group_id)
+        )
+
+    async def initialize(message: InitProducerIdRequest, request: Request) -> InitProducerIdResponse:
+        return await transaction_handlers().initialize(message, request)
+
+    def transactional_produce(carry_out: "CarryOut") -> "on_demand.TransactionalProduce":
+        pauses = on_demand.RetryPauses(
+            settings["add.partitions.to.txn.retry.backoff.ms"], settings["add.partitions.to.txn.retry.backoff.max.ms"]
+        )
+        return on_demand.TransactionalProduce(replicas, services.coordinators.verifier, timers, pauses, carry_out)
+
     factories: HandlerFactories = {
         **_common_handlers(registry, view, control.client, settings, Listeners.BROKER),
-        "produce": lambda: ProduceHandler(replicas, clock, services.timers, view, transactions.transactional_produce),
+        "produce": lambda: ProduceHandler(replicas, clock, timers, view, transactional_produce),
         "fetch": lambda: _fetch_handler(registry, services, control, settings, clock, view),
         "controller_apis": lambda: ControllerHandlers(controller),
         "quorum": lambda: QuorumHandlers(controller),
@@ -97,13 +92,23 @@ def serve_broker_apis(
         "metadata": lambda: MetadataHandler(view, TopicCreation(controller, settings, registry.spawn)),
         "topic_partitions": lambda: TopicPartitionsHandler(view, settings["max.request.partition.size.limit"]),
         "offsets": lambda: OffsetHandlers(replicas),
-        "delete_records": lambda: DeleteRecordsHandler(replicas, housekeeping.keep_log_starts),
-        "producers": lambda: ProducerHandlers(replicas, producer_ids, transactions.initialize),
-        "log_dirs": lambda: LogDirsHandler(logs, replicas, moves),
+        "delete_records": lambda: DeleteRecordsHandler(replicas, services.housekeeping.keep_log_starts),
+        "producers": lambda: ProducerHandlers(replicas, services.producer_ids, initialize),
+        "log_dirs": lambda: LogDirsHandler(services.logs, replicas, services.moves),
         "readers": lambda: ReaderHandlers(replicas),
-        "config_resources": lambda: _config_resources(view),
-        **groups.handler_factories(view, controller),
-        **transactions.handler_factories(),
+        "config_resources": lambda: on_demand.ConfigResourcesHandler(view),
+        "find_coordinator": lambda: on_demand.FindCoordinatorHandler(view, topics),
+        "groups": lambda: on_demand.GroupHandlers(groups()),
+        "consumer_groups": lambda: on_demand.ConsumerGroupHandlers(
+            groups(), view, "consumer" in settings["group.coordinator.rebalance.protocols"]
+        ),
+        "group_offsets": lambda: on_demand.GroupOffsetHandlers(groups(), view),
+        "transactions": transaction_handlers,
+        "transaction_markers": lambda: on_demand.TransactionMarkerHandler(services.coordinators.marker_writer),
+        "transaction_descriptions": lambda: on_demand.TransactionDescriptionHandlers(transactions(), clock),
+        "transaction_offsets": lambda: on_demand.TransactionOffsetHandler(
+            replicas, groups(), services.coordinators.verifier, lambda: view.image
+        ),
         **others,
     }
     registry.serve(Listeners.BROKER | Listeners.UNLISTED, factories)
@@ -133,10 +138,10 @@ def _common_handlers(
         "api_versions": lambda: ApiVersionsHandler(registry, view, listeners),
         "administration": lambda: AdministrationHandlers(controller),
         "topics": lambda: TopicHandlers(controller),
-        "absent_features": _absent_features,
-        "client_quotas": lambda: _client_quotas(controller),
-        "scram_credentials": lambda: _scram_credentials(controller),
-        "raft_voters": lambda: _raft_voters(view, first.name),
+        "absent_features": lambda: on_demand.absent_features,
+        "client_quotas": lambda: on_demand.ClientQuotaHandlers(controller),
+        "scram_credentials": lambda: on_demand.ScramCredentialHandlers(controller),
+        "raft_voters": lambda: on_demand.RaftVoterHandlers(view, first.name),
     }
 
 
@@ -161,14 +166,6 @@ def _fetch_handler(
     )
 
 
-async def allocate_producer_ids(control: NodeControl, broker_id: int) -> range:
-    request = AllocateProducerIdsRequest(broker_id, control.broker_epoch)
-    response = await control.client.ask(request, ALLOCATE_TIMEOUT_MS)
-    if response.error_code != ErrorCode.NONE:
-        raise KafkaError(ErrorCode(response.error_code), "no producer ids could be had from the controller")
-    return range(response.producer_id_start, response.producer_id_start + response.producer_id_len)
-
-
 def _controller_for_clients(control: NodeControl) -> int:
     """Return the active controller or, where that is no broker, any broker: each forwards what only it can do."""
     leader_id, image = control.leader_id, control.image
@@ -179,36 +176,3 @@ def _controller_for_clients(control: NodeControl) -> int:
 
 def _described(voters: Mapping[int, Address]) -> list[DescribeClusterBroker]:
     return [DescribeClusterBroker(node_id, address.host, address.port) for node_id, address in voters.items()]
-
-
-# -- handlers that are imported at their first request
-
-
-def _absent_features() -> ModuleType:
-    from sskafka.servers.kafka.handlers import absent_features  # noqa: PLC0415
-
-    return absent_features
-
-
-def _client_quotas(controller: Controller) -> "ClientQuotaHandlers":
-    from sskafka.servers.kafka.handlers.client_quotas import ClientQuotaHandlers  # noqa: PLC0415
-
-    return ClientQuotaHandlers(controller)
-
-
-def _scram_credentials(controller: Controller) -> "ScramCredentialHandlers":
-    from sskafka.servers.kafka.handlers.scram_credentials import ScramCredentialHandlers  # noqa: PLC0415
-
-    return ScramCredentialHandlers(controller)
-
-
-def _raft_voters(view: ClusterView, listener_name: str) -> "RaftVoterHandlers":
-    from sskafka.servers.kafka.handlers.raft_voters import RaftVoterHandlers  # noqa: PLC0415
-
-    return RaftVoterHandlers(view, listener_name)
-
-
-def _config_resources(view: ClusterView) -> "ConfigResourcesHandler":
-    from sskafka.servers.kafka.handlers.config_resources import ConfigResourcesHandler  # noqa: PLC0415
-
-    return ConfigResourcesHandler(view)

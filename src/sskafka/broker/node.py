@@ -19,12 +19,13 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sskafka.broker import on_demand
 from sskafka.broker.api_handlers import serve_broker_apis, serve_controller_apis
 from sskafka.broker.context import BrokerContext
 from sskafka.broker.kafka_listeners import KafkaListeners
 from sskafka.broker.other_servers import OtherServers
 from sskafka.broker.quorum_discovery import with_found_voters
-from sskafka.broker.services import NodeServices
+from sskafka.broker.services import BrokerServices
 from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
 from sskafka.controller.node_control import NodeControl
 from sskafka.metadata.brokers.lifecycle import supported_features
@@ -59,7 +60,6 @@ from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
 from sskafka.wire.messages.broker_registration import Listener as RegisteredListener
 
 if TYPE_CHECKING:
-    from sskafka.broker.first_topics import FirstTopics
     from sskafka.lab.quorum_files import QuorumFiles
 
 log = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ class Broker:
         self._controller_quotas = ConnectionQuotas(settings)
         self._registry = Registry(self._requests.spawn)
         self._served = ServedApis()
-        self._services: NodeServices | None = None
+        self._services: BrokerServices | None = None
         self._other_servers: OtherServers | None = None
 
     @property
@@ -163,7 +163,7 @@ class Broker:
         self._stack.callback(logs.release)
         control = self._control = self._make_control(context)
         self._stack.callback(lambda: logs.close(control.broker_epoch))
-        services = self._services = NodeServices(context, logs, control) if is_broker else None
+        services = self._services = BrokerServices(context, logs, control) if is_broker else None
         self._listeners = KafkaListeners(self.settings, self._sockets, partial(self._client_listener, context))
         control.feed.subscribe(self._apply_settings)
         await control.open()
@@ -181,12 +181,10 @@ class Broker:
         if first_topics is not None:
             context.run_in_background(first_topics.create(self.bootstrap_servers))
 
-    def _read_first_topics(self) -> "FirstTopics | None":
+    def _read_first_topics(self) -> "on_demand.FirstTopics | None":
         if self.settings["topics.file"] is None:
             return None
-        from sskafka.broker.first_topics import FirstTopics  # noqa: PLC0415
-
-        return FirstTopics.read(self.settings)
+        return on_demand.FirstTopics.read(self.settings)
 
     def _bind(self, is_broker: bool) -> None:
         self._stack.callback(self._spares.close)
@@ -223,11 +221,11 @@ class Broker:
             settings, self.cluster_id, self._disk, clock, executor, new_event_loop, background.fail, _observe_quorum
         )
 
-    def _register_apis(self, services: NodeServices, others: OtherServers, control: NodeControl) -> None:
+    def _register_apis(self, services: BrokerServices, others: OtherServers, control: NodeControl) -> None:
         identity = BrokerIdentityHandler(self.cluster_id, self.node_id, self._incarnation_id)
         serve_broker_apis(
             self._registry,
-            services.for_handlers,
+            services,
             control,
             self.settings,
             self._clock,
@@ -338,9 +336,7 @@ def _observe_quorum(log: MetadataLog, settings: Settings) -> "QuorumFiles | None
     """Keep the lab's readable files where the metadata log has a directory of its own."""
     if settings["metadata.log.dir"] is None:
         return None
-    from sskafka.lab.quorum_files import maybe_keep_files  # noqa: PLC0415
-
-    return maybe_keep_files(log, settings)
+    return on_demand.maybe_keep_files(log, settings)
 
 
 async def _stop_on(thread: ControlThread, listener: Listener) -> None:

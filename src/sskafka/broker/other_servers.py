@@ -5,20 +5,18 @@ controller may have an HTTP server for its health and metrics; it has no records
 """
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sskafka.broker import on_demand
 from sskafka.broker.context import BrokerContext
 from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
 from sskafka.controller.node_control import NodeControl
 from sskafka.model.counters import AcceptorCounters, Sample
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.servers.adr.endpoints import AdrEndpoints
 from sskafka.servers.kafka.authorization import AllowAll
 
 if TYPE_CHECKING:
-    from sskafka.servers.adr.service import AdrService
-    from sskafka.servers.http.configuration import Configuration
-    from sskafka.servers.http.supervisor import HttpServerProcess
     from sskafka.servers.local.server import Answer
 
 
@@ -31,42 +29,40 @@ class OtherServers:
         self._sockets = sockets
         self._control = control
         self._replicas = replicas
-        self.adr = AdrEndpoints(self._make_adr_service)
-        """Every broker has it: other brokers send it requests, whether this one has an ADR listener or not."""
-        self._http: HttpServerProcess | None = None
+        self._http: on_demand.HttpServerProcess | None = None
         self._adr_acceptor: AcceptorCounters | None = None
+
+    @cached_property
+    def adr(self) -> "on_demand.AdrEndpoints":
+        """Other brokers send requests to it, whether this broker has an ADR listener or not."""
+        return on_demand.AdrEndpoints(self._make_adr_service)
 
     def maybe_open_http(self, samples: Callable[[], Iterator[Sample]]) -> None:
         """Start the HTTP process where http.listener is set, without waiting until it serves."""
         bound = self._sockets.server_socket(HTTP_LISTENER)
         if bound is None:
             return
-        from sskafka.servers.http.configuration import Configuration  # noqa: PLC0415
-        from sskafka.servers.http.supervisor import HttpServerProcess  # noqa: PLC0415
-        from sskafka.servers.local.answers import NodeAnswers  # noqa: PLC0415
-
         settings, is_broker = self._context.settings, self._replicas is not None
-        configuration = Configuration(
+        configuration = on_demand.Configuration(
             node_id=settings["node.id"],
             kafka_address=self._sockets.own_kafka_address if is_broker else None,
             allowed_hosts=self._own_host_names(),
             route_modules={},
         )
-        answers = NodeAnswers(settings["node.id"], self._control, samples, is_broker).table()
+        answers = on_demand.NodeAnswers(settings["node.id"], self._control, samples, is_broker).table()
         if settings["lab.api"]:
             self._add_lab_api(configuration, answers)
         if is_broker:
             answers |= self.adr.answers()
-        self._http = HttpServerProcess(bound, configuration, answers)
+        self._http = on_demand.HttpServerProcess(bound, configuration, answers)
         self._context.run_in_background(self._http.run())
 
-    def _add_lab_api(self, configuration: "Configuration", answers: "dict[str, Answer]") -> None:
+    def _add_lab_api(self, configuration: "on_demand.Configuration", answers: "dict[str, Answer]") -> None:
         """Let callers of the HTTP server vote and name leaders."""
-        from sskafka.lab.quorum_files import journal_path  # noqa: PLC0415
-        from sskafka.lab.votes import VoteAnswers  # noqa: PLC0415
-
-        configuration.route_modules["sskafka.lab.routes"] = {"journal_file": journal_path(self._context.settings)}
-        answers |= VoteAnswers(self._control).table()
+        configuration.route_modules["sskafka.lab.routes"] = {
+            "journal_file": on_demand.journal_path(self._context.settings)
+        }
+        answers |= on_demand.VoteAnswers(self._control).table()
 
     def samples(self) -> Iterator[Sample]:
         if self._adr_acceptor is not None:
@@ -77,14 +73,12 @@ class OtherServers:
             await self._http.opened()
 
     async def maybe_open_adr(self) -> None:
-        self._context.stack.push_async_callback(self.adr.close)
+        self._context.stack.push_async_callback(self._close_adr)
         bound = self._sockets.server_socket(ADR_LISTENER)
         if bound is None:
             return
-        from sskafka.servers.adr.listener import AdrListener  # noqa: PLC0415
-
         settings = self._context.settings
-        listener = AdrListener(
+        listener = on_demand.AdrListener(
             self.adr.service,
             frame_bytes_max=settings["socket.request.max.bytes"],
             idle_ms_max=settings["connections.max.idle.ms"],
@@ -96,20 +90,19 @@ class OtherServers:
         listener.start(bound, settings["socket.listen.backlog.size"])
         self._context.stack.push_async_callback(listener.stop)
 
-    def _make_adr_service(self) -> "AdrService":
-        from sskafka.client.cluster import Cluster  # noqa: PLC0415
-        from sskafka.servers.adr.local_partitions import LocalPartitions  # noqa: PLC0415
-        from sskafka.servers.adr.remote_partitions import RemotePartitions  # noqa: PLC0415
-        from sskafka.servers.adr.service import AdrService  # noqa: PLC0415
+    async def _close_adr(self) -> None:
+        if "adr" in self.__dict__:
+            await self.adr.close()
 
+    def _make_adr_service(self) -> "on_demand.AdrService":
         assert self._replicas is not None, "a controller has no records"
         settings, clock, executor, *_ = self._context
-        return AdrService(
+        return on_demand.AdrService(
             settings,
             lambda: self._control.image,
             self._control.client,
-            LocalPartitions(self._replicas, clock, executor),
-            RemotePartitions(lambda: Cluster(self._sockets.bootstrap_servers)),
+            on_demand.LocalPartitions(self._replicas, clock, executor),
+            on_demand.RemotePartitions(lambda: on_demand.Cluster(self._sockets.bootstrap_servers)),
             AllowAll(),
             clock,
             executor,

@@ -1,6 +1,6 @@
-"""What a broker has beside its part in the quorum: replicas, coordinators, and the work in the background.
+"""The parts of a broker beside its part in the quorum: replicas, coordinators, and the work in the background.
 
-They are made in the order in which they depend on each other and hear of the metadata once that is read:
+They are constructed in the order in which they depend on each other and hear of the metadata once that is read:
 
     metadata -> replicas open their logs, lead or follow -> coordinators load -> the controller is told
 """
@@ -8,16 +8,18 @@ They are made in the order in which they depend on each other and hear of the me
 import asyncio
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from sskafka.broker.api_handlers import BrokerServices, allocate_producer_ids
+from sskafka.broker import on_demand
 from sskafka.broker.context import BrokerContext
+from sskafka.broker.coordinators import Coordinators
 from sskafka.client.broker_link import Address, BrokerLink, ConnectionOptions, LinkTo, TaskLink
 from sskafka.controller.node_control import NodeControl
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.counters import Sample
+from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
 from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.fetcher import FETCH_VERSION_MIN
@@ -25,54 +27,68 @@ from sskafka.replication.housekeeping import Housekeeping
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.background import LoopBackground
 from sskafka.runtime.timer_wheel import TimerWheel
-from sskafka.servers.kafka.group_services import GroupServices
 from sskafka.servers.kafka.handlers.producers import ProducerIds
-from sskafka.servers.kafka.lazy_coordinator import CoordinatorResources
-from sskafka.servers.kafka.transaction_services import TransactionDependencies, TransactionServices
 from sskafka.servers.samples import topic_samples
 from sskafka.storage.log_manager import LogManager
+from sskafka.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from sskafka.wire.schema import Message
 
-if TYPE_CHECKING:
-    from sskafka.replication.log_cleaner import LogCleaner
-    from sskafka.replication.replica_moves import ReplicaMoves
-
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 CLEANER_DELAY_S = 1.0
-CONTROLLER_TIMEOUT_MS = 5_000
+ALTER_PARTITION_TIMEOUT_MS = 5_000
+ALLOCATE_TIMEOUT_MS = 10_000
 
 R = TypeVar("R", bound=Message)
 
 
-class NodeServices:
+class BrokerServices:
     def __init__(self, context: BrokerContext, logs: LogManager, control: NodeControl) -> None:
         self._context = context
-        self._logs = logs
         self._control = control
+        self._cleaner: on_demand.LogCleaner | None = None
         self._node_id = context.settings["node.id"]
-        self._cleaner: LogCleaner | None = None
-        self.replicas = self._make_replicas()
-        moves = self._maybe_watch_directories()
-        timers = TimerWheel(context.clock, asyncio.get_running_loop().call_later)
-        producer_ids = ProducerIds(lambda: allocate_producer_ids(control, self._node_id))
-        coordinator_context = self._coordinator_context(timers)
-        self._groups = self._make_groups(coordinator_context)
-        self._transactions = self._make_transactions(coordinator_context, producer_ids)
-        control.feed.subscribe(self._apply)
-        housekeeping = self._start_housekeeping()
-        context.run_in_background(self._clean_logs())
-        self.for_handlers = BrokerServices(
-            logs, self.replicas, timers, housekeeping, self._groups, producer_ids, self._transactions, moves
+        settings, clock, executor, *_ = context
+        loop = asyncio.get_running_loop()
+
+        self.logs = logs
+        self.timers = TimerWheel(clock, loop.call_later)
+        self.producer_ids = ProducerIds(self._allocate_producer_ids)
+        self.replicas = ReplicaManager(
+            self._node_id,
+            logs,
+            settings,
+            clock,
+            loop.call_soon,
+            ClusterLinks(self._links_for("fetcher"), _ControllerRequests(control), loop.call_later, self._broker_epoch),
+            loop.call_soon_threadsafe,
         )
+        context.stack.callback(self.replicas.stop)
+        self.moves = self._start_moves() if len(logs.directories) > 1 else None
+        self.coordinators = Coordinators(
+            settings,
+            self.replicas,
+            clock,
+            self.timers,
+            LoopBackground(loop, executor),
+            loop.call_later,
+            self._links_for("transactions"),
+            lambda: control.image,
+            self.producer_ids.next_id,
+        )
+        context.stack.callback(self.coordinators.stop)
+        self.housekeeping = Housekeeping(logs, self.replicas, self._effective_settings, clock, executor)
+        context.stack.callback(self.housekeeping.checkpoint)
+        control.feed.subscribe(self._apply)
+        context.run_in_background(self.housekeeping.run())
+        context.run_in_background(self._clean_logs())
 
     def samples(self) -> Iterator[Sample]:
         yield from self.replicas.samples()
-        yield from self._logs.samples()
+        yield from self.logs.samples()
         for topic in list(self.replicas.topics()):
             yield from topic_samples(topic)
-        yield from self._groups.samples()
-        yield from self._transactions.samples()
+        yield from self.coordinators.samples()
         if self._cleaner is not None:
             yield from self._cleaner.samples()
 
@@ -83,40 +99,19 @@ class NodeServices:
         self.replicas.when_applied(lambda: self._applied(delta, image))
 
     def _applied(self, delta: MetadataDelta, image: ClusterImage) -> None:
-        self._groups.metadata_changed(delta, image)
-        self._transactions.metadata_changed(delta, image)
+        self.coordinators.metadata_changed(delta, image)
         self._control.applied(image.next_offset)
 
-    # -- replicas
+    # -- work in the background
 
-    def _make_replicas(self) -> ReplicaManager:
-        loop = asyncio.get_running_loop()
-        settings, clock = self._context.settings, self._context.clock
-        links = ClusterLinks(
-            self._links_for("fetcher"),
-            _ControllerRequests(self._control),
-            loop.call_later,
-            lambda: self._control.broker_epoch,
-        )
-        replicas = ReplicaManager(
-            self._node_id, self._logs, settings, clock, loop.call_soon, links, loop.call_soon_threadsafe
-        )
-        self._context.stack.callback(replicas.stop)
-        return replicas
-
-    def _maybe_watch_directories(self) -> "ReplicaMoves | None":
-        """With several of them the controller is told which replica lies where, and replicas can be moved."""
-        logs, replicas, context = self._logs, self.replicas, self._context
-        if len(logs.directories) < 2:
-            return None
-        from sskafka.replication.directory_reports import DirectoryReports  # noqa: PLC0415
-        from sskafka.replication.replica_moves import ReplicaMoves  # noqa: PLC0415
-
-        reports = DirectoryReports(
-            self._node_id, self._ask_controller, lambda: self._control.broker_epoch, replicas.directory_known_of
+    def _start_moves(self) -> "on_demand.ReplicaMoves":
+        """With several log directories, replicas can be moved, and the controller is told which replica lies where."""
+        logs, replicas, context = self.logs, self.replicas, self._context
+        reports = on_demand.DirectoryReports(
+            self._node_id, self._ask_controller, self._broker_epoch, replicas.directory_known_of
         )
         replicas.on_placed = lambda partition: reports.report_home(logs, partition)
-        moves = ReplicaMoves(
+        moves = on_demand.ReplicaMoves(
             logs,
             replicas.maybe_find,
             reports,
@@ -129,42 +124,6 @@ class NodeServices:
             context.run_in_background(work)
         return moves
 
-    # -- coordinators
-
-    def _coordinator_context(self, timers: TimerWheel) -> CoordinatorResources:
-        background = LoopBackground(asyncio.get_running_loop(), self._context.executor)
-        return CoordinatorResources(self.replicas, self._context.settings, self._context.clock, timers, background)
-
-    def _make_groups(self, coordinator_context: CoordinatorResources) -> GroupServices:
-        groups = GroupServices(coordinator_context)
-        self._context.stack.callback(groups.stop)
-        return groups
-
-    def _make_transactions(
-        self, coordinator_context: CoordinatorResources, producer_ids: ProducerIds
-    ) -> TransactionServices:
-        transactions = TransactionServices(
-            coordinator_context,
-            TransactionDependencies(
-                self._groups,
-                self._links_for("transactions"),
-                asyncio.get_running_loop().call_later,
-                lambda: self._control.image,
-                producer_ids.next_id,
-            ),
-        )
-        self._context.stack.callback(transactions.stop)
-        return transactions
-
-    # -- work in the background
-
-    def _start_housekeeping(self) -> Housekeeping:
-        clock, executor = self._context.clock, self._context.executor
-        housekeeping = Housekeeping(self._logs, self.replicas, self._effective_settings, clock, executor)
-        self._context.stack.callback(housekeeping.checkpoint)
-        self._context.run_in_background(housekeeping.run())
-        return housekeeping
-
     async def _clean_logs(self) -> None:
         """Compaction; imported once the start is over."""
         delay_s = CLEANER_DELAY_S
@@ -173,15 +132,13 @@ class NodeServices:
             try:
                 self._cleaner = self._make_cleaner()
             except OSError as error:  # an import needs descriptors
-                log.warning("the log cleaner cannot be started for now: %s", error)
+                _log.warning("the log cleaner cannot be started for now: %s", error)
                 delay_s *= 2
         await self._cleaner.run()
 
-    def _make_cleaner(self) -> "LogCleaner":
-        from sskafka.replication.log_cleaner import LogCleaner  # noqa: PLC0415
-
-        return LogCleaner(
-            self._logs, self.replicas, self._effective_settings, self._context.clock, self._context.executor
+    def _make_cleaner(self) -> "on_demand.LogCleaner":
+        return on_demand.LogCleaner(
+            self.logs, self.replicas, self._effective_settings, self._context.clock, self._context.executor
         )
 
     def _effective_settings(self) -> Settings:
@@ -202,14 +159,23 @@ class NodeServices:
 
     def _address_of(self, broker_id: int) -> Address | None:
         """Where another broker listens for this one."""
-        settings = self._context.settings
         broker = self._control.image.brokers.get(broker_id)
-        name = settings.inter_broker_listener
+        name = self._context.settings.inter_broker_listener
         endpoint = broker.endpoint(name) if broker is not None else None
         return Address(endpoint.host, endpoint.port) if endpoint is not None else None
 
+    def _broker_epoch(self) -> int:
+        return self._control.broker_epoch
+
     async def _ask_controller(self, request: Message, timeout_ms: int) -> Any:
         return await self._control.client.ask(request, timeout_ms)
+
+    async def _allocate_producer_ids(self) -> range:
+        request = AllocateProducerIdsRequest(self._node_id, self._broker_epoch())
+        response = await self._ask_controller(request, ALLOCATE_TIMEOUT_MS)
+        if response.error_code != ErrorCode.NONE:
+            raise KafkaError(ErrorCode(response.error_code), "the controller allocated no producer ids")
+        return range(response.producer_id_start, response.producer_id_start + response.producer_id_len)
 
 
 class _ControllerRequests(TaskLink):
@@ -220,5 +186,5 @@ class _ControllerRequests(TaskLink):
         self._control = control
 
     async def request(self, message: Message, response_class: type[R]) -> R:
-        response: R = await self._control.client.ask(message, CONTROLLER_TIMEOUT_MS)
+        response: R = await self._control.client.ask(message, ALTER_PARTITION_TIMEOUT_MS)
         return response

@@ -27,6 +27,7 @@ from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import RESOURCE_GROUP
 from sskafka.model.coordination import Completion, CoordinatorResult
+from sskafka.model.counters import Sample
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition, uuid_text
 from sskafka.model.settings import Settings
@@ -111,6 +112,9 @@ class GroupCoordinator:
     def _context_begun(self, context: CoordinatorContext[GroupCoordinatorShard]) -> None:
         """The coordinator before may not have got as far as forgetting the offsets of a topic that was deleted."""
         context.write_eventually(lambda shard, now_ms: shard.topics_missing(self.topics))
+
+    def samples(self) -> Iterator[Sample]:
+        return self.runtime.samples("kafka_server_group_coordinator_metrics_")
 
     def stop(self) -> None:
         self.runtime.stop()

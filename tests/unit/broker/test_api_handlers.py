@@ -6,10 +6,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from sskafka.broker.api_handlers import BrokerServices, serve_broker_apis, serve_controller_apis
-from sskafka.servers.kafka.group_services import GroupServices
+from sskafka.broker.api_handlers import serve_broker_apis, serve_controller_apis
 from sskafka.servers.kafka.registry import HandlerFactories, Registry
-from sskafka.servers.kafka.transaction_services import TransactionServices
 from sskafka.wire.apis import API_BY_KEY, Listeners
 
 SETTINGS = SimpleNamespace(controller_listeners=[SimpleNamespace(name="CONTROLLER")], listeners=[])
@@ -26,12 +24,8 @@ class NotedFactories(Registry):
 
 
 def serve_as_broker(registry: Registry) -> None:
-    coordinators = {"groups": GroupServices(MagicMock()), "transactions": TransactionServices(MagicMock(), MagicMock())}
-    parts = {name: coordinators.get(name) or MagicMock() for name in BrokerServices._fields}
     others = {"broker_identity": MagicMock, "adr": MagicMock}
-    serve_broker_apis(
-        registry, BrokerServices(**parts), MagicMock(), SETTINGS, MagicMock(), "cluster", MagicMock(), others
-    )  # type: ignore[arg-type]
+    serve_broker_apis(registry, MagicMock(), MagicMock(), SETTINGS, MagicMock(), "cluster", MagicMock(), others)  # type: ignore[arg-type]
 
 
 def serve_as_controller(registry: Registry) -> None:

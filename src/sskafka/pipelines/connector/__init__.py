@@ -1,1 +1,1 @@
-"""The Spark connector `format("sskafka")`: reads and writes topics over Kafka's protocol and needs no jar."""
+"""`format("sskafka")`: topics as Spark tables and streams, over Kafka's own protocol, without a jar."""

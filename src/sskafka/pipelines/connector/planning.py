@@ -1,4 +1,4 @@
-"""Planning on the driver, before tasks run: partitions, their start and end offsets, and the ranges of each task."""
+"""What the driver works out before tasks run: which partitions, from where to where, and who reads what."""
 
 import asyncio
 import logging
@@ -43,16 +43,17 @@ logger = logging.getLogger(__name__)
 
 
 class ClusterSession:
-    """A cluster for callers without an event loop; connections are kept between calls."""
+    """A cluster used from code that knows nothing of event loops; connections are kept between calls."""
 
-    def __init__(self, bootstrap: str, config: ConnectionConfig, *, waits: bool = False, lazily: bool = False) -> None:
-        """Connect. `waits`: wait up to `default.api.timeout.ms` for brokers that are not available.
-
-        `lazily`: send no request here; the first use of the session waits or fails."""
+    def __init__(
+        self, bootstrap: str, config: ConnectionConfig, *, patiently: bool = False, lazily: bool = False
+    ) -> None:
+        """`patiently`: brokers that are away for less than `default.api.timeout.ms` are waited for.
+        `lazily`: no broker is asked here; whoever uses the session first waits or fails as that use does."""
         self._runner = asyncio.Runner()
         try:
             self.cluster = (
-                Cluster(bootstrap, config) if lazily else self._runner.run(_connected(bootstrap, config, waits))
+                Cluster(bootstrap, config) if lazily else self._runner.run(_connected(bootstrap, config, patiently))
             )
         except BaseException:
             self._runner.close()
@@ -68,7 +69,7 @@ class ClusterSession:
         return self._runner.run(work)
 
     def begin(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Start work that continues during later calls of `run`; `run(finished(task))` waits for it."""
+        """Begin work that goes on beside that of later calls of `run`; `run(finished(task))` waits for it."""
         return self._runner.get_loop().create_task(work)
 
     def close(self) -> None:
@@ -76,11 +77,11 @@ class ClusterSession:
         self._runner.close()
 
 
-async def _connected(bootstrap: str, config: ConnectionConfig, waits: bool) -> Cluster:
-    """Return a cluster that has answered once, so that a query fails at once if nothing listens at the address."""
+async def _connected(bootstrap: str, config: ConnectionConfig, patiently: bool) -> Cluster:
+    """A cluster that answered once: where nobody listens a query fails at once instead of trying for a minute."""
     cluster = Cluster(bootstrap, config)
     try:
-        await (cluster.retrying(cluster.refresh) if waits else _first_answer(cluster))
+        await (cluster.retrying(cluster.refresh) if patiently else _first_answer(cluster))
     except BaseException:
         await cluster.close()
         raise
@@ -88,9 +89,7 @@ async def _connected(bootstrap: str, config: ConnectionConfig, waits: bool) -> C
 
 
 async def _first_answer(cluster: Cluster) -> None:
-    """Ask the brokers in turn.
-
-    One that accepts a connection and closes it is starting or stopping, and is asked again."""
+    """Whoever accepts a connection and hangs up is starting or stopping: others are asked, and then that one again."""
     deadline_ms = cluster.deadline_ms()
     for attempt in count():
         try:
@@ -103,17 +102,17 @@ async def _first_answer(cluster: Cluster) -> None:
 
 
 class Planner:
-    """Plans for a reader by asking the cluster."""
+    """Asks the cluster on behalf of a reader."""
 
     def __init__(self, options: SourceOptions, session: ClusterSession) -> None:
         self._options = options
         self._session = session
         self._cluster = session.cluster
 
-    # Partitions
+    # Which partitions
 
     def partitions(self) -> list[TopicPartition]:
-        """Return the partitions of the subscription as of now; raises if a topic does not exist."""
+        """The partitions that the subscription means now; raises for a topic that is not there."""
         return self._session.run(self._partitions(self._options.subscription))
 
     async def _partitions(self, subscription: Subscription) -> list[TopicPartition]:
@@ -128,12 +127,12 @@ class Planner:
         ]
         for partition in subscription.partitions:
             if partition not in there:
-                raise UnknownTopicError(f"the option assign names partition {partition}, which does not exist")
+                raise UnknownTopicError(f"there is no partition {partition}; the option assign names it")
         return list(subscription.partitions) or there
 
     async def _matching(self, pattern: str) -> list[TopicPartition]:
         try:
-            is_meant = re.compile(pattern).search  # anywhere in the name, as in Spark's own source
+            is_meant = re.compile(pattern).search  # anywhere in the name, as Spark's own source does
         except re.error as error:
             raise OptionError("subscribePattern", f"{pattern!r} is not a regular expression: {error}") from None
         topics = await Admin(self._cluster).list_topics()
@@ -145,24 +144,24 @@ class Planner:
         ]
 
     def topic_ids(self, topics: Iterable[str]) -> TopicIds:
-        """Return the current ids of topics, without those that no longer exist or have no id."""
+        """Ids of topics as they are now; those that are gone, or that brokers give no id, are left out."""
         names = sorted(set(topics))
         self._session.run(self._cluster.retrying(lambda: self._cluster.refresh(names)))
         return self.known_ids(names)
 
     def known_ids(self, topics: Iterable[str]) -> TopicIds:
-        """As `topic_ids`, but as of the last metadata request."""
+        """As `topic_ids`, as they were when the topics were last asked for."""
         view = self._cluster.view
         found = {name: view.topics[name].topic_id for name in sorted(set(topics)) if name in view.topics}
         return {name: uuid_text(topic_id) for name, topic_id in found.items() if topic_id != ZERO_UUID}
 
-    # Start and end offsets
+    # Where they begin and end
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         return self._at(dict.fromkeys(partitions, EARLIEST))
 
     def latest(self, partitions: Iterable[TopicPartition] | None = None) -> Offsets:
-        """Return the end of each partition: the last stable offset for read_committed, else the high watermark."""
+        """The end of each partition: the last stable offset for read_committed, the high watermark otherwise."""
         return self._at(dict.fromkeys(self.partitions() if partitions is None else partitions, LATEST))
 
     def _at(self, timestamps: Mapping[TopicPartition, int]) -> Offsets:
@@ -176,16 +175,14 @@ class Planner:
         )
 
     def ending(self) -> Offsets:
-        """Return the end offsets; a timestamp after the last record means the end of the log."""
+        """A timestamp that no record has reached means the end."""
         return self._resolve(self._options.ending, "ending", unmatched_is_error=False)
 
     def bounds(self) -> tuple[Offsets, Offsets]:
-        """Return start and end of a batch. A start after the end of the log is data loss, which `tasks` reports."""
+        """Where a batch begins and ends. A start behind the end of the log is data loss, and told later."""
         start, end = self.starting(), self.ending()
         for partition in sorted(start):
-            if self._options.ending.is_explicit_for(partition) and start[partition] > end.get(
-                partition, start[partition]
-            ):
+            if self._options.ending.is_given_for(partition) and start[partition] > end.get(partition, start[partition]):
                 raise OptionError(
                     "startingOffsets",
                     f"{partition} would begin at {start[partition]} and end before that, at {end[partition]}",
@@ -216,15 +213,15 @@ class Planner:
             )
         return {**found, **self.latest(missing)} if missing else found
 
-    # Ranges of tasks
+    # Who reads what
 
     def tasks_between(
         self, start: OffsetsJson, end: OffsetsJson, latest: Offsets | None = None
     ) -> list[list[OffsetRange]]:
-        """Return the ranges of each task of a micro-batch between two offsets of Spark.
+        """The ranges of each task of a micro-batch, as Spark names it.
 
-        `latest` is passed if `end` was just computed from it: then the ends of the logs and the topic ids are not
-        requested again."""
+        `latest` is given where `end` was made of it just now: the ends of the logs, and with them the topics in `end`,
+        are not asked for again."""
         begin, stop = from_json(start), from_json(end)
         now = ids_in(end) if latest is not None else self.topic_ids(partition.topic for partition in stop)
         begin = self.still_valid(begin, ids_in(start), now)
@@ -239,8 +236,7 @@ class Planner:
         return self.tasks(begin, stop, latest)
 
     def still_valid(self, offsets: Offsets, ids: Mapping[str, str], now: Mapping[str, str]) -> Offsets:
-        """Return the offsets without those of topics that were deleted and created again, which start at their
-        earliest."""
+        """Offsets without those of topics that were deleted and created again: these begin at their earliest."""
         stale = of_other_topics(offsets, ids, now)
         if not stale:
             return offsets
@@ -258,9 +254,9 @@ class Planner:
     def tasks(
         self, start: Offsets, end: Offsets, latest: Offsets | None = None, narrowed: Narrow | None = None
     ) -> list[list[OffsetRange]]:
-        """Return the ranges of each task; there are fewer tasks than partitions if those are small.
+        """The ranges of each task; fewer tasks than partitions where those have little to read.
 
-        `narrowed` leaves out what need not be read, after the check that all offsets exist."""
+        `narrowed` leaves out what need not be read, after it is known that everything is there."""
         ranges = ranges_between(*self._checked(start, end, latest))
         if narrowed is not None:
             ranges = narrowed(ranges, self._at)
@@ -276,12 +272,10 @@ class Planner:
         return groups
 
     def _checked(self, start: Offsets, end: Offsets, latest: Offsets | None) -> tuple[Offsets, Offsets]:
-        """Return the offsets that exist. New partitions start at their earliest offset.
-
-        Missing offsets are data loss."""
+        """What of it is there. New partitions begin at their earliest. What is gone is data loss."""
         gone = sorted(set(start) - set(end))
         if gone and self._options.fail_on_data_loss:
-            raise DataLossError(f"partitions {', '.join(map(str, gone))} were read before and no longer exist")
+            raise DataLossError(f"partitions {', '.join(map(str, gone))} were read before and are gone")
         earliest = self.earliest(end)
         latest = self.latest(end) if latest is None else latest
         lost = lost_ranges(start, end, earliest, latest)
@@ -299,7 +293,7 @@ def _topics_text(offsets: Iterable[TopicPartition]) -> str:
 
 
 def _skipped(wanted: OffsetRange, earliest: int, latest: int) -> int:
-    """Return how many offsets of a range do not exist."""
+    """How many offsets of a range are not there."""
     return wanted.size - max(0, min(wanted.end, latest) - max(wanted.start, earliest)) if wanted.size > 0 else 0
 
 
@@ -309,9 +303,11 @@ def _lost_text(wanted: OffsetRange, earliest: int, latest: int) -> str:
     return f"{wanted.partition}: offsets {wanted.start} to {wanted.end} were to be read, but the log ends at {latest}"
 
 
-def _check_complete(option: str, partitions: list[TopicPartition], offsets: Mapping[TopicPartition, int]) -> None:
-    missing, unknown = sorted(set(partitions) - set(offsets)), sorted(set(offsets) - set(partitions))
+def _check_complete(option: str, partitions: list[TopicPartition], given: Mapping[TopicPartition, int]) -> None:
+    missing, unknown = sorted(set(partitions) - set(given)), sorted(set(given) - set(partitions))
     if missing:
-        raise OptionError(option, f"it does not name {', '.join(map(str, missing))}; name every partition that is read")
+        raise OptionError(
+            option, f"it says nothing of {', '.join(map(str, missing))}; name every partition that is read"
+        )
     if unknown:
         raise OptionError(option, f"it names {', '.join(map(str, unknown))}, which is not read by this query")

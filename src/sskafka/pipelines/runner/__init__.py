@@ -1,1 +1,1 @@
-"""Runs of a pipeline: tables from topics, queries to sinks, dead letters, progress, and the end of a run."""
+"""Running a pipeline: tables from topics, queries to sinks, dead letters, progress, and how a run ends."""

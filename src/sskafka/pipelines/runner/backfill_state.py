@@ -1,11 +1,10 @@
-"""The state of a backfill in its checkpoint: the offsets of its range, and the sinks that are done.
+"""What a backfill remembers, in its checkpoint: the offsets that its range means, and which sinks are done.
 
-    <checkpoint>/backfill.json          range, offsets by source, row counts of the queries that are done
-    <checkpoint>/<query>/metadata       {"id": ...}    as in Spark's checkpoints: sinks recognize the batch by this id
-    <checkpoint>/<query>/offsets/0      the offsets, in the format of Spark's checkpoints
+    <checkpoint>/backfill.json          range, offsets by source, counts by query that is done
+    <checkpoint>/<query>/metadata       {"id": ...}    as Spark's checkpoints have it: sinks know the batch by this id
+    <checkpoint>/<query>/offsets/0      the offsets, in the form of Spark's checkpoints
 
-The offsets are looked up once, so that a backfill up to `latest` that is killed and started again reads the same
-records.
+The offsets are looked up once: a backfill up to `latest` that is killed and started again reads the same records.
 """
 
 import json
@@ -29,7 +28,7 @@ class QueryDone:
     """A sink that has all rows of the range."""
 
     rows_in: int | None
-    """None if the run that wrote the rows was killed before it could report the count."""
+    """None where nobody counted: the run that wrote the rows was killed before it could tell."""
     rows_out: int | None
     at: str
     unmet: dict[str, int] = field(default_factory=dict)
@@ -54,7 +53,7 @@ class BackfillState:
         self._save()
 
     def begin_query(self, query: str) -> None:
-        """Give the query an id by which sinks recognize it, unless it has one."""
+        """Give the query the id under which sinks know it, unless it has one."""
         if read_checkpoint(self._root, f"{query}/metadata") is None:
             _write(self._root, f"{query}/offsets/{BATCH}", f"v1\n{{}}\n{json.dumps(self.ranges)}\n")
             _write(self._root, f"{query}/metadata", json.dumps({"id": str(uuid.uuid4())}))
@@ -64,7 +63,7 @@ class BackfillState:
         self._save()
 
     def forget(self) -> None:
-        """Delete the state: sinks treat what is written next as another batch."""
+        """Begin anew: sinks take what is written next for another batch."""
         place = local_path(self._root)
         if place is not None:
             shutil.rmtree(place, ignore_errors=True)
@@ -79,7 +78,7 @@ class BackfillState:
 
 
 def _write(root: str, name: str, text: str) -> None:
-    """Write a file atomically."""
+    """Write a file as a whole or not at all."""
     place = local_path(root)
     if place is None:
         system, base = _remote(root)

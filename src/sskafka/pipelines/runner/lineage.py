@@ -1,8 +1,7 @@
 """OpenLineage events of a run: what it reads, what it writes, and how it ended.
 
-`lineage: URL` in the pipeline file, or OPENLINEAGE_URL, names a server, which receives events by POST at
-/api/v1/lineage; `lineage: file:PATH` appends them to a file, one JSON object per line. A server that is not available
-does not affect the run.
+`lineage: URL` of the pipeline file, or OPENLINEAGE_URL, names a server that takes them by POST at /api/v1/lineage;
+`lineage: file:PATH` appends them to a file, one JSON object a line. A server that is away does not disturb the run.
 
 The names of datasets follow OpenLineage's naming conventions:
 
@@ -51,7 +50,7 @@ Json = dict[str, Any]
 
 
 class LineageReporter:
-    """A context around a run: sends START when it begins, then COMPLETE, ABORT or FAIL."""
+    """A context around a run: START when it begins, then COMPLETE, ABORT or FAIL."""
 
     def __init__(self, pipeline: Pipeline, bootstrap: str, run: str, tell: Tell) -> None:
         self._pipeline = pipeline
@@ -89,7 +88,7 @@ class LineageReporter:
 
 
 def send(target: str, event: Json) -> None:
-    """Append the event to a file, or post it; raises OSError or ValueError if that fails."""
+    """Append the event to a file, or post it; raises OSError or ValueError when that fails."""
     body = json.dumps(event, ensure_ascii=False)
     if target.startswith("file:"):
         path = Path(target.removeprefix("file:").removeprefix("//"))
@@ -131,7 +130,7 @@ def run_event(pipeline: Pipeline, bootstrap: str, run: str, kind: str, now: date
 
 
 def run_uuid(run: str) -> str:
-    """Return a UUID, which OpenLineage requires; it is always the same for the same run id."""
+    """OpenLineage wants a UUID; the run's own id makes the same one each time."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"sskafka:run:{run}"))
 
 
@@ -201,5 +200,5 @@ def _place(location: str) -> Mapping[str, str]:
 
 
 def _database(url: str) -> str:
-    """Return the address in a JDBC URL, without the properties at its end."""
+    """The address of a JDBC URL, without the properties behind it."""
     return shown_url(url).removeprefix("jdbc:")

@@ -16,7 +16,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.servers.adr.errors import AdrServiceError, NotTakenError
 from sskafka.servers.kafka.request import Request
+from sskafka.wire.adr import Consume, Produce
+from sskafka.wire.messages.flush_logs import FlushLogsResponse
+from sskafka.wire.messages.place_record import PlaceRecordResponse
+from sskafka.wire.messages.record_counts import PartitionRecordCount, RecordCountsResponse
 
 if TYPE_CHECKING:
     from sskafka.servers.adr.service import AdrService
@@ -40,8 +45,6 @@ class AdrEndpoints:
     # -- requests of other brokers
 
     async def record_counts(self, message: Any, request: Request) -> Any:
-        from sskafka.wire.messages.record_counts import PartitionRecordCount, RecordCountsResponse  # noqa: PLC0415
-
         counts = self.service.own_record_counts(message.topic, message.partitions)
         return RecordCountsResponse(
             partitions=[
@@ -53,9 +56,6 @@ class AdrEndpoints:
         )
 
     async def place_record(self, message: Any, request: Request) -> Any:
-        from sskafka.servers.adr.errors import NotTakenError  # noqa: PLC0415
-        from sskafka.wire.messages.place_record import PlaceRecordResponse  # noqa: PLC0415
-
         try:
             placed = await self.service.place_here(message.topic, message.data)
         except NotTakenError as error:
@@ -65,8 +65,6 @@ class AdrEndpoints:
         return PlaceRecordResponse(partition_index=placed.partition, offset=placed.offset)
 
     async def flush_logs(self, message: Any, request: Request) -> Any:
-        from sskafka.wire.messages.flush_logs import FlushLogsResponse  # noqa: PLC0415
-
         try:
             await self.service.flush_here()
         except Exception as error:
@@ -83,16 +81,12 @@ class AdrEndpoints:
         }
 
     async def http_produce(self, details: Mapping[str, Any]) -> dict[str, Any]:
-        from sskafka.wire.adr import Produce  # noqa: PLC0415
-
         key = details["key"]
         data = b64decode(details["data"])
         placed = await self.service.produce(Produce(details["topic"], key.encode() if key else None, data))
         return {"partition": placed.partition, "offset": placed.offset}
 
     async def http_consume(self, details: Mapping[str, Any]) -> dict[str, Any]:
-        from sskafka.wire.adr import Consume  # noqa: PLC0415
-
         topic, partition, offset = details["topic"], details["partition"], details["offset"]
         if partition is None:
             partition = await self.service.fullest_partition(topic, offset)
@@ -106,8 +100,6 @@ class AdrEndpoints:
 
     def _refusing(self, work: "Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]") -> "Answer":
         async def answer(details: Mapping[str, Any]) -> dict[str, Any]:
-            from sskafka.servers.adr.errors import AdrServiceError  # noqa: PLC0415
-
             try:
                 return await work(details)
             except AdrServiceError as error:

@@ -1,4 +1,4 @@
-"""The control plane as the Kafka server uses it."""
+"""What the servers ask of the control plane."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
@@ -11,36 +11,36 @@ from sskafka.wire.schema import Message
 Response = TypeVar("Response")
 
 ANSWER_TIMEOUT_MS = 30_000
-"""Time limit of requests that do not have one."""
+"""For requests that bring no time limit of their own."""
 
 
 class Controller(Protocol):
-    """The active controller, on this or another node."""
+    """The active controller, wherever it is."""
 
     @property
     def image(self) -> ClusterImage: ...
 
     async def ask(self, request: Message, timeout_ms: int) -> Any:
-        """Return the response once the decision is committed. Raise KafkaError if there is none in time."""
+        """The answer, once what was decided is committed; KafkaError when there was none in time."""
         ...
 
 
 class QuorumNode(Protocol):
-    """This node as a member of the quorum, as other nodes see it."""
+    """This node's own part in the quorum, as other nodes ask it."""
 
     async def decide(self, request: Message) -> Any:
-        """Respond as the active controller. Raise KafkaError with NOT_CONTROLLER if this node is not active."""
+        """The answer of this node as the active controller; KafkaError NOT_CONTROLLER when it is not."""
         ...
 
     async def answer(self, request: Any) -> Message:
-        """Respond to Vote, BeginQuorumEpoch, EndQuorumEpoch, FetchSnapshot, and Fetch of the metadata log."""
+        """To Vote, BeginQuorumEpoch, EndQuorumEpoch, FetchSnapshot and Fetch of the metadata log."""
         ...
 
 
 async def ask(
     controller: Controller, request: Message, refused: Callable[[ErrorCode, str | None], Response]
 ) -> Response:
-    """Return the response of the controller, or `refused(error)` if there is none, for example without a leader."""
+    """The controller's answer; where it gives none, say because none is elected, what `refused` makes of that."""
     timeout_ms: int = getattr(request, "timeout_ms", 0)
     try:
         response: Response = await controller.ask(request, timeout_ms if timeout_ms > 0 else ANSWER_TIMEOUT_MS)

@@ -1,15 +1,15 @@
-"""Warnings about topics that cannot be created. Clients request such topics again and again."""
+"""Warnings about topics that cannot be created, which clients ask for again and again."""
 
 import logging
 
 log = logging.getLogger(__name__)
 
 TOPICS_MAX = 1000
-"""Bound on remembered names, because clients choose the names."""
+"""Remembered at once; names come from clients."""
 
 
 class CreationWarnings:
-    """Logs a warning for each topic and reason once; repetitions are logged at DEBUG."""
+    """Warns once of each reason why a topic cannot be created; repetitions are logged as DEBUG."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, str | None] = {}

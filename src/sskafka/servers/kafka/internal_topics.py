@@ -1,12 +1,12 @@
-"""Create internal topics when they are first needed.
+"""The internal topics, for whoever needs one: made when that is first so.
 
-A topic that `find_or_create` returns is in the image, and this broker has applied that image.
+Who gets a topic from here finds it in the image, and this broker acts on it.
 """
 
 import asyncio
 from collections.abc import Callable
 
-from sskafka.coordination.internal_topics import internal_topic
+from sskafka.coordination.internal_topics import internal_topic, partition_of
 from sskafka.metadata.image import TopicImage
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
@@ -18,7 +18,7 @@ from sskafka.wire.messages.create_topics import CreateTopicsRequest
 
 
 class InternalTopics:
-    """`when_applied` calls back when this broker has applied the metadata that it has received."""
+    """`when_applied` calls back once this broker acts on the metadata it knows."""
 
     def __init__(
         self,
@@ -35,8 +35,13 @@ class InternalTopics:
         self._warnings = CreationWarnings()
 
     async def find_or_create(self, name: str) -> TopicImage | None:
-        """Return the topic, or None if it cannot be created now. Concurrent callers share one request."""
+        """None when it cannot be made now. One request makes it, the others wait for that."""
         return self._view.image.topics_by_name.get(name) or await self._create(name)
+
+    async def partition_of(self, name: str, key: str) -> int | None:
+        """Return the partition of an internal topic that keeps `key`. None when the topic cannot be created now."""
+        topic = await self.find_or_create(name)
+        return None if topic is None else partition_of(key, len(topic.partitions))
 
     async def _create(self, name: str) -> TopicImage | None:
         async with self._creation:
@@ -52,7 +57,7 @@ class InternalTopics:
         wanted = internal_topic(name, self._settings, self._view.image)
         try:
             response = await self._controller.ask(CreateTopicsRequest(topics=[wanted]), ANSWER_TIMEOUT_MS)
-        except Exception as error:  # the client gets a retriable error
+        except Exception as error:  # whoever asked is told to try again
             self._warnings.failed(name, error_code_of(error)[1])
             return
         for topic in response.topics:

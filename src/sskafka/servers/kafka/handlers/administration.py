@@ -1,4 +1,4 @@
-"""Administration of the cluster: ElectLeaders, reassignments, UnregisterBroker, DescribeQuorum."""
+"""What administrators ask of the whole cluster: elections, moves of replicas, brokers that are gone, the quorum."""
 
 from typing import Any
 

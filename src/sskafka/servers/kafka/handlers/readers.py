@@ -1,4 +1,4 @@
-"""DescribeReaders: the fetch positions of clients, which shows the lag of consumers that commit no offsets."""
+"""DescribeReaders: how far clients have fetched here, for those who commit nothing and so have no lag elsewhere."""
 
 from collections.abc import Iterator
 

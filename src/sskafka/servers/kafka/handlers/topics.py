@@ -1,4 +1,4 @@
-"""CreateTopics, DeleteTopics and CreatePartitions. The controller decides; the response follows the commit."""
+"""Topics come, grow and go: decided by the controller, answered once that is durable."""
 
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.acl import AclOperation

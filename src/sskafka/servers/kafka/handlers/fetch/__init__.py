@@ -1,4 +1,4 @@
-"""Fetch: `handler` (one request until its response), `readers` (reads for consumers and followers), and fetch sessions.
+"""Fetch: `handler` (one request until it is answered), `readers` (consumers and followers), and the fetch sessions.
 
-`sessions` has all fetch sessions of the broker; `session` and `follower_session` are the two kinds of a session.
+`sessions` keeps what clients need not name again, `session` and `follower_session` what one of them reads.
 """

@@ -1,4 +1,4 @@
-"""An incremental fetch session (KIP-227) on the leader: its partitions, and what the client was last told."""
+"""One incremental fetch session (KIP-227) on the broker's side: what its client asked for, and what it was told."""
 
 from collections.abc import Iterable
 
@@ -7,12 +7,12 @@ from sskafka.wire.fetch import FetchRequestView
 EPOCH_MAX = 2**31 - 1
 
 Topic = str | bytes
-"""Name of a topic, or its id from version 13 on."""
+"""A topic's name, or from Fetch 13 on its id."""
 Key = tuple[Topic, int]
 
 
 class Target:
-    """A partition of a fetch: what the client requests, and what it was last told."""
+    """What one request asks of one partition, and what the client was last told about it."""
 
     __slots__ = (
         "fetch_offset",
@@ -58,14 +58,14 @@ class FetchSession:
         self.last_used_ms = now_ms
 
     def due(self) -> list[Target]:
-        """The partitions that a fetch has to read."""
+        """What a fetch has to look at."""
         return list(self.targets.values())
 
     def close(self) -> None:
-        """Called when the session is closed."""
+        """The session is over."""
 
     def told(self, target: Target, gave_records: bool) -> None:
-        """Move partitions that returned records to the end, so that all partitions get their turn."""
+        """Partitions that gave records go last, so that all get their turn."""
         key = (target.topic, target.index)
         if gave_records and self.targets.get(key) is target:
             del self.targets[key]

@@ -1,10 +1,13 @@
 """Coordinators that are made when they are needed, and hear of nothing that was before this broker was in service."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from sskafka.broker.coordinators import LazyCoordinator
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage, TopicImage
-from sskafka.servers.kafka.lazy_coordinator import LazyCoordinator
+from sskafka.model.counters import Sample
 
 
 class Heard:
@@ -13,6 +16,9 @@ class Heard:
 
     def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
         self.deltas.append(delta)
+
+    def samples(self) -> Iterator[Sample]:
+        yield Sample("deltas", (), len(self.deltas))
 
     def stop(self) -> None:
         self.deltas.clear()
@@ -49,7 +55,7 @@ def test_nothing_is_made_without_need(broker: Broker) -> None:
     broker.is_in_service = True
     broker.need.metadata_changed(MetadataDelta(), image_with("orders"))
     assert broker.made == []
-    assert broker.need.if_needed is None
+    assert list(broker.need.samples()) == []
 
 
 def test_what_a_start_replays_is_told_as_it_is_in_the_end(broker: Broker) -> None:
@@ -71,7 +77,7 @@ def test_what_a_start_replays_is_told_as_it_is_in_the_end(broker: Broker) -> Non
 def test_who_asks_early_gets_a_service_that_knows_of_nothing_yet(broker: Broker) -> None:
     image = image_with("__state")
     broker.need.metadata_changed(MetadataDelta(), image)
-    service = broker.need.service
+    service = broker.need()
     assert service.deltas == []
     broker.need.metadata_changed(MetadataDelta(topics_deleted={b"old": image.topics_by_name["__state"]}), image)
     assert service.deltas == []
@@ -85,7 +91,7 @@ def test_what_counts_is_the_metadata_that_is_in_effect(broker: Broker) -> None:
     old, new = image_with("__state"), image_with("__state", "orders")
     broker.need.metadata_changed(MetadataDelta(), old)
     broker.old_images, broker.is_in_service = [old], True
-    service = broker.need.service  # somebody asks just now
+    service = broker.need()  # somebody asks just now
     assert service.deltas == []
     deletion = MetadataDelta(topics_deleted={b"old": new.topics_by_name["orders"]})
     broker.need.metadata_changed(deletion, new)

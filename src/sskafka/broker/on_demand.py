@@ -1,0 +1,101 @@
+"""Parts that are imported when they are first used, because most brokers start without them.
+
+`on_demand.GroupHandlers` imports its module and is the class from then on. Type checkers see the imports below. This is
+the only place of the broker that postpones imports: without it, a start takes a quarter more CPU time.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sskafka.broker.first_topics import FirstTopics as FirstTopics
+    from sskafka.client.cluster import Cluster as Cluster
+    from sskafka.coordination.context import CoordinatorEnvironment as CoordinatorEnvironment
+    from sskafka.coordination.group_coordinator import GroupCoordinator as GroupCoordinator
+    from sskafka.coordination.loading import LoadCounters as LoadCounters
+    from sskafka.coordination.loading import LoadingTurns as LoadingTurns
+    from sskafka.coordination.transaction_coordinator import TransactionCoordinator as TransactionCoordinator
+    from sskafka.coordination.transaction_markers import MarkerSender as MarkerSender
+    from sskafka.coordination.transaction_markers import MarkerWriter as MarkerWriter
+    from sskafka.coordination.transaction_verifier import TransactionVerifier as TransactionVerifier
+    from sskafka.lab.quorum_files import journal_path as journal_path
+    from sskafka.lab.quorum_files import maybe_keep_files as maybe_keep_files
+    from sskafka.lab.votes import VoteAnswers as VoteAnswers
+    from sskafka.replication.directory_reports import DirectoryReports as DirectoryReports
+    from sskafka.replication.log_cleaner import LogCleaner as LogCleaner
+    from sskafka.replication.replica_moves import ReplicaMoves as ReplicaMoves
+    from sskafka.servers.adr.endpoints import AdrEndpoints as AdrEndpoints
+    from sskafka.servers.adr.listener import AdrListener as AdrListener
+    from sskafka.servers.adr.local_partitions import LocalPartitions as LocalPartitions
+    from sskafka.servers.adr.remote_partitions import RemotePartitions as RemotePartitions
+    from sskafka.servers.adr.service import AdrService as AdrService
+    from sskafka.servers.http.configuration import Configuration as Configuration
+    from sskafka.servers.http.supervisor import HttpServerProcess as HttpServerProcess
+    from sskafka.servers.kafka.handlers import absent_features as absent_features
+    from sskafka.servers.kafka.handlers.client_quotas import ClientQuotaHandlers as ClientQuotaHandlers
+    from sskafka.servers.kafka.handlers.config_resources import ConfigResourcesHandler as ConfigResourcesHandler
+    from sskafka.servers.kafka.handlers.consumer_groups import ConsumerGroupHandlers as ConsumerGroupHandlers
+    from sskafka.servers.kafka.handlers.find_coordinator import FindCoordinatorHandler as FindCoordinatorHandler
+    from sskafka.servers.kafka.handlers.group_offsets import GroupOffsetHandlers as GroupOffsetHandlers
+    from sskafka.servers.kafka.handlers.groups import GroupHandlers as GroupHandlers
+    from sskafka.servers.kafka.handlers.raft_voters import RaftVoterHandlers as RaftVoterHandlers
+    from sskafka.servers.kafka.handlers.scram_credentials import ScramCredentialHandlers as ScramCredentialHandlers
+    from sskafka.servers.kafka.handlers.transaction_descriptions import (
+        TransactionDescriptionHandlers as TransactionDescriptionHandlers,
+    )
+    from sskafka.servers.kafka.handlers.transaction_markers import TransactionMarkerHandler as TransactionMarkerHandler
+    from sskafka.servers.kafka.handlers.transaction_offsets import TransactionOffsetHandler as TransactionOffsetHandler
+    from sskafka.servers.kafka.handlers.transactional_produce import RetryPauses as RetryPauses
+    from sskafka.servers.kafka.handlers.transactional_produce import TransactionalProduce as TransactionalProduce
+    from sskafka.servers.kafka.handlers.transactions import TransactionHandlers as TransactionHandlers
+    from sskafka.servers.local.answers import NodeAnswers as NodeAnswers
+
+_MODULES = {
+    "FirstTopics": "sskafka.broker.first_topics",
+    "Cluster": "sskafka.client.cluster",
+    "CoordinatorEnvironment": "sskafka.coordination.context",
+    "GroupCoordinator": "sskafka.coordination.group_coordinator",
+    "LoadCounters": "sskafka.coordination.loading",
+    "LoadingTurns": "sskafka.coordination.loading",
+    "TransactionCoordinator": "sskafka.coordination.transaction_coordinator",
+    "MarkerSender": "sskafka.coordination.transaction_markers",
+    "MarkerWriter": "sskafka.coordination.transaction_markers",
+    "TransactionVerifier": "sskafka.coordination.transaction_verifier",
+    "journal_path": "sskafka.lab.quorum_files",
+    "maybe_keep_files": "sskafka.lab.quorum_files",
+    "VoteAnswers": "sskafka.lab.votes",
+    "DirectoryReports": "sskafka.replication.directory_reports",
+    "LogCleaner": "sskafka.replication.log_cleaner",
+    "ReplicaMoves": "sskafka.replication.replica_moves",
+    "AdrEndpoints": "sskafka.servers.adr.endpoints",
+    "AdrListener": "sskafka.servers.adr.listener",
+    "LocalPartitions": "sskafka.servers.adr.local_partitions",
+    "RemotePartitions": "sskafka.servers.adr.remote_partitions",
+    "AdrService": "sskafka.servers.adr.service",
+    "Configuration": "sskafka.servers.http.configuration",
+    "HttpServerProcess": "sskafka.servers.http.supervisor",
+    "absent_features": "sskafka.servers.kafka.handlers.absent_features",
+    "ClientQuotaHandlers": "sskafka.servers.kafka.handlers.client_quotas",
+    "ConfigResourcesHandler": "sskafka.servers.kafka.handlers.config_resources",
+    "ConsumerGroupHandlers": "sskafka.servers.kafka.handlers.consumer_groups",
+    "FindCoordinatorHandler": "sskafka.servers.kafka.handlers.find_coordinator",
+    "GroupOffsetHandlers": "sskafka.servers.kafka.handlers.group_offsets",
+    "GroupHandlers": "sskafka.servers.kafka.handlers.groups",
+    "RaftVoterHandlers": "sskafka.servers.kafka.handlers.raft_voters",
+    "ScramCredentialHandlers": "sskafka.servers.kafka.handlers.scram_credentials",
+    "TransactionDescriptionHandlers": "sskafka.servers.kafka.handlers.transaction_descriptions",
+    "TransactionMarkerHandler": "sskafka.servers.kafka.handlers.transaction_markers",
+    "TransactionOffsetHandler": "sskafka.servers.kafka.handlers.transaction_offsets",
+    "RetryPauses": "sskafka.servers.kafka.handlers.transactional_produce",
+    "TransactionalProduce": "sskafka.servers.kafka.handlers.transactional_produce",
+    "TransactionHandlers": "sskafka.servers.kafka.handlers.transactions",
+    "NodeAnswers": "sskafka.servers.local.answers",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(_MODULES[name])
+    part = globals()[name] = getattr(module, name, module)
+    return part
